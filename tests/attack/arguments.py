@@ -43,6 +43,7 @@ WORDS = {
     "isolation": ("isolated", "shared"),
     "default_filter": ("include", "exclude"),
     "plays": ("first", "second", "default"),
+    "match": ("v_", "password", "import ", "ATTACK_TOKEN", "[redacted]"),
 }
 """Legal words of slots whose schema names none."""
 POOL_OF = {"ids": "variant", "modes": "mode", "listed": "mode", "tags": "tag", "extends": "variant",

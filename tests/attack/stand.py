@@ -150,6 +150,16 @@ class Server:
         return frame
 
 
+STUMBLE = """
+def stumble(held):
+    password = held[0]
+    print(password, held)
+    raise ValueError(password, *held)
+stumble([value() for value in VALUES.values()])
+"""
+"""A cell that ends with an error whose text, variables and output hold secrets."""
+
+
 class Stand:
     """A person's kernel with its servers, made of a seed."""
 
@@ -171,6 +181,7 @@ class Stand:
         hidden.unlink()
         self.cell((HERE / "person_stories.py").read_text())
         self.cell((HERE / "person_state.py").read_text())
+        self.kernel.run(STUMBLE)
         self._state = socket.socket(socket.AF_UNIX)
         self._state.connect(str(folder / "state"))
         self._states = self._state.makefile("rwb")

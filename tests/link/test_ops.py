@@ -1677,3 +1677,12 @@ async def test_a_run_that_ran_out_of_time_keeps_its_output_and_says_where_it_sto
     assert error["message"] == "not done within 0.3 s"
     assert error["code"] in stood
     assert ran["total"] == 0
+
+
+async def test_the_persons_cells_and_their_last_error_are_read(link, request):
+    await link.define("looked_at = 41 + 1")
+    found = await link.ask("read_history", match="looked_at", view=INSPECTOR)
+    items = [(item["code"], item["status"]) for item in found["result"]["items"]]
+    is_direct = "direct" in request.node.callspec.id  # no IPython, so no cells
+    assert items[:1] == ([] if is_direct else [("looked_at = 41 + 1", "ok")])
+    assert (await link.ask("read_traceback", view=INSPECTOR))["ok"]

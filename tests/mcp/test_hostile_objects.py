@@ -200,6 +200,15 @@ def with_defaults(one=Plain(), other: HData = made["my_dataclass"], keys: dict =
     return one
 repl_pair.variant("hostile.defaults/It")
 '''
+STUMBLE = """
+def stumble(**held):
+    one, other, keys = held["my_object"], held["my_of_metaclass"], held["my_keys"]
+    password = held["password"]
+    raise held["my_fault"] from held["my_group"]
+made["my_fault"].__notes__ = [made["my_str"], made["my_object"]]
+stumble(**made)
+"""
+"""A cell that ends with a hostile error, with hostile objects among the variables of its frames."""
 OF_A_VARIANT = ("read_assertions", "get_variant", "explain_variant", "snapshot_identity")
 OF_A_STORY = (
     "get_story",
@@ -243,7 +252,12 @@ def test_no_read_runs_the_code_of_a_hostile_class(kernel, inspector):
         return kernel.cell("for line in sorted(set(RAN)): print(line)\nRAN.clear()")
 
     names, failed = json.loads(kernel.cell("print(NAMES)")), []
+    assert kernel.run(STUMBLE).error
     kernel.cell("READY.append(1)")
+    read("read_traceback")
+    read("read_traceback", locals=True)
+    read("read_history")
+    read("read_history", match="a")
     read("list_variables", limit=200)
     read("list_variables", values=True, limit=200)
     for name in names:

@@ -603,6 +603,26 @@ def get_values(told):
             told.ask("get_value", path="config")
 
 
+def look_at_cells(told):
+    asked = [("read_traceback", {}), ("read_traceback", {"locals": True}), ("read_history", {})]
+    asked += [("read_history", {"match": "password", "limit": 200})]
+    told.kernel.run(STUMBLE)
+    for op, args in asked if told.inspects else ():
+        told.ask(op, **args)
+
+
+STUMBLE = """
+def stumble(password, *more):
+    print(more, vault)
+    error = RuntimeError("no", password, *more)
+    error.add_note(f"by {password}")
+    error.token = more[0]
+    raise error
+try:
+    stumble(config["password"], TOKEN, ODD, login, settings, fresh_url)
+except RuntimeError as error:
+    raise ValueError(f"no {notes} {config} {fresh_url}") from error
+"""
 VALUES = {
     "config": "plain-config",
     "config.password": "config.password",
@@ -815,6 +835,8 @@ DRIVERS = {
     "list_variables": look_at_variables,
     "get_value": get_values,
     **dict.fromkeys(("read_stacks", "read_hot_lines"), look_at_stacks),
+    "read_traceback": look_at_cells,
+    "read_history": look_at_cells,
     **dict.fromkeys(WRITING, write_beside),
     "list_assertions": list_assertions,
     "list_decorators": read_kinds,

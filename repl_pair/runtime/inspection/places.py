@@ -1,14 +1,13 @@
 """Where a line of code stands: in a cell, in a file of the person's, or in a library."""
 
-import linecache
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
-from repl_pair.runtime.reading.code_lines import shown_code
-from repl_pair.runtime.running.raised import is_engine, path_in_library, shown_file
+from repl_pair.runtime.reading.code_lines import shown_line
+from repl_pair.runtime.running.raised import is_engine, library_path, shown_place
 from repl_pair.runtime.values.classes import is_exactly
 
 Line = tuple[CodeType, int]
@@ -52,10 +51,10 @@ class Places:
         for folder in self._kernels:
             if file.startswith(folder):
                 return file[file.rfind(os.sep, 0, len(folder) - 1) + 1 :], False, False
-        path = path_in_library(file)
+        path = library_path(file)
         if path is not None:
             return path, False, False
-        shown = shown_file(file)
+        shown = shown_place(file)
         return shown, not is_engine(file), shown != file
 
 
@@ -113,13 +112,4 @@ def source_of(place: Place) -> str:
 
     A loader of the person's is not asked for it.
     """
-    if not place.is_own:
-        return ""
-    entry: Any = linecache.cache.get(place.file)
-    if is_exactly(entry, tuple) and len(entry) == 4:
-        lines = entry[2]
-    else:
-        lines = linecache.getlines(place.file) if os.path.isfile(place.file) else []
-    known = is_exactly(lines, list) and 0 < place.line <= len(lines)
-    line = lines[place.line - 1] if known else ""
-    return shown_code(line.strip()) if is_exactly(line, str) else ""
+    return shown_line(place.file, place.line) if place.is_own else ""

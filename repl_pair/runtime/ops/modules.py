@@ -4,6 +4,7 @@ Written by `make docs` from the modules of this package; a test compares.
 """
 
 _OPS = """kernel.host_ops describe ping
+ops.cells read_history read_traceback
 ops.changes read_changes read_more
 ops.explaining explain_variant get_docs_markdown get_story_instructions list_substrates
 ops.explaining share_variant variant_to_data workspace_to_data

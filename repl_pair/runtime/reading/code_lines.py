@@ -1,20 +1,142 @@
-"""Lines of the person's code as they are shown: without literals that may be secrets."""
+"""Source code as it may be shown: beside the names of secrets, without literals."""
 
+import linecache
+import os
 import re
+import tokenize
+from collections.abc import Iterator
+from functools import lru_cache
+from stat import S_ISREG
 
-from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.records import row
+from repl_pair.runtime.values.marks import is_secret_key, may_hold_secret_keys
 from repl_pair.wire import REDACTED, cut_at_word
 
 LONGEST_CODE = 200
 """How many characters of a line of code are kept."""
+_LONGEST_SOURCE = 1_000_000
+_CACHED = 20_000
+"""Of a longer text it is not remembered what is shown."""
+_HIDDEN = f'"{REDACTED}"'
 
 
 def shown_code(line: str) -> str:
     """Return a line of code; beside a name of secrets its literals are none to be shown."""
-    if any(map(is_secret_key, _WORD.findall(line))):
-        line = _LITERAL.sub(f'"{REDACTED}"', line)
-    return cut_at_word(line, LONGEST_CODE)
+    return cut_at_word(hide_literals(line).text, LONGEST_CODE)
+
+
+def names_secret(text: str) -> bool:
+    """Return whether a name of secrets stands in a text."""
+    return may_hold_secret_keys(text) and any(map(is_secret_key, _WORD.findall(text)))
+
+
+def shown_line(filename: str, number: int) -> str:
+    """Return a line of a file or cell as it may be shown, empty where there is none.
+
+    Nothing is put into `linecache`, and no loader of the person's is asked.
+    """
+    entry = linecache.cache.get(filename, ())
+    # An entry that is shorter only names a loader.
+    source = "".join(entry[2]) if len(entry) > 1 else _read_file(filename)
+    lines = _shown_lines(source)
+    return cut_at_word(lines[number - 1].strip(), LONGEST_CODE) if 0 < number <= len(lines) else ""
+
+
+@lru_cache(maxsize=32)
+def _shown_lines(source: str) -> list[str]:
+    return (hide_literals(source).text if len(source) <= _LONGEST_SOURCE else "").split("\n")
+
+
+def _read_file(filename: str) -> str:
+    try:
+        found = os.stat(filename)
+        is_file = S_ISREG(found.st_mode) and found.st_size <= _LONGEST_SOURCE
+        return _read_version(filename, found.st_mtime_ns, found.st_size) if is_file else ""
+    except (OSError, SyntaxError, ValueError):
+        return ""
+
+
+@lru_cache(maxsize=32)
+def _read_version(filename: str, _changed_ns: int, _size: int) -> str:
+    with tokenize.open(filename) as file:
+        return file.read()
+
+
+@row
+class Shown:
+    """A text as it may be shown, and the literals that were taken out of it."""
+
+    text: str
+    hidden: tuple[str, ...] = ()
+
+
+def hide_literals(code: str) -> Shown:
+    """Take the literals out of the lines that name a secret, and out of what these lines open.
+
+    Of commands of the shell and of magics, everything behind the name is taken out.
+    """
+    if not may_hold_secret_keys(code):
+        return Shown(code)
+    return _hide(code) if len(code) <= _CACHED else _hide.__wrapped__(code)
+
+
+@lru_cache(maxsize=2048)
+def _hide(code: str) -> Shown:
+    shown, hidden = list[str](), list[str]()
+    depth, opened, is_continued, is_cell_magic = 0, None, False, code.startswith("%%")
+    for line in _lines(code):
+        before, parts = depth, list(_PART.finditer(line))
+        for part in parts:
+            depth = max(0, depth + (part[0] in _OPENING) - (part[0] in _CLOSING))
+        is_named = names_secret(line)
+        is_below = is_continued or (opened is not None and before > opened)
+        if not is_named and not is_below:
+            shown.append(line)
+        elif is_cell_magic or _COMMAND.match(line) or (is_continued and not _LITERAL.search(line)):
+            names = [] if is_below else [w for w in _WORD.finditer(line) if is_secret_key(w[0])]
+            end = names[0].end() if names else 0
+            shown.append(f"{line[:end]} {REDACTED}" + "\n" * line.endswith("\n"))
+            hidden += re.split(r"[\s=:]+", line[end:])
+        else:
+            shown.append(_PART.sub(_hide_part, line))
+            hidden += [_value_of(part["literal"]) for part in parts if part["literal"]]
+        opened = before if opened is None and is_named and depth > before else opened
+        opened = opened if opened is not None and depth > opened else None
+        is_continued = (is_named or is_below) and _GOES_ON.search(line) is not None
+    return Shown("".join(shown), tuple(hidden))
+
+
+def _lines(code: str) -> Iterator[str]:
+    """Yield lines with their ends; a literal over several lines is in one."""
+    start = 0
+    for part in _PART.finditer(code):
+        if part[0] == "\n":
+            yield code[start : part.end()]
+            start = part.end()
+    yield code[start:]
+
+
+def _hide_part(part: re.Match[str]) -> str:
+    literal = part["literal"]
+    if literal is None:
+        return f"# {REDACTED}" if part["comment"] else part[0]
+    return _HIDDEN + "\n" * literal.count("\n")  # the lines below keep their numbers
+
+
+def _value_of(literal: str) -> str:
+    """Return the text in a literal, whether or not it is closed."""
+    text = literal.strip("'\"\n ")
+    return _ESCAPED.sub(lambda part: {"n": "\n", "t": "\t"}.get(part[1], part[1]), text)
 
 
 _WORD = re.compile(r"\w+")
-_LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+_LITERAL = re.compile(r"'(?:[^'\\]|\\.)*(?:'|$)|\"(?:[^\"\\]|\\.)*(?:\"|$)")
+_PART = re.compile(
+    r"(?P<literal>'''(?:[^\\]|\\.)*?(?:'''|\Z)|\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z)"
+    r"|'(?:[^'\\\n]|\\.)*(?:'|(?=\n)|\Z)|\"(?:[^\"\\\n]|\\.)*(?:\"|(?=\n)|\Z))|(?P<comment>#[^\n]*)|[\[\](){}\n]",
+    re.DOTALL,
+)
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
+_COMMAND = re.compile(r"\s*(?:[\w, ]+=\s*)?[!%]")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_GOES_ON = re.compile(r"[=\\]\s*$")

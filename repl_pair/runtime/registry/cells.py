@@ -10,13 +10,26 @@ from repl_pair.runtime.ipython import interactive_shell
 from repl_pair.runtime.registry.origin import cell_origin
 from repl_pair.runtime.registry.registry import REGISTRY
 
+MOST_ENDED = 500
+"""How many of the latest cells it is remembered of how they ended."""
+
+
+@record
+class EndedCell:
+    """How a cell of the person ended; `since` as of `time.monotonic`."""
+
+    since: float
+    seconds: float
+    succeeded: bool
+
 
 @record
 class RunningCell:
-    """A cell of the person that is running."""
+    """A cell of the person that is running; `number` None of one that is no part of history."""
 
     label: str
     since: float
+    number: int | None = None
 
     @property
     def seconds(self) -> float:
@@ -29,6 +42,8 @@ class CellTracker:
 
     def __init__(self) -> None:
         self.current: RunningCell | None = None
+        self.ended: dict[int, EndedCell] = {}
+        """How the latest cells ended that ran while cells were tracked, by their number."""
         self._ended: float | None = None
         self._depth = 0
         self._lock = threading.Lock()
@@ -77,20 +92,29 @@ class CellTracker:
 
         return undo
 
-    def _begin(self, _info: Any) -> None:
+    def _begin(self, info: Any) -> None:
         self._depth += 1
         if self._depth > 1:
             return
         REGISTRY.hold_retirement()
         place = cell_origin(interactive_shell())
-        self.current = RunningCell(label=place.label, since=time.monotonic())
+        number = place.run if getattr(info, "store_history", True) else None
+        self.current = RunningCell(label=place.label, since=time.monotonic(), number=number)
 
     def _end(self, result: Any) -> None:
         self._depth = max(0, self._depth - 1)
         if self._depth:
             # This cell was run by another one, whose registrations are not complete yet.
             return
-        self.current, self._ended = None, time.monotonic()
+        cell, self.current, self._ended = self.current, None, time.monotonic()
+        if cell is not None and cell.number is not None:
+            succeeded = result is not None and result.success
+            seconds = self._ended - cell.since
+            self.ended[cell.number] = EndedCell(
+                since=cell.since, seconds=seconds, succeeded=succeeded
+            )
+            if len(self.ended) > MOST_ENDED:
+                del self.ended[next(iter(self.ended))]
         self._retire(result)
         for fn in tuple(self._at_end.values()):
             fn()
@@ -117,6 +141,7 @@ class CellTracker:
         self._stop = None
         self._depth = 0
         self.current = self._ended = None
+        self.ended.clear()
         REGISTRY.allow_retirement()
 
 

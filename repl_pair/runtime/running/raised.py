@@ -1,21 +1,22 @@
 """What a run raised, in words and as data: its text, what ran, and the person's own line."""
 
-import linecache
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import islice
 from traceback import walk_stack, walk_tb
 from types import CodeType, FrameType
-from typing import Any, cast
+from typing import Any
 
 from repl_pair.errors import error_text, message_of
 from repl_pair.runtime.ipython import interactive_shell
-from repl_pair.runtime.reading.code_lines import shown_code
+from repl_pair.runtime.reading.code_lines import shown_line
+from repl_pair.runtime.reading.exceptions import causes_of, leaves_of, notes_of, traceback_of
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.runtime.stopping.stop import STOPS, stop_of
+from repl_pair.runtime.values.classes import is_of
 from repl_pair.wire import cut_at_word
 
 LONGEST = 1_900
@@ -27,6 +28,7 @@ _LIBRARY = str(sys.modules["traceback"].__file__).removesuffix("traceback.py")
 """Where the standard library is."""
 _LOOPS = tuple(f"{_LIBRARY}{name}{os.sep}" for name in ("asyncio", "concurrent"))
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
+_COMPILED = (".pyx", ".pxi", ".pxd")
 
 
 def as_raised(error: BaseException) -> BaseException:
@@ -66,11 +68,11 @@ def describe(error: BaseException, doing: Mapping[str, Any]) -> dict[str, Any]:
     own = [frame for frame in frames if frame.pop("is_own")] or frames[-1:]
     more: dict[str, Any] = {
         "frames": own[-MOST:] if len(own) > 1 else [],
-        "notes": _notes(error),
-        "causes": [_line(cause) for cause in islice(_causes(error), MOST_CAUSES)],
+        "notes": shown_notes(error),
+        "causes": [_line(cause) for cause in islice(causes_of(error), MOST_CAUSES)],
     }
-    if isinstance(error, BaseExceptionGroup):
-        leaves = list(_leaves(cast("BaseExceptionGroup[BaseException]", error)))
+    if is_of(error, BaseExceptionGroup):
+        leaves = leaves_of(error)
         more |= {"group": list(map(_line, leaves[:MOST])), "in_group": len(leaves)}
     place = {name: value for name, value in (own or [{}])[-1].items() if name != "function"}
     kept = {name: value for name, value in more.items() if value}
@@ -114,33 +116,13 @@ def _line(error: BaseException) -> dict[str, Any]:
     frames = _frames(error)
     own = [frame for frame in frames if frame.pop("is_own")] or frames
     place = {n: v for n, v in (own or [{}])[-1].items() if n not in ("function", "is_own")}
-    notes = _notes(error)
+    notes = shown_notes(error)
     return _named(error) | place | ({"notes": notes} if notes else {})
 
 
-def _notes(error: BaseException) -> list[str]:
-    notes: Any = getattr(error, "__notes__", None)
-    kept = cast("list[Any]", notes)[:MOST] if isinstance(notes, list) else []
-    return [cut_at_word(note, LONGEST) for note in kept if isinstance(note, str)]
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield what an exception came of, the nearest first; a circle once."""
-    seen = {id(error)}
-    at = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    while at is not None and id(at) not in seen:
-        seen.add(id(at))
-        yield at
-        at = at.__cause__ or (None if at.__suppress_context__ else at.__context__)
-
-
-def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    """Yield the exceptions in a group and in the groups in it."""
-    for one in cast("tuple[BaseException, ...]", group.exceptions):
-        if isinstance(one, BaseExceptionGroup):
-            yield from _leaves(cast("BaseExceptionGroup[BaseException]", one))
-        else:
-            yield one
+def shown_notes(error: BaseException) -> list[str]:
+    """Return the notes of an exception, each cut."""
+    return [cut_at_word(note, LONGEST) for note in notes_of(error, MOST)]
 
 
 MOST, MOST_CAUSES = 5, 3
@@ -151,7 +133,7 @@ _NAMED = ("play", "step", "event", "loader", "derived", "decorator", "patch")
 def _frames(error: BaseException) -> list[dict[str, Any]]:
     """Return the lines on the way of an exception, the deepest last; none of this package."""
     frames: list[dict[str, Any]] = []
-    for frame, number in walk_tb(error.__traceback__):
+    for frame, number in walk_tb(traceback_of(error)):
         if not frame.f_code.co_filename.startswith(_HERE):
             frames.append(_line_of(frame.f_code, number))
     return frames
@@ -159,27 +141,29 @@ def _frames(error: BaseException) -> list[dict[str, Any]]:
 
 def _line_of(function: CodeType, number: int) -> dict[str, Any]:
     filename = function.co_filename
-    code = shown_code(linecache.getline(filename, number).strip())
+    code = shown_line(filename, number)
     return {
-        "file": shown_file(filename),
+        "file": shown_place(filename),
         "line": number,
         "function": function.co_name,
         **({"code": code} if code else {}),
-        "is_own": path_in_library(filename) is None,
+        "is_own": library_path(filename) is None,
     }
 
 
-def path_in_library(filename: str) -> str | None:
-    """Return the path of an installed file from its package on; None for the person's own."""
-    folders = filename.replace("\\", "/").split("/")
-    for at in range(len(folders) - 1, 0, -1):
-        if folders[at - 1] in _INSTALLED:
-            return "/".join(folders[at:])
-    is_library = filename.startswith((_LIBRARY, "<frozen "))
-    return filename.removeprefix(_LIBRARY) if is_library else None
+def library_path(filename: str) -> str | None:
+    """Return the path of a library's file from its package on, None of the person's own code."""
+    parts = filename.replace("\\", "/").split("/")
+    installed = [at for at, part in enumerate(parts) if part in _INSTALLED]
+    if installed:
+        return "/".join(parts[installed[-1] + 1 :])
+    if filename.startswith((_LIBRARY, "<frozen ")):
+        return filename.removeprefix(_LIBRARY)
+    # What Cython compiled names its source, which is not there.
+    return filename if filename.endswith(_COMPILED) else None
 
 
-def shown_file(filename: str) -> str:
+def shown_place(filename: str) -> str:
     """Return a cell by its number, as tracebacks in the notebook do; files as they are."""
     compiler = getattr(interactive_shell(), "compile", None)
     name = getattr(compiler, "format_code_name", None)

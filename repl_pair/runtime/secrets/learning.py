@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import EnumMeta
+from itertools import chain
 from types import FunctionType, ModuleType
 from typing import Any, cast
 
@@ -47,7 +48,12 @@ def learn_secrets() -> None:
     if now != _learned:
         _learned = now
         collect_environment(os.environ)
-    for secret in _secrets_in(namespace(), DEPTH):
+    learn_held([namespace()])
+
+
+def learn_held(spaces: Iterable[Mapping[Any, Any]]) -> None:
+    """Learn what stands in secret among these variables of the person's."""
+    for secret in chain.from_iterable(_secrets_in(space, DEPTH) for space in spaces):
         if type(secret) is str:
             NEEDLES.add(secret, rank=Rank.HELD)
         else:

@@ -1,0 +1,155 @@
+"""The way of an exception, line by line, and what stood in the variables of its frames."""
+
+import re
+import sys
+from traceback import walk_tb
+from types import FrameType
+from typing import Any, NotRequired, TypedDict
+
+from repl_pair.records import record
+from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.reading.code_lines import shown_code, shown_line
+from repl_pair.runtime.reading.exceptions import read_syntax, traceback_of
+from repl_pair.runtime.reading.stored import is_closed
+from repl_pair.runtime.reading.table_views import outline
+from repl_pair.runtime.running.raised import is_engine, library_path, shown_place
+from repl_pair.runtime.values.classes import is_exactly, qualname_of, real_class
+
+FIRST, LAST = 3, 9
+"""How many rows of a long way are shown, at its begin and at its end."""
+_MACHINERY = ("IPython/", "ipykernel/")
+_WORD = re.compile(r"\w+")
+_LOCALS = (dict, type((lambda: sys._getframe().f_locals)()))  # pyright: ignore[reportPrivateUsage]  the documented way
+"""What the variables of a function come in: from Python 3.13 on in a view of their frame."""
+
+
+class Place(TypedDict, total=False):
+    """A line of code; the last of `library_frames` that follow each other, where it is of one.
+
+    `caret` stands below the place in the code of a syntax error.
+    """
+
+    function: str
+    code: str
+    caret: str
+    library_frames: int
+
+
+class FrameLine(Place):
+    """A line on the way of an error; numbers from 1 in a file or cell.
+
+    `repeated` counts how often it follows itself, `skipped` the rows left out before it.
+    """
+
+    where: str
+    line: int
+    repeated: NotRequired[int]
+    skipped: NotRequired[int]
+    locals: NotRequired[dict[str, Any]]
+
+
+@record
+class Row:
+    """A frame and its line; `library` is its path in one. `count` are in the row with it."""
+
+    frame: FrameType
+    line: int
+    library: str | None
+    count: int = 1
+
+
+def rows_of(error: BaseException) -> list[Row]:
+    """Return the way of an exception, the deepest last, without what runs cells and variants."""
+    rows = list[Row]()
+    for frame, number in walk_tb(traceback_of(error)):
+        if is_engine(file_of(frame)):
+            continue
+        library, last = library_path(file_of(frame)), rows[-1] if rows else None
+        is_same = last is not None and last.frame.f_code is frame.f_code and last.line == number
+        is_more = last is not None and (last.library is not None if library else is_same)
+        count = last.count + 1 if last is not None and is_more else 1
+        row = Row(frame=frame, line=number or 0, library=library, count=count)
+        rows[len(rows) - is_more :] = [row]
+    is_led = len(rows) > 0 and (rows[0].library or "").startswith(_MACHINERY)
+    return rows[1:] if is_led and (len(rows) > 1 or read_syntax(error)) else rows
+
+
+def own_rows(error: BaseException) -> list[Row]:
+    """Return those of the person's code."""
+    return [row for row in rows_of(error) if row.library is None]
+
+
+def describe_way(error: BaseException, *, with_locals: bool) -> list[FrameLine]:
+    """Return the way of an exception; of a long one its begin and its end."""
+    rows = rows_of(error)
+    skipped = len(rows) - FIRST - LAST
+    shown = rows if skipped <= 1 else [*rows[:FIRST], *rows[-LAST:]]
+    lines = list(map(describe_row, shown))
+    if skipped > 1:
+        lines[FIRST]["skipped"] = skipped
+    for row, line in zip(shown, lines, strict=True):
+        if with_locals and row.library is None and (held := visible_locals(row.frame)):
+            line["locals"] = {name: _shown_local(value) for name, value in held.items()}
+    return [*lines, *describe_syntax(error)]
+
+
+def describe_row(row: Row) -> FrameLine:
+    """Return one row of a way as an agent reads it."""
+    filename = file_of(row.frame)
+    found: FrameLine = {"where": row.library or shown_place(filename), "line": row.line}
+    found["function"] = str.__str__(row.frame.f_code.co_name)
+    if code := shown_line(filename, row.line):
+        found["code"] = code
+    if row.library is not None:
+        found["library_frames"] = row.count
+    elif row.count > 1:
+        found["repeated"] = row.count
+    return found
+
+
+def describe_syntax(error: BaseException) -> list[FrameLine]:
+    """Return the line of a syntax error, a caret below its place; nothing of others."""
+    read = read_syntax(error)
+    filename, number, text, offset = map(read.get, ("filename", "lineno", "text", "offset"))
+    if type(filename) is not str or type(number) is not int:
+        return []
+    found: FrameLine = {"where": shown_place(filename), "line": number}
+    if type(text) is str:
+        code = text.strip()
+        found["code"] = shown_code(code)
+        column = (offset if type(offset) is int else 0) - text.find(code) - 1
+        if 0 <= column <= len(code) and found["code"] == code:
+            found["caret"] = " " * column + "^"
+    return [found]
+
+
+def visible_locals(frame: FrameType) -> dict[str, Any]:
+    """Return the variables of a function without those of private names; a cell has none."""
+    held = locals_of(frame)
+    return {n: held[n] for n in held if n.isidentifier() and n[:1] != "_"}
+
+
+def locals_of(frame: FrameType) -> dict[str, Any]:
+    """Return all variables of a function; those of a module or cell are no locals."""
+    held: Any = {} if frame.f_code.co_name == "<module>" else frame.f_locals
+    items: list[tuple[Any, Any]] = list(held.items()) if is_exactly(held, *_LOCALS) else []
+    return {name: value for name, value in items if is_exactly(name, str)}
+
+
+def names_used(error: BaseException) -> list[str]:
+    """Return the names that the person's lines take from their namespace, the deepest first."""
+    shell, names = interactive_shell(), list[str]()
+    for row in reversed(own_rows(error)[-LAST:]):
+        if shell is not None and row.frame.f_globals is shell.user_global_ns:
+            words = _WORD.findall(shown_line(file_of(row.frame), row.line))
+            names += [word for word in words if word in row.frame.f_code.co_names]
+    return list(dict.fromkeys(names))
+
+
+def file_of(frame: FrameType) -> str:
+    """Return the file of a frame's code, or the name that its cell was compiled under."""
+    return str.__str__(frame.f_code.co_filename)
+
+
+def _shown_local(value: Any) -> Any:
+    return f"<{qualname_of(real_class(value))}>" if is_closed(value) else outline(value)

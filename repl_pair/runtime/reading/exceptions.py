@@ -1,0 +1,110 @@
+"""What an exception holds, from the interpreter's own slots: no code of its class runs."""
+
+from collections.abc import Iterator
+from types import TracebackType, WrapperDescriptorType
+from typing import Any, cast
+
+from repl_pair.runtime.reading.fields import only_text_keys
+from repl_pair.runtime.values.classes import is_exactly, is_of, lineage, real_class, space_of
+
+_TRACEBACK, _CAUSE, _CONTEXT, _IS_SUPPRESSED, _ARGS, _SPACE = (
+    BaseException.__dict__[slot].__get__
+    for slot in (
+        *("__traceback__", "__cause__", "__context__", "__suppress_context__"),
+        *("args", "__dict__"),
+    )
+)
+_EXCEPTIONS = BaseExceptionGroup.__dict__["exceptions"].__get__
+_TEXTS: tuple[tuple[type[BaseException], tuple[str, ...]], ...] = (
+    (OSError, ("errno", "strerror", "filename", "filename2")),
+    (ImportError, ("msg",)),
+    (UnicodeEncodeError, ("encoding", "object", "reason")),
+    (UnicodeDecodeError, ("encoding", "object", "reason")),
+    (UnicodeTranslateError, ("object", "reason")),
+    (BaseExceptionGroup, ("message",)),
+)
+"""The classes whose text is made of more than their args, and of what."""
+_SYNTAX = ("msg", "filename", "lineno", "offset", "text")
+_MOST_PARTS, _LONGEST, _BIGGEST_BITS = 100, 100_000, 1024
+
+
+def traceback_of(error: BaseException) -> TracebackType | None:
+    """Return the way of an exception."""
+    return _TRACEBACK(error)
+
+
+def notes_of(error: BaseException, most: int) -> list[str]:
+    """Return the first of the notes that were added to an exception."""
+    space = _SPACE(error)
+    is_plain = is_exactly(space, dict) and only_text_keys(space)
+    notes = space.get("__notes__") if is_plain else None
+    kept = cast("list[Any]", notes)[:most] if is_exactly(notes, list) else []
+    return [note for note in kept if is_exactly(note, str)]
+
+
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """Yield what an exception came of, the nearest first; a circle once."""
+    seen, at = {id(error)}, _cause_of(error)
+    while at is not None and id(at) not in seen:
+        seen.add(id(at))
+        yield at
+        at = _cause_of(at)
+
+
+def _cause_of(error: BaseException) -> BaseException | None:
+    cause = _CAUSE(error)
+    return _CONTEXT(error) if cause is None and not _IS_SUPPRESSED(error) else cause
+
+
+def leaves_of(error: BaseException, most: int = 10_000) -> list[BaseException]:
+    """Return the exceptions in a group and in the groups in it; of any other, that one."""
+    waiting, leaves = [error], list[BaseException]()
+    while waiting and len(leaves) < most:
+        one = waiting.pop()
+        if is_of(one, BaseExceptionGroup):
+            waiting.extend(reversed(_EXCEPTIONS(one)))
+        else:
+            leaves.append(one)
+    return leaves
+
+
+def read_syntax(error: BaseException) -> dict[str, Any]:
+    """Return where a syntax error is and what is wrong; nothing for others."""
+    if not is_of(error, SyntaxError):
+        return {}
+    read = {slot: SyntaxError.__dict__[slot].__get__(error) for slot in _SYNTAX}
+    return {slot: value for slot, value in read.items() if is_exactly(value, str, int)}
+
+
+def text_of(error: BaseException) -> str | None:
+    """Return the text of an exception; None where only code of the person's would give it.
+
+    That is where its class writes the text, or where it was raised with more than plain values.
+    """
+    if syntax := read_syntax(error):
+        return syntax.get("msg")
+    spaces = map(space_of, lineage(real_class(error)))
+    write = next(space["__str__"] for space in spaces if "__str__" in space)
+    try:
+        more = [
+            cls.__dict__[name].__get__(error)
+            for cls, names in _TEXTS
+            if is_of(error, cls)
+            for name in names
+        ]
+    except (AttributeError, TypeError):  # a slot that was never set
+        return None
+    is_known = real_class(write) is WrapperDescriptorType
+    args = () if is_of(error, BaseExceptionGroup) else _ARGS(error)
+    return write(error) if is_known and _is_plain([*args, *more]) else None
+
+
+def _is_plain(value: Any, depth: int = 3) -> bool:
+    """Return whether the text of a value is short, and made by the interpreter alone."""
+    if is_exactly(value, str, bytes):
+        return len(value) <= _LONGEST
+    if is_exactly(value, int):
+        return value.bit_length() <= _BIGGEST_BITS
+    if is_exactly(value, list, tuple) and depth and len(value) <= _MOST_PARTS:
+        return all(_is_plain(part, depth - 1) for part in list(value))
+    return is_exactly(value, bool, float, type(None))

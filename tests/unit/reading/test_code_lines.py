@@ -1,0 +1,88 @@
+"""What of source code is shown: no literal beside the name of a secret, in whatever notation."""
+
+import linecache
+import os
+
+import pytest
+
+from repl_pair.runtime.reading.code_lines import hide_literals, shown_line
+
+R = '"[redacted]"'
+HIDDEN = {
+    "beside": ("connect(user='ann', password='hunt')", f"connect(user={R}, password={R})"),
+    "on another line": (
+        "connect(\n  user='ann',\n  password='hunt',\n)",
+        f"connect(\n  user='ann',\n  password={R},\n)",
+    ),
+    "of many lines": ("token = '''a\nb\nc'''\nx = 'y'", f"token = {R}\n\n\nx = 'y'"),
+    "below an open bracket": (
+        "login(password=(\n  'a'\n  'b'\n))\nx = 'y'",
+        f"login(password=(\n  {R}\n  {R}\n))\nx = 'y'",
+    ),
+    "on a line that goes on": ("password = \\\n  'a'\nx = 'y'", f"password = \\\n  {R}\nx = 'y'"),
+    "not closed": ("password = 'hunt", f"password = {R}"),
+    "not closed, of many lines": ("token = '''a\nb", f"token = {R}\n"),
+    "with its own quotes in it": (r"f(api_key='a\'hunt')", f"f(api_key={R})"),
+    "in a comment": ("# don't say the password 'hunt'\nx = 'y'", "# [redacted]\nx = 'y'"),
+    "behind a comment": ("f()  # don't\npassword = 'hunt'", f"f()  # don't\npassword = {R}"),
+    "in a line magic": ("%env API_KEY=hunt 2\nx = 'y'", "%env API_KEY [redacted]\nx = 'y'"),
+    "in a shell command": (
+        "out = !curl --token \\\n  hunt\nx = 'y'",
+        "out = !curl --token [redacted]\n [redacted]\nx = 'y'",
+    ),
+    "in a cell magic": (
+        "%%bash\nexport PASSWORD=hunt\nls",
+        "%%bash\nexport PASSWORD [redacted]\nls",
+    ),
+    "in a key": ("conf['password'] = 'hunt'", f"conf[{R}] = {R}"),
+}
+"""Where a literal stands, and what is shown."""
+
+
+@pytest.mark.parametrize("place", HIDDEN)
+def test_a_literal_beside_a_name_of_secrets_is_hidden_and_no_other(place):
+    code, shown = HIDDEN[place]
+    assert hide_literals(code).text == shown
+
+
+def test_what_was_hidden_is_given_to_be_looked_for_elsewhere():
+    code = "connect(api_key='a\\n\\'b', user='ann')\n%env TOKEN=hunt"
+    assert {"a\n'b", "ann", "hunt"} <= {*hide_literals(code).hidden}
+
+
+@pytest.mark.parametrize(
+    "code", ["print('plain')", "tokens_used = 'x'\nkeys = a.keys('b')", "if x: pass\ny = 'z'"]
+)
+def test_code_without_such_a_name_stays_as_it_is(code):
+    assert hide_literals(code) == type(hide_literals(""))(code)
+
+
+def test_hiding_takes_time_in_line_with_the_length_of_a_text():
+    for part in ("password ' \" ( ", "password '''", "token(" + "x" * 9, "'\\" * 9 + "secret"):
+        hide_literals(part * 20_000)  # the test has a limit of time of its own
+
+
+def test_a_line_is_read_from_a_file_or_cell_and_nothing_is_kept_in_linecache(tmp_path):
+    source = tmp_path / "shop.py"
+    source.write_text("x = 1\npassword = '''a\nb'''\ny = f('z')\n")
+    before = dict(linecache.cache)
+    assert [shown_line(str(source), n) for n in (1, 2, 3, 4, 9, 0)] == [
+        *("x = 1", f"password = {R}", "", "y = f('z')", "", "")
+    ]
+    assert linecache.cache == before
+    source.write_text("changed = 1\n")
+    assert shown_line(str(source), 1) == "changed = 1"
+    asked = []
+    linecache.cache["<of a loader>"] = (lambda: asked.append(1),)
+    linecache.cache["<cell>"] = (4, None, ["a = 1\n", "b = 2\n"], "<cell>")
+    try:
+        assert (shown_line("<of a loader>", 1), shown_line("<cell>", 2)) == ("", "b = 2")
+    finally:
+        del linecache.cache["<of a loader>"], linecache.cache["<cell>"]
+    assert asked == []
+
+
+def test_no_line_is_read_from_what_is_no_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for name in (str(tmp_path / "pipe"), "/dev/zero", str(tmp_path), "no\0name", "<string>"):
+        assert shown_line(name, 1) == ""

@@ -1,0 +1,56 @@
+"""How the latest cells ended is remembered while cells are tracked, and only so many."""
+
+from types import SimpleNamespace
+
+import pytest
+from IPython.core.events import EventManager, available_events
+
+from repl_pair.runtime.registry import cells, origin
+from repl_pair.runtime.registry.cells import MOST_ENDED, CellTracker
+
+
+@pytest.fixture
+def shell(monkeypatch):
+    shell = SimpleNamespace(execution_count=1)
+    shell.events = EventManager(shell, available_events)
+    monkeypatch.setattr(cells, "interactive_shell", lambda: shell)
+    monkeypatch.setattr(origin, "interactive_shell", lambda: shell)
+    return shell
+
+
+def run(shell, *, success=True, kept=True):
+    shell.execution_count += kept
+    shell.events.trigger("pre_run_cell", SimpleNamespace(store_history=kept))
+    result = None if success is None else SimpleNamespace(success=success, execution_count=1)
+    shell.events.trigger("post_run_cell", result)
+
+
+def test_a_cell_is_remembered_with_its_time_and_how_it_ended_until_the_last_undo(shell):
+    tracker = CellTracker()
+    undo = tracker.track()
+    run(shell)
+    run(shell, success=False)
+    run(shell, success=None)  # an awaiting cell that was stopped
+    assert {n: cell.succeeded for n, cell in tracker.ended.items()} == {1: True, 2: False, 3: False}
+    assert all(cell.since > 0 and cell.seconds >= 0 for cell in tracker.ended.values())
+    run(shell, success=False, kept=False)
+    assert len(tracker.ended) == 3
+    undo()
+    assert tracker.ended == {}
+
+
+def test_only_the_latest_cells_are_remembered(shell):
+    tracker = CellTracker()
+    undo = tracker.track()
+    for _ in range(MOST_ENDED + 7):
+        run(shell)
+    assert [*tracker.ended] == list(range(8, MOST_ENDED + 8))
+    undo()
+
+
+def test_a_cell_that_began_before_is_not_remembered(shell):
+    tracker = CellTracker()
+    undo = tracker.track()
+    shell.events.trigger("post_run_cell", SimpleNamespace(success=True, execution_count=1))
+    assert tracker.ended == {}
+    undo()
