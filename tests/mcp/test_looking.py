@@ -279,6 +279,24 @@ def test_no_error_yet_is_a_type_of_null_and_history_begins_empty(start_own_kerne
         assert read(agent) == {"type": None}
 
 
+def test_of_an_error_that_the_person_let_go_its_text_is_left(kernel, inspector):
+    failed = fail(kernel, "raise LookupError('let go')")
+    kernel.cell("del sys.last_type, sys.last_value, sys.last_traceback")
+    assert read(inspector) == {
+        **{"type": "LookupError", "message": "let go", "cell": f"In[{failed}]"},
+        "left_out": "frames: the exception itself is no longer there",
+    }
+
+
+def test_an_error_of_a_display_is_not_taken_for_that_of_a_cell(kernel, inspector):
+    failed = fail(kernel, "raise LookupError('of a cell')")
+    kernel.cell("class Shown:\n    def _repr_html_(self):\n        raise LookupError('shown')")
+    kernel.run("Shown()")
+    found = read(inspector)
+    assert (found["message"], found["cell"]) == ("of a cell", f"In[{failed}]")
+    assert "frames" not in found  # IPython keeps one exception
+
+
 LOOKED_AT_WHILE_BUSY = """
 import pathlib, time
 print("begun", flush=True)

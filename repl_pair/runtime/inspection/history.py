@@ -7,6 +7,7 @@ from traceback import walk_stack
 from typing import Any, Literal, NotRequired, TypedDict
 
 from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.reading.bounded import cut_text
 from repl_pair.runtime.reading.code_lines import hide_literals, names_secret
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.running.raised import bounded
@@ -56,8 +57,8 @@ def kept_codes() -> dict[int, str]:
     if len(raw) != shell.execution_count:  # a cell such as `quit(keep_kernel=True)` is not kept
         names = {n: f"_i{n}" for n in range(1, shell.execution_count)}
         raw = {n: shell.user_ns_hidden.get(name) for n, name in names.items()}
-    codes = {n: code[:LONGEST] for n, code in raw.items() if is_exactly(code, str) and code}
-    return {n: _EMPTY_LINES.sub("", code) for n, code in codes.items()}
+    codes = {n: code for n, code in raw.items() if is_exactly(code, str) and code}
+    return {n: cut_text(_EMPTY_LINES.sub("", code), LONGEST) for n, code in codes.items()}
 
 
 def kept_errors() -> dict[int, tuple[str, str]]:

@@ -64,8 +64,7 @@ def _candidates(shell: Any) -> Iterator[Any]:
 def _cell_of(error: BaseException, shell: Any) -> int | None:
     """Return the number of the cell whose code an exception ended, None for any other."""
     numbers = getattr(shell.compile, "_filename_map", {})
-    kind: Any = type(shell)
-    runner = getattr(kind.run_cell_async, "__code__", None)
+    runner: Any = getattr(shell.run_cell_async, "__code__", None)
     code = list[CodeType]()
     for frame, _ in islice(walk_tb(traceback_of(error)), _NEAR):
         if frame.f_code is runner:  # raised by the text of the error, which IPython wrote there
