@@ -14,8 +14,16 @@ from jupyter_core.paths import jupyter_runtime_dir
 
 from repl_pair.bridge.kernels.discover import unusable_files
 from repl_pair.bridge.kernels.servers import ask_servers
-from repl_pair.cli.answers import FAIL, PASS, Finding, fault, print_findings, print_json
-from repl_pair.cli.caller import Caller, session_command
+from repl_pair.cli.answers import (
+    FAIL,
+    PASS,
+    Caller,
+    Finding,
+    fault,
+    print_findings,
+    print_json,
+    session_command,
+)
 from repl_pair.version import VERSION
 from repl_pair.wire import ok_reply
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from repl_pair.cli.answers import FAIL, PASS
-from repl_pair.cli.caller import Caller, open_caller
+from repl_pair.cli.answers import FAIL, PASS, Caller, open_caller
 from repl_pair.cli.choosing import TAGS, VARIANTS, choose
 from repl_pair.cli.options import Choice
 from repl_pair.cli.tables import COLOURS, escape, format_cell

@@ -2,12 +2,13 @@
 
 import atexit
 import json
+import logging
 import os
 import re
 import signal
 import sys
 from contextlib import redirect_stdout
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO, cast
 
 import anyio
 from anyio.abc import ObjectReceiveStream, TaskStatus
@@ -29,9 +30,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from repl_pair.bridge.session import Session
-from repl_pair.mcp_server import stderr_gate
-from repl_pair.mcp_server.byte_gate import GatedSink
+from repl_pair.mcp_server.byte_gate import GatedSink, scrub_text
 from repl_pair.mcp_server.server import build
+from repl_pair.records import Undo
 
 CLOSING_S = 2.0
 ENDING = (signal.SIGTERM, signal.SIGINT)
@@ -46,7 +47,7 @@ def run(session: Session) -> None:
     """Serve until stdin ends or a signal comes; stderr is scrubbed to the end of the process."""
     # Nothing interrupts a read of stdin: Python's own handler would leave the process waiting.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    atexit.register(stderr_gate.install())
+    atexit.register(gate_stderr())
     anyio.run(serve, session)
 
 
@@ -179,3 +180,60 @@ def _refuse_unreadable(error: ValidationError) -> JSONRPCError | None:
     )
     known = ids[0] if ids and type(ids[0]) in (int, str) else None
     return JSONRPCError(jsonrpc="2.0", id=known, error=ErrorData(code=code, message=message))
+
+
+HELD_CHARS = 65_536
+"""How much of an unfinished line or private key is kept before it is scrubbed and written."""
+
+
+class GatedText:
+    """A text stream that scrubs and writes whole lines; a private key waits for its last line."""
+
+    def __init__(self, inner: TextIO) -> None:
+        self._inner = inner
+        self._held = ""
+
+    def write(self, text: str) -> int:
+        """Take a text and write its complete lines."""
+        self._held += text
+        whole = self._held.endswith("\n") and not _is_inside_key(self._held)
+        if whole or len(self._held) > HELD_CHARS:
+            self.release()
+        return len(text)
+
+    def release(self) -> None:
+        """Write what was kept, complete or not."""
+        held, self._held = self._held, ""
+        self._inner.write(scrub_text(held))
+        self._inner.flush()
+
+    def flush(self) -> None:
+        """Do nothing: half a line could hold half a secret."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def _is_inside_key(text: str) -> bool:
+    begin = text.rfind("-----BEGIN ")
+    return begin >= 0 and "PRIVATE KEY" in text[begin:] and "-----END " not in text[begin:]
+
+
+def gate_stderr(stderr: TextIO | None = None) -> Undo:
+    """Scrub `sys.stderr` and the logs that go there, until the undo; `stderr` replaces it."""
+    before = sys.stderr
+    gated = GatedText(stderr or before)
+    sys.stderr = cast("TextIO", gated)
+    loggers = [logging.getLogger(), *map(logging.getLogger, logging.Logger.manager.loggerDict)]
+    every: list[Any] = [handler for logger in loggers for handler in logger.handlers]
+    handlers = [each for each in every if hasattr(each, "setStream") and each.stream is before]
+    for handler in handlers:
+        handler.setStream(gated)
+
+    def undo() -> None:
+        gated.release()
+        sys.stderr = before
+        for handler in handlers:
+            handler.setStream(before)
+
+    return undo

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from repl_pair.panels.base.context import Focus
-from repl_pair.panels.base.describing import literal
-from repl_pair.panels.base.hiding import Hide, hide_of
+from repl_pair.panels.base.describing import Hide, hide_of, literal
 from repl_pair.panels.base.widget import to_html
 from repl_pair.panels.canvas.messages import (
     ArgLine,

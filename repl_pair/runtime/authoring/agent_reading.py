@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from repl_pair.errors import AuthoringError, ReplPairError, did_you_mean
-from repl_pair.runtime.authoring.agent_data import given_faults
-from repl_pair.runtime.authoring.agent_loaders import loader_faults
+from repl_pair.runtime.authoring.agent_data import given_faults, loader_faults
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.values.classes import is_row, real_class
 from repl_pair.runtime.values.frozen import refs_in

@@ -10,10 +10,16 @@ from types import ModuleType
 from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean
-from repl_pair.runtime.authoring.agent_loaders import held_data
+from repl_pair.runtime.authoring.agent_data import held_data
 from repl_pair.runtime.authoring.decorator_uses import misuse
-from repl_pair.runtime.linting.faults import Fault, entries_of, fault_of, unknown_names
-from repl_pair.runtime.linting.plays import event_faults, step_faults
+from repl_pair.runtime.linting.faults import (
+    Fault,
+    entries_of,
+    event_faults,
+    fault_of,
+    step_faults,
+    unknown_names,
+)
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.extending import chain_of

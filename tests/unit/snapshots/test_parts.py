@@ -12,7 +12,7 @@ from PIL import Image
 import repl_pair
 from repl_pair import check
 from repl_pair.errors import RequestError
-from repl_pair.runtime.snapshots.accepting import accept_rendered
+from repl_pair.runtime.snapshots.artifacts import accept_rendered
 from repl_pair.runtime.snapshots.forms import (
     compare_images,
     fix_ids,
