@@ -19,7 +19,7 @@ from repl_pair.cli.answers import (
     session_command,
 )
 from repl_pair.cli.choosing import MODE, OVERRIDE, TAGS, VARIANTS, choose, how_to_run
-from repl_pair.cli.expectations import Expectation, judge_row, read_expectation
+from repl_pair.cli.expectations import judge_row, read_expectation
 from repl_pair.cli.junit import write_junit
 from repl_pair.cli.tables import FAILING, show_totals, show_verdicts
 from repl_pair.errors import RequestError
@@ -110,7 +110,8 @@ async def run_all(
     """
     verdicts: list[Mapping[str, Any]] = []
     refused: dict[str, Reply] = {}
-    left = dict.fromkeys(ids, error_reply(_NOT_RUN))
+    unfinished = RequestError("cannot_run", "It was not run to its end.")
+    left = dict.fromkeys(ids, error_reply(unfinished))
     codes = [PASS]
     written_at = -WRITTEN_S
     here = caller.choice.here
@@ -118,7 +119,8 @@ async def run_all(
         for id in ids:
             expected = read_expectation(id) if here else None
             if expected is not None and not expected.runs:
-                verdicts.append(_not_run(id, expected))
+                why = {"status": expected.kind, "reason": expected.reason}
+                verdicts.append({**_NO_RUN, "variant_id": id, **why})
                 del left[id]
                 if caller.choice.as_json:
                     print_json(ok_reply(verdicts[-1]))
@@ -161,15 +163,10 @@ async def _run(caller: Caller, id: str, shared: Args, combined: str | None) -> R
     wanted = {"ids": [id], "matrix": combined, "limit": MAX_MODES, "timeout_s": SWEEP_S}
     wanted["detail"] = "full"
     reply = await caller.call("run_variants", wanted)
-    return error_reply(_too_many(id)) if reply["ok"] and "more" in reply["result"] else reply
-
-
-def _too_many(id: str) -> RequestError:
-    return RequestError(
-        "bad_arguments",
-        f"{id} has over {MAX_MODES} combinations of modes: run it with --modes each, or with "
-        "repl_pair.run_variants.",
-    )
+    if not reply["ok"] or "more" not in reply["result"]:
+        return reply
+    what = f"{id} has over {MAX_MODES} combinations of modes: run it with --modes each, or with "
+    return error_reply(RequestError("bad_arguments", f"{what}repl_pair.run_variants."))
 
 
 def _verdicts(
@@ -182,20 +179,8 @@ def _verdicts(
         traceback = {"traceback": _traceback_of(raised[0])} if raised else {}
         modes = result.get("active_modes", ())
         return [{"variant_id": id, "modes": modes, **known, **traceback, **result}]
-    nothing: dict[str, Any] = {
-        "modes": [],
-        "total": 0,
-        "elapsed_ms": 0.0,
-        "assertions": [],
-        **known,
-    }
-    rows = [{**nothing, **row} for row in result["items"]]
+    rows: list[Mapping[str, Any]] = [{**_NO_RUN, **known, **row} for row in result["items"]]
     return sorted(rows, key=lambda row: (len(row["modes"]), row["modes"]))
-
-
-def _not_run(id: str, why: Expectation) -> Mapping[str, Any]:
-    nothing: dict[str, Any] = {"modes": [], "total": 0, "elapsed_ms": 0.0, "assertions": []}
-    return {"variant_id": id, "status": why.kind, "reason": why.reason, **nothing}
 
 
 def _traceback_of(error: BaseException) -> str:
@@ -211,4 +196,5 @@ def _keep_own(shown: TracebackException) -> None:
         _keep_own(before)
 
 
-_NOT_RUN = RequestError("cannot_run", "It was not run to its end.")
+_NO_RUN: Mapping[str, Any] = {"modes": [], "total": 0, "elapsed_ms": 0.0, "assertions": []}
+"""The slots of a verdict where nothing was run."""

@@ -135,24 +135,19 @@ def _read(kernels: list[_Json], sessions: list[_Json], info: _Json) -> Mapping[s
     used: dict[str, list[_Json]] = {kernel["id"]: [] for kernel in kernels}
     for session in sessions:
         used.setdefault(session["kernel"]["id"], []).append(session)
-    return {
-        kernel["id"]: Hosted(
+    hosted: dict[str, Hosted] = {}
+    for kernel in kernels:
+        own, active = used[kernel["id"]], kernel.get("last_activity")
+        paths = sorted(session["path"] for session in own if session.get("type") == "notebook")
+        hosted[kernel["id"]] = Hosted(
             state=str(kernel.get("execution_state")),
-            active=_seconds(kernel.get("last_activity")),
-            session=bool(used[kernel["id"]]),
-            notebook=_notebook(used[kernel["id"]], info.get("root_dir")),
+            active=datetime.fromisoformat(active).timestamp() if active else None,
+            session=bool(own),
+            notebook=str(Path(info.get("root_dir") or "/", paths[0].lstrip("/")))
+            if paths
+            else None,
         )
-        for kernel in kernels
-    }
-
-
-def _notebook(sessions: list[_Json], root: str | None) -> str | None:
-    paths = sorted(session["path"] for session in sessions if session.get("type") == "notebook")
-    return str(Path(root or "/", paths[0].lstrip("/"))) if paths else None
-
-
-def _seconds(text: str | None) -> float | None:
-    return datetime.fromisoformat(text).timestamp() if text else None
+    return hosted
 
 
 _LARGEST_FILE = 65_536
