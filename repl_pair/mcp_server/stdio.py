@@ -232,8 +232,10 @@ def gate_stderr(stderr: TextIO | None = None) -> Undo:
 
     def undo() -> None:
         gated.release()
-        sys.stderr = before
+        if sys.stderr is gated:
+            sys.stderr = before
         for handler in handlers:
-            handler.setStream(before)
+            if handler.stream is gated:
+                handler.setStream(before)
 
     return undo

@@ -518,6 +518,20 @@ def test_installing_gates_handlers_that_stand_already_and_the_undo_takes_it_back
     assert handler.stream is plain
 
 
+def test_the_undo_leaves_what_others_put_in_the_place_of_stderr(monkeypatch):
+    plain, later = StringIO(), StringIO()
+    monkeypatch.setattr(sys, "stderr", plain)
+    handler = logging.StreamHandler(plain)
+    logger = logging.getLogger("test.replaced")
+    logger.addHandler(handler)
+    undo = gate_stderr()
+    sys.stderr = later
+    handler.setStream(later)
+    undo()
+    logger.removeHandler(handler)
+    assert (sys.stderr, handler.stream) == (later, later)
+
+
 def test_no_traceback_of_a_process_shows_a_secret():
     program = f"""
         import logging, threading, warnings

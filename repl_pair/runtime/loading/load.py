@@ -124,11 +124,12 @@ def _is_ignored(file: Path, conftest: ModuleType, folder: Path) -> bool:
 def _place_errors(file: Path) -> Generator[None]:
     """Give our errors their place in the file; what would end the process is one of them."""
     pid, leave = os.getpid(), os._exit  # pyright: ignore[reportPrivateUsage]  it has no other name
+    is_loading = True
 
     def refuse(status: int) -> None:
-        if os.getpid() != pid:
-            leave(status)
-        raise SystemExit(f"os._exit({status})")
+        if is_loading and os.getpid() == pid:
+            raise SystemExit(f"os._exit({status})")
+        leave(status)
 
     os._exit = refuse
     try:
@@ -146,7 +147,9 @@ def _place_errors(file: Path) -> Generator[None]:
             f"{error!r}. Put that below `if __name__ == '__main__':`.",
         ) from error
     finally:
-        os._exit = leave
+        is_loading = False  # what the file has hooked over it, such as a run's own hook, stays
+        if os._exit is refuse:
+            os._exit = leave
 
 
 def _raised_at(error: BaseException, file: Path) -> str:

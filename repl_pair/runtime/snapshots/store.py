@@ -136,8 +136,11 @@ def put_whole(path: Path, content: bytes) -> None:
     """Write a file whole or not at all."""
     # Runs of two processes may store at once.
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_bytes(content)
-    draft.replace(path)
+    try:
+        draft.write_bytes(content)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -304,6 +304,20 @@ def test_a_task_that_raises_becomes_a_warning_and_the_next_one_runs():
         assert begin_and_flush()
 
 
+def test_a_view_without_a_script_is_closed_again():
+    closed = []
+
+    class Unscripted(View):
+        name = "unscripted"
+
+        def close(self):
+            closed.append(self)
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        PanelWidget(Unscripted, PanelContext())
+    assert len(closed) == 1
+
+
 def test_a_listener_that_raises_keeps_no_change_from_the_others():
     thread, received, begin = PanelThread(), [], threading.Event()
     thread.submit(lambda: begin.wait(10))

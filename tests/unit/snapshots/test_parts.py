@@ -43,6 +43,16 @@ def key(name="", variant="One", modes=()):
 ABOUT = {"code_hash": "rc1:c", "slots": {"args": {"hash": "rp1:a", "shown": {"n": "ü\u2028\r"}}}}
 
 
+def test_what_cannot_be_written_leaves_no_draft_behind(store, tmp_path, monkeypatch):
+    def fail(_path, _target):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="full"):
+        store.write(key(), Stored(text="1\n"))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_a_module_registers_is_stored_beside_its_file():
     repl_pair.story("beside", component=lambda: 1)
     repl_pair.variant("beside/It")
