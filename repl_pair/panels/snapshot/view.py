@@ -22,6 +22,7 @@ from repl_pair.panels.snapshot.parsing import parse_result
 from repl_pair.records import Undo, record
 from repl_pair.runtime.registry.ids import name_run
 from repl_pair.runtime.results.markdown import Markdown, cell, code, table
+from repl_pair.runtime.snapshots.forms import SUFFIXES
 from repl_pair.runtime.snapshots.provenance import (
     HASHES,
     SlotChange,
@@ -34,7 +35,6 @@ from repl_pair.runtime.snapshots.stored import Images, Stored, Unreadable
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.differences import MISSING
 
-_IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _OUTPUTS = "\n--- output "
 """The line before each output, behind the result in a stored text."""
 WHY = {
@@ -228,5 +228,5 @@ def _url(name: str, images: Images) -> str | None:
 def _image_in(value: Any) -> str | None:
     if not is_map(value):
         return None
-    mimes = (mime for mime in _IMAGES if isinstance(value.get(mime), str))
+    mimes = (mime for mime in SUFFIXES if isinstance(value.get(mime), str))
     return next((f"data:{mime};base64,{value[mime]}" for mime in mimes), None)

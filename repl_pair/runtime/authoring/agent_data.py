@@ -151,10 +151,7 @@ def _part(base: Any, key: Any) -> Any:
 
 
 _HOLDING = ("story", "mode", "variant", "decorator")
-_SLOTS = (
-    *("args", "events", "init", "teardown", "loaders_teardown", "patch", "decorators"),
-    *("play", "plays"),
-)
+_SLOTS = ("args", "patch", *_CALLS, "play", "plays")
 
 
 def loader_faults(data: Any, *, where: str) -> list[str]:

@@ -20,7 +20,6 @@ from repl_pair.runtime.linting.faults import (
     step_faults,
     unknown_names,
 )
-from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.extending import chain_of
 from repl_pair.runtime.registry.model import (
@@ -138,16 +137,12 @@ def _contracts() -> Iterator[Fault]:
             chain_of(entry)
             code, remedy = "contract", "Change its body, or the component."
             plan = plan_variant(entry.id)
-            if not _is_wrapped(plan):
+            used = [REGISTRY.find("decorator", str(use[0])) for use in plan.decorators]
+            # A decorator may give the component what the args lack.
+            if not any(one is not None and one.body.kind == "wrap" for one in used):
                 check_required(plan.component, plan.args)
         except (RequestError, AuthoringError) as error:
             yield fault_of(entry, code, error.message, remedy)
-
-
-def _is_wrapped(plan: Plan) -> bool:
-    """Return whether a decorator may give the component what the args lack."""
-    used = [REGISTRY.find("decorator", str(use[0])) for use in plan.decorators]
-    return any(entry is not None and entry.body.kind == "wrap" for entry in used)
 
 
 def _modes() -> Iterator[Fault]:

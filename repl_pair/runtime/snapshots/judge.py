@@ -87,7 +87,10 @@ def matches_snapshot(
     if rules.artifacts is not None:
         lines.append(keep_difference(rules.artifacts, key, stored, given, drawn))
     gap = "\n" if len(lines) > 1 else " "
-    reason = "\n".join(lines) + gap + (rules.accept or _advice(key))
+    call = ", ".join(map(repr, [key.variant_id, *([key.name] if key.name else [])]))
+    call += f", modes={list(key.modes)}" if key.modes else ""
+    advice = f"To accept what this run gave, the person calls repl_pair.accept_snapshot({call})."
+    reason = "\n".join(lines) + gap + (rules.accept or advice)
     verdict = Verdict.of(reason, expected=stored and stored.text, actual=given.text)
     return verdict if stored else replace(verdict, compared=False)
 
@@ -230,13 +233,6 @@ def _what_is_wrong(key: SnapshotKey, found: Stored | Unreadable | None, given: S
     lines = diff_lines(found.text, given.text)
     more = [f"… {len(lines) - LONGEST_DIFF} more lines"] if len(lines) > LONGEST_DIFF else []
     return [f"{key.label} is not as it was stored{since}:", *lines[:LONGEST_DIFF], *more]
-
-
-def _advice(key: SnapshotKey) -> str:
-    args = [key.variant_id, *([key.name] if key.name else [])]
-    modes = f", modes={list(key.modes)}" if key.modes else ""
-    call = f"repl_pair.accept_snapshot({', '.join(map(repr, args))}{modes})"
-    return f"To accept what this run gave, the person calls {call}."
 
 
 def _marked(shown: Any, path: str) -> list[str]:
