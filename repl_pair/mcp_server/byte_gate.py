@@ -60,7 +60,10 @@ def scrub(node: Json) -> Json:
     except TypeError:
         return scrub(json.loads(json.dumps(node)))
     except UnicodeEncodeError:
-        return scrub(_rebuild(node, _replace_surrogates))
+        readable = _rebuild(
+            node, lambda text: text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        )
+        return scrub(readable)
     changed = {text: scrub_text(text) for text in _find_dirty(leaves, joined)}
     return _rebuild(node, lambda text: changed.get(text, text)) if changed or named else node
 
@@ -121,10 +124,6 @@ def _free_key(key: str, taken: dict[str, Json]) -> str:
     while free in taken:
         number, free = number + 1, f"{key} {number}"
     return free
-
-
-def _replace_surrogates(text: str) -> str:
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def scrub_part(part: Json) -> Json:

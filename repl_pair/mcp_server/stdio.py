@@ -196,7 +196,9 @@ class GatedText:
     def write(self, text: str) -> int:
         """Take a text and write its complete lines."""
         self._held += text
-        whole = self._held.endswith("\n") and not _is_inside_key(self._held)
+        _, begin, key = self._held.rpartition("-----BEGIN ")
+        is_inside_key = begin and "PRIVATE KEY" in key and "-----END " not in key
+        whole = self._held.endswith("\n") and not is_inside_key
         if whole or len(self._held) > HELD_CHARS:
             self.release()
         return len(text)
@@ -212,11 +214,6 @@ class GatedText:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
-
-
-def _is_inside_key(text: str) -> bool:
-    begin = text.rfind("-----BEGIN ")
-    return begin >= 0 and "PRIVATE KEY" in text[begin:] and "-----END " not in text[begin:]
 
 
 def gate_stderr(stderr: TextIO | None = None) -> Undo:

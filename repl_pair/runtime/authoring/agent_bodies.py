@@ -113,7 +113,7 @@ def read_body(kind: str, where: str, body: Mapping[str, Any], reading: Reading) 
             continue
         if not check_arguments({"properties": {name: part}, "required": []}, {name: value}):
             slots[name] = _read_slot(reading, name, value, part)
-    if not {"effect", "response", "responses"}.isdisjoint(slots):
+    if not slots.keys().isdisjoint(composing.DECORATORS["fx_override"]):
         check_override(reading, where, slots)
     if reading.story is not None:
         _check_args(reading, reading.story, slots, where)

@@ -4,7 +4,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
@@ -92,10 +92,12 @@ def load_file(file: Path, name: str, noted: Noted, again: set[str]) -> ModuleTyp
 def _load_with_conftests(file: Path, project: Project, noted: Noted, again: set[str]) -> bool:
     """Load a file; False where it is to be ignored or skips itself."""
     try:
-        for conftest in _conftests(file, project.root):
-            module = load_file(conftest, name_of(conftest, project), Noted(), again)
-            if _is_ignored(file, module, conftest.parent):
-                return False
+        for folder in reversed(file.parents):
+            conftest = folder / "conftest.py"
+            if folder.is_relative_to(project.root) and conftest.is_file():
+                module = load_file(conftest, name_of(conftest, project), Noted(), again)
+                if _is_ignored(file, module, folder):
+                    return False
         load_file(file, name_of(file, project), noted, again)
     except BaseException as error:
         if not is_outcome(error, "Skipped"):
@@ -103,12 +105,6 @@ def _load_with_conftests(file: Path, project: Project, noted: Noted, again: set[
         warnings.warn(f"{file} skips itself: {error}", SkippedFile, stacklevel=3)
         return False
     return True
-
-
-def _conftests(file: Path, root: Path) -> Iterator[Path]:
-    for folder in reversed(file.parents):
-        if folder.is_relative_to(root) and (conftest := folder / "conftest.py").is_file():
-            yield conftest
 
 
 def _is_ignored(file: Path, conftest: ModuleType, folder: Path) -> bool:

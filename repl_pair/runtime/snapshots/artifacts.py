@@ -62,12 +62,6 @@ def forget_difference(folder: Path, key: SnapshotKey) -> None:
             file.unlink()
 
 
-def find_rendered(folder: Path) -> list[SnapshotStore]:
-    """Return what runs gave in the artifacts below a folder, those of several runs each apart."""
-    found = {file.parent for file in folder.rglob("*.txt") if file.parent.name == ACTUAL}
-    return [SnapshotStore(place) for place in sorted(found)]
-
-
 def _diff_place(folder: Path, key: SnapshotKey) -> Path:
     """Return the path of a key's difference, without its suffix."""
     return story_file(folder / DIFF, key.variant_id).with_suffix("") / file_stem(key)
@@ -89,7 +83,8 @@ def accept_rendered(folder: Path) -> list[Accepted]:
     Refused are those of variants and modes that are not registered in this process, those that
     can't be read, and two that differ under one key.
     """
-    stores = find_rendered(folder)
+    found = {file.parent for file in folder.rglob("*.txt") if file.parent.name == ACTUAL}
+    stores = [SnapshotStore(place) for place in sorted(found)]  # of several runs, each apart
     if not stores:
         what = f"There is no folder {ACTUAL!r} with outputs below {folder}"
         raise RequestError("not_found", f"{what}: give what pytest --pair-artifacts kept.")
