@@ -12,19 +12,11 @@ from typing import Any, Protocol, TextIO, cast
 
 import anyio
 from anyio.abc import ObjectReceiveStream, TaskStatus
+from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
 from mcp.shared.message import SessionMessage
-from mcp.types import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    DiscoverResult,
-    ErrorData,
-    JSONRPCError,
-    JSONRPCRequest,
-    JSONRPCResponse,
-)
 from mcp_types import SERVER_INFO_META_KEY
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
@@ -123,7 +115,7 @@ class DiscoverFirst(ObjectReceiveStream[SessionMessage | Exception]):
                     await self._sink.send(SessionMessage(refusal))
                 continue
             request = getattr(item, "message", None)
-            if not self._is_first or not isinstance(request, JSONRPCRequest):
+            if not self._is_first or not isinstance(request, types.JSONRPCRequest):
                 return item
             if not _is_discovery(request):
                 self._is_first = False
@@ -135,7 +127,7 @@ class DiscoverFirst(ObjectReceiveStream[SessionMessage | Exception]):
         await self._inner.aclose()
 
 
-def _is_discovery(request: JSONRPCRequest) -> bool:
+def _is_discovery(request: types.JSONRPCRequest) -> bool:
     """Return whether this is a well-formed `server/discover`; the SDK answers a malformed one."""
     if request.method != "server/discover":
         return False
@@ -143,20 +135,20 @@ def _is_discovery(request: JSONRPCRequest) -> bool:
     return isinstance(route, InboundModernRoute)
 
 
-def _answer_discovery(request: JSONRPCRequest, server: Server[Any]) -> JSONRPCResponse:
+def _answer_discovery(request: types.JSONRPCRequest, server: Server[Any]) -> types.JSONRPCResponse:
     """Return the answer that the SDK would give."""
     newest = MODERN_PROTOCOL_VERSIONS[-1]
-    discovered = DiscoverResult(
+    discovered = types.DiscoverResult(
         supported_versions=list(MODERN_PROTOCOL_VERSIONS),
         capabilities=server.get_capabilities(protocol_version=newest),
         instructions=server.instructions,
     )
     result = discovered.model_dump(by_alias=True, mode="json", exclude_none=True)
     result["_meta"] = {SERVER_INFO_META_KEY: server.server_info_stamp}
-    return JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result)
+    return types.JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result)
 
 
-def _refuse_unreadable(error: ValidationError) -> JSONRPCError | None:
+def _refuse_unreadable(error: ValidationError) -> types.JSONRPCError | None:
     """Build the answer to a line that could not be read; None for a blank one.
 
     The id of a line that is no JSON is looked for where clients write it: before or after the
@@ -167,11 +159,11 @@ def _refuse_unreadable(error: ValidationError) -> JSONRPCError | None:
         line = str(faults[0]["input"])
         if line.isspace():
             return None
-        code, why = PARSE_ERROR, faults[0]["msg"]
+        code, why = types.PARSE_ERROR, faults[0]["msg"]
         found = _FIRST.match(line[:_ENDS]) or _LAST.search(line[-_ENDS:])
         ids = [json.loads(found[1])] if found else []
     else:
-        code, why = INVALID_REQUEST, "it is no message of JSON-RPC 2.0"
+        code, why = types.INVALID_REQUEST, "it is no message of JSON-RPC 2.0"
         inputs: list[Any] = [fault["input"] for fault in faults]
         ids = [whole.get("id") for whole in inputs if hasattr(whole, "keys")]
     message = (
@@ -179,7 +171,9 @@ def _refuse_unreadable(error: ValidationError) -> JSONRPCError | None:
         "and weigh 256,000 characters."
     )
     known = ids[0] if ids and type(ids[0]) in (int, str) else None
-    return JSONRPCError(jsonrpc="2.0", id=known, error=ErrorData(code=code, message=message))
+    return types.JSONRPCError(
+        jsonrpc="2.0", id=known, error=types.ErrorData(code=code, message=message)
+    )
 
 
 HELD_CHARS = 65_536

@@ -11,17 +11,9 @@ from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.entries import slots_of
 from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.values import frozen
 from repl_pair.runtime.values.classes import class_behind, is_map, is_row, is_set, real_class
 from repl_pair.runtime.values.code_hints import code_in, field_hints, inner_hint
-from repl_pair.runtime.values.frozen import (
-    Record,
-    Ref,
-    Secret,
-    ref_places,
-    refs_in,
-    sensitive_paths,
-    texts_in,
-)
 from repl_pair.runtime.values.hints import read_hint, takes_of
 from repl_pair.runtime.values.marks import is_secret_key, is_secret_label
 from repl_pair.runtime.values.paths import join_path
@@ -53,16 +45,16 @@ def given_faults(
 
 def data_faults(value: Any, *, where: str, hint: Any = Any, base: Any = None) -> list[str]:
     """Return what is wrong with data that is read by a hint; none if it may be given."""
-    if real_class(base) is Secret or read_hint(hint).sensitive:
+    if real_class(base) is frozen.Secret or read_hint(hint).sensitive:
         return [f"{where} {_SECRET}."]
-    if value is None or real_class(value) is Ref:
+    if value is None or real_class(value) is frozen.Ref:
         return []
     if code := code_in(hint):
         return [f"{where} takes {code}: an agent gives data only; leave it out."]
     if is_map(value):
         if found := sorted(_MARKERS.intersection(value)):
             return [f"{where} is the mark {found[0]!r} of what was cut; read_more gives the rest."]
-        if real_class(base) is not Record:
+        if real_class(base) is not frozen.Record:
             return _map_faults(value, {k: inner_hint(hint, k) for k in value}, base, where)
         kept: Any = class_behind(base.type, where)
         if code := code_in(kept):
@@ -83,7 +75,7 @@ def sent_secrets(
     component: Callable[..., Any], events: Iterable[str], base: Mapping[str, Any]
 ) -> list[str]:
     """Return what is wrong with args that an agent sends as events: a secret may not be sent."""
-    secret = {path[0] for path in sensitive_paths(base)} | takes_of(component).secret
+    secret = {path[0] for path in frozen.sensitive_paths(base)} | takes_of(component).secret
     return [
         f"args_to_events: {arg!r} is a secret, which goes to nothing but the component."
         for arg in events
@@ -142,7 +134,7 @@ def _map_faults(
 
 
 def _part(base: Any, key: Any) -> Any:
-    if real_class(base) is Record:
+    if real_class(base) is frozen.Record:
         return _part(base.fields, key)
     if is_map(base):
         return base.get(key)
@@ -168,7 +160,7 @@ def secret_loaders_in(data: Any) -> set[str]:
     Their own hints declare it, the person uses them at a secret place, or what the ref passes to
     one is the name of a secret.
     """
-    refs = refs_in(data)
+    refs = frozen.refs_in(data)
     wanted = {ref.loader for ref in refs}
     if not wanted:
         return wanted
@@ -182,19 +174,19 @@ def secret_loaders_in(data: Any) -> set[str]:
     found |= {
         ref.loader
         for held in held_by_person
-        for place, ref, inside in ref_places(held)
+        for place, ref, inside in frozen.ref_places(held)
         if inside or any(word in names or is_secret_key(word) for word in place)
     }
-    found |= {ref.loader for ref in refs if any(map(is_secret_label, texts_in(ref.kwargs)))}
+    found |= {ref.loader for ref in refs if any(map(is_secret_label, frozen.texts_in(ref.kwargs)))}
     return wanted & found
 
 
-def refs_of_agents(entries: Iterable[Entry]) -> list[Ref]:
+def refs_of_agents(entries: Iterable[Entry]) -> list[frozen.Ref]:
     """Return the refs in what agents registered that stand in nothing that the person did."""
-    found: dict[bool, list[Ref]] = {True: [], False: []}
+    found: dict[bool, list[frozen.Ref]] = {True: [], False: []}
     for entry in entries:
         for data in held_data(entry):
-            found[is_agents(entry.origin)] += refs_in(data)
+            found[is_agents(entry.origin)] += frozen.refs_in(data)
     return [ref for ref in found[True] if ref not in found[False]]
 
 
