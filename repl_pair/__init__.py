@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from repl_pair.runtime.snapshots.judge import accept_snapshot as accept_snapshot
     from repl_pair.runtime.snapshots.review import write_accepted as write_accepted
     from repl_pair.runtime.snapshots.serializers import serializer as serializer
-    from repl_pair.runtime.sweeps.process_pool import process_pool as process_pool
+    from repl_pair.runtime.sweeps.executors import process_pool as process_pool
     from repl_pair.runtime.sweeps.run_variants import (
         last_sweep as last_sweep,
         run_variants as run_variants,
@@ -118,7 +118,7 @@ running.stubs stub
 snapshots.judge accept_snapshot
 snapshots.review write_accepted
 snapshots.serializers serializer
-sweeps.process_pool process_pool
+sweeps.executors process_pool
 sweeps.run_variants last_sweep run_variants
 values.marks Sensitive
 .version __version__

@@ -2,13 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link, OnProgress
-from repl_pair.errors import KernelError, NextStep, RequestError, next_step
+from repl_pair.errors import KernelError, RequestError, next_step
 from repl_pair.wire import Args, Reply, View, error_reply
 
 ASK_S = 20.0
@@ -78,19 +78,18 @@ class _PendingCall:
             "yet. They answer in the notebook's panel, or with "
             f"`repl-pair approve {self.handle} --kernel {request.link.kernel.id}`. It is run by "
             "itself, once, when they approve: read its answer, do not call it again.",
+            {"expires_in_s": round(self.left_s)},
             next_steps=[next_step("read_approval", handle=self.handle)],
-            expires_in_s=round(self.left_s),
         )
 
     def denied(self, reason: str) -> RequestError:
         """Build the refusal of a call that the person denied, with their reason."""
         why = f": {reason}" if reason else ", without a reason."
-        detail: dict[str, Any] = {"reason": reason} if reason else {}
         return self._refusal(
             "approval_denied",
             f"The person denied {self.request.op}{why} Nothing was run.",
+            {"reason": reason} if reason else {},
             hints=["Ask the person what they would rather have."],
-            **detail,
         )
 
     def expired(self, why: str) -> RequestError:
@@ -102,16 +101,9 @@ class _PendingCall:
         )
 
     def _refusal(
-        self,
-        code: str,
-        message: str,
-        *,
-        next_steps: Iterable[NextStep] = (),
-        hints: Iterable[str] = (),
-        **detail: Any,
+        self, code: str, message: str, detail: Mapping[str, Any] = {}, **how: Any
     ) -> RequestError:
-        detail = {"handle": self.handle, **detail}
-        return RequestError(code, message, detail=detail, next_steps=next_steps, hints=hints)
+        return RequestError(code, message, detail={"handle": self.handle, **detail}, **how)
 
 
 class ApprovalCalls:

@@ -48,7 +48,12 @@ class HeldLinks:
             link = next((x for x in open_links if target in (x.kernel.id, x.kernel.path)), None)
             if link is None:
                 found = await self._find(target)
-                link = self._links.get(found.path) or self._open_link(found)
+                link = self._links.get(found.path)
+                if link is None:
+                    from repl_pair.bridge.link.kernel_link import KernelLink
+
+                    link = KernelLink(found, principal=self._principal, inject=self._inject)
+                    self._links[found.path] = link
             if hold or kernel is None:
                 self._held = link
             return link
@@ -96,10 +101,3 @@ class HeldLinks:
         if self._target not in (None, target) and not self._here:
             kernels = named(str(self._target), kernels)
         return choose_only(kernels) if target is None else resolve(target, kernels)
-
-    def _open_link(self, kernel: KernelInfo) -> Link:
-        from repl_pair.bridge.link.kernel_link import KernelLink
-
-        link = KernelLink(kernel, principal=self._principal, inject=self._inject)
-        self._links[kernel.path] = link
-        return link

@@ -11,7 +11,7 @@ from repl_pair.cli.answers import FAIL, PASS, print_json, report_refusal
 from repl_pair.cli.tables import escape
 from repl_pair.records import to_dict
 from repl_pair.runtime.loading.load import load_stories
-from repl_pair.runtime.snapshots.accepting import Accepted, accept_rendered
+from repl_pair.runtime.snapshots.artifacts import Accepted, accept_rendered
 from repl_pair.wire import ok_reply
 
 

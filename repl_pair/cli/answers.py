@@ -1,18 +1,25 @@
-"""Prints replies, as JSON or as text, and the findings of checks; gives the exit codes."""
+"""One command's calls and answers: progress, replies and findings printed, exit codes."""
 
+import asyncio
 import json
 import sys
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from repl_pair.bridge.suggestions import write_step
+from repl_pair.cli.options import Choice, open_session, session_options
 from repl_pair.cli.tables import escape
 from repl_pair.errors import ReplPairError
-from repl_pair.wire import Reply, error_reply
+from repl_pair.wire import Args, Reply, error_reply
+
+if TYPE_CHECKING:
+    from repl_pair.bridge.session import Session
+
 
 Show: TypeAlias = Callable[[Any], None]
 """Prints the result of an answered call as text."""
@@ -98,3 +105,97 @@ def print_findings(findings: Sequence[Finding], *, err: bool = False) -> None:
         click.echo(f"{mark}  {escape(one.what)}", err=err)
         if one.remedy:
             click.echo(f"      {escape(one.remedy)}", err=err)
+
+
+AFTER_S = 1.0
+REDRAWN_S = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """Calls the ops of a session for one command."""
+
+    session: "Session"
+    choice: Choice
+
+    async def call(self, op: str, args: Args) -> Reply:
+        """Call an op; print progress on stderr if it takes longer than a second."""
+        about = next((str(args[name]) for name in args if name.endswith("_id")), "")
+        async with _show_progress(f"{op} {about}".rstrip()) as on_progress:
+            return await self.session.call(op, args, on_progress=on_progress)
+
+    async def show(self, op: str, args: Args, show: Show) -> int:
+        """Call an op, print its reply and return the exit code."""
+        return self.print(await self.call(op, args), show)
+
+    def print(self, reply: Reply, show: Show) -> int:
+        """Print a reply, as an envelope where JSON is asked for, and return the exit code."""
+        return answer(reply, show, as_json=self.choice.as_json)
+
+
+@asynccontextmanager
+async def open_caller(choice: Choice) -> AsyncGenerator[Caller]:
+    """Open the session that the options ask for, for a block."""
+    session = open_session(choice)
+    try:
+        yield Caller(session=session, choice=choice)
+    finally:
+        await session.close()
+
+
+def session_command(**which: bool) -> Callable[[Callable[..., Awaitable[int]]], Any]:
+    """Make a command of a coroutine: it gets a `Caller` of the session that the options ask for.
+
+    `which` are the arguments of `session_options`. The process ends with the exit code that the
+    coroutine returns.
+    """
+
+    def decorate(ask: Callable[..., Awaitable[int]]) -> Any:
+        @session_options(**which)
+        @wraps(ask)
+        def command(choice: Choice, **given: Any) -> None:
+            async def run() -> int:
+                async with open_caller(choice) as caller:
+                    return await ask(caller, **given)
+
+            with report_refusal(as_json=choice.as_json):
+                sys.exit(asyncio.run(run()))
+
+        return command
+
+    return decorate
+
+
+@asynccontextmanager
+async def _show_progress(what: str) -> AsyncGenerator[Callable[[Mapping[str, Any]], None]]:
+    """Show what is waited for, once it takes longer than a second; yields a callback for progress.
+
+    A spinner on a terminal, else a line after 1, 2, 4, … seconds.
+    """
+    line = [what]
+
+    def on_progress(progress: Mapping[str, Any]) -> None:
+        line[0] = escape(f"{what}: {progress.get('message', '')}")
+
+    printing = asyncio.create_task(_print(line))
+    try:
+        yield on_progress
+    finally:
+        printing.cancel()
+        await asyncio.wait([printing])
+
+
+async def _print(line: list[str]) -> None:
+    await asyncio.sleep(AFTER_S)
+    if sys.stderr.isatty():
+        from rich import console, text  # 25 ms that only a slow call on a terminal needs
+
+        with console.Console(stderr=True).status(text.Text(line[0])) as status:
+            while True:
+                await asyncio.sleep(REDRAWN_S)
+                status.update(text.Text(line[0]))
+    pause_s = AFTER_S
+    while True:
+        click.echo(f"… {line[0]}", err=True)
+        await asyncio.sleep(pause_s)
+        pause_s *= 2

@@ -13,9 +13,8 @@ import click
 from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.policy import Policy
 from repl_pair.cli.answers import FAIL, PASS, Finding, print_findings, print_json, report_refusal
-from repl_pair.cli.hosts import HOSTS, Entry, Host, Scope
+from repl_pair.cli.hosts import HOSTS, Entry, Host, Scope, carry_out, plan
 from repl_pair.cli.options import Choice, agent_name, make_policy, session_options
-from repl_pair.cli.server_file import carry_out, plan
 from repl_pair.cli.tables import escape
 from repl_pair.errors import RequestError
 from repl_pair.wire import ok_reply
@@ -94,7 +93,10 @@ def _run(options: Options) -> int:
     state = _write_entry(options, path, entry, document)
     if not choice.as_json:
         _print_entry(options, path, document, state)
-        click.echo(f"{_describe_gates(policy)}.", err=True)
+        states = {gate: "open" if gate in policy.view().access else "closed" for gate in MEANINGS}
+        states |= dict.fromkeys(policy.ask, "asks you each time")
+        gates = "; ".join(f"{gate}: {state}" for gate, state in states.items())
+        click.echo(f"read, run: open; {gates}.", err=True)
     findings: list[Finding] = []
     if options.check:
         from repl_pair.cli import server_check  # 0.4 s of SDK that only a check needs
@@ -118,13 +120,6 @@ def _ask_gates(policy: Policy) -> Policy:
         word = click.prompt(f"  {gate}: {meaning}", type=words, default="deny", err=True)
         decided[word].add(gate)
     return replace(policy, allow=frozenset(decided["allow"]), ask=frozenset(decided["ask"]))
-
-
-def _describe_gates(policy: Policy) -> str:
-    granted = policy.view().access
-    states = {gate: "open" if gate in granted else "closed" for gate in MEANINGS}
-    states |= dict.fromkeys(policy.ask, "asks you each time")
-    return "read, run: open; " + "; ".join(f"{gate}: {state}" for gate, state in states.items())
 
 
 def _options(choice: Choice, policy: Policy) -> Iterator[str]:

@@ -1,16 +1,36 @@
-"""The `run` command: chosen variants run, in a kernel or in this process."""
+"""The `run` command: chosen variants run one after the other, in a kernel or in this process."""
 
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from traceback import TracebackException
 from typing import Any
 
 import click
 
-from repl_pair.cli.caller import Caller, session_command
+from repl_pair.cli.answers import (
+    FAIL,
+    NO_KERNEL,
+    PASS,
+    Caller,
+    answer,
+    exit_code,
+    print_json,
+    session_command,
+)
 from repl_pair.cli.choosing import MODE, OVERRIDE, TAGS, VARIANTS, choose, how_to_run
-from repl_pair.cli.running import run_all
+from repl_pair.cli.expectations import judge_row, read_expectation
+from repl_pair.cli.junit import write_junit
+from repl_pair.cli.tables import FAILING, show_totals, show_verdicts
 from repl_pair.errors import RequestError
+from repl_pair.runtime.capture.capture import listen_to_runs
+from repl_pair.runtime.loading.load import place_of
 from repl_pair.runtime.loading.pytest_settings import read_settings
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.running.raised import is_engine
+from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.snapshots.review import Rules, rules_of
+from repl_pair.wire import Args, Reply, error_reply, ok_reply
 
 _ACCEPT = "`repl-pair run --here --update` stores what this run gave."
 
@@ -70,3 +90,111 @@ async def run(
     asked = "--update" if update else ""
     with rules_of(Rules(update=asked, accept=_ACCEPT, tolerance=tolerance)):
         return await run_all(caller, ids, shared, combined, junit)
+
+
+WRITTEN_S = 2.0
+"""How old a JUnit file becomes while variants run; it is what is left if one ends the process."""
+MAX_MODES = 200
+"""How many runs of one variant, in its modes, one command does."""
+RUN_S, SWEEP_S = 30.0, 300.0
+"""How long one run, and the runs of one variant in its modes, may take: an agent's take less."""
+
+
+async def run_all(
+    caller: Caller, ids: Sequence[str], shared: Args, combined: str | None, junit: Path | None
+) -> int:
+    """Run one after the other and print the results; a lost kernel ends it.
+
+    Whatever ends it, the results so far are printed and written. Each is run with the `shared`
+    arguments, or `combined` in the modes that it declares.
+    """
+    verdicts: list[Mapping[str, Any]] = []
+    refused: dict[str, Reply] = {}
+    unfinished = RequestError("cannot_run", "It was not run to its end.")
+    left = dict.fromkeys(ids, error_reply(unfinished))
+    codes = [PASS]
+    written_at = -WRITTEN_S
+    here = caller.choice.here
+    try:
+        for id in ids:
+            expected = read_expectation(id) if here else None
+            if expected is not None and not expected.runs:
+                why = {"status": expected.kind, "reason": expected.reason}
+                verdicts.append({**_NO_RUN, "variant_id": id, **why})
+                del left[id]
+                if caller.choice.as_json:
+                    print_json(ok_reply(verdicts[-1]))
+                continue
+            if junit is not None and time.monotonic() - written_at >= WRITTEN_S:
+                write_junit(junit, verdicts, refused | left)
+                written_at = time.monotonic()
+            with listen_to_runs() as listener:
+                reply = await _run(caller, id, shared, combined)
+            del left[id]
+            if caller.choice.as_json:
+                print_json(reply)
+            if reply["ok"]:
+                rows = _verdicts(id, reply["result"], listener.raised)
+                rows = [judge_row(expected, row, listener.raised) for row in rows]
+                codes.append(FAIL if any(row["status"] in FAILING for row in rows) else PASS)
+                verdicts += rows
+                continue
+            codes.append(exit_code(reply))
+            refused[id] = reply
+            if codes[-1] == NO_KERNEL:
+                break
+    finally:
+        if junit is not None:
+            write_junit(junit, verdicts, refused | left)
+        if not caller.choice.as_json:
+            show_verdicts(verdicts)
+            for reply in refused.values():
+                answer(reply, print, as_json=False)
+            if len(ids) > 1:
+                show_totals(verdicts, refused=len(refused), left=len(left))
+    return max(codes)
+
+
+async def _run(caller: Caller, id: str, shared: Args, combined: str | None) -> Reply:
+    if combined is None:
+        return await caller.call(
+            "run_variant", {"variant_id": id, "timeout_s": RUN_S, "detail": "full", **shared}
+        )
+    wanted = {"ids": [id], "matrix": combined, "limit": MAX_MODES, "timeout_s": SWEEP_S}
+    wanted["detail"] = "full"
+    reply = await caller.call("run_variants", wanted)
+    if not reply["ok"] or "more" not in reply["result"]:
+        return reply
+    what = f"{id} has over {MAX_MODES} combinations of modes: run it with --modes each, or with "
+    return error_reply(RequestError("bad_arguments", f"{what}repl_pair.run_variants."))
+
+
+def _verdicts(
+    id: str, result: Mapping[str, Any], raised: Sequence[BaseException]
+) -> list[Mapping[str, Any]]:
+    """Return the rows of one reply, with what the process knows of them where it runs them."""
+    entry = REGISTRY.find("variant", id)
+    known: dict[str, Any] = {} if entry is None else {"place": place_of(entry)}
+    if "items" not in result:
+        traceback = {"traceback": _traceback_of(raised[0])} if raised else {}
+        modes = result.get("active_modes", ())
+        return [{"variant_id": id, "modes": modes, **known, **traceback, **result}]
+    rows: list[Mapping[str, Any]] = [{**_NO_RUN, **known, **row} for row in result["items"]]
+    return sorted(rows, key=lambda row: (len(row["modes"]), row["modes"]))
+
+
+def _traceback_of(error: BaseException) -> str:
+    """Return a traceback with the frames that are not of this package, without known secrets."""
+    shown = TracebackException.from_exception(error)
+    _keep_own(shown)
+    return NEEDLES.scrub("".join(shown.format()))[0]
+
+
+def _keep_own(shown: TracebackException) -> None:
+    shown.stack[:] = [f for f in shown.stack if not is_engine(f.filename)] or shown.stack
+    for before in filter(None, (shown.__cause__, shown.__context__)):
+        _keep_own(before)
+
+
+_NO_RUN: Mapping[str, Any] = {"modes": [], "total": 0, "elapsed_ms": 0.0, "assertions": []}
+"""The slots of a verdict where nothing was run."""

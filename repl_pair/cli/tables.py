@@ -160,7 +160,9 @@ def _show_failure(verdict: Mapping[str, Any]) -> None:
     from repl_pair.runtime.results.diff_lines import describe_difference  # only failures need it
 
     status = click.style(verdict["status"], fg=COLOURS.get(verdict["status"]))
-    place = f"{_relative(verdict['place'])}: " if "place" in verdict else ""
+    place = (
+        f"{verdict['place']}: ".removeprefix(f"{Path.cwd()}{os.sep}") if "place" in verdict else ""
+    )
     click.echo(f"\n{place}{name_run(verdict['variant_id'], verdict['modes'])}: {status}")
     failed = [o for o in verdict["assertions"] if not o["passed"]]
     for outcome in failed:
@@ -175,10 +177,6 @@ def _show_failure(verdict: Mapping[str, Any]) -> None:
             click.echo(GAP + escape(line))
     elif not failed and verdict.get("reason"):
         click.echo(GAP + format_cell(verdict["reason"]))
-
-
-def _relative(place: str) -> str:
-    return place.removeprefix(f"{Path.cwd()}{os.sep}")
 
 
 def format_cell(value: Any) -> str:

@@ -13,12 +13,11 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from repl_pair.cli.answers import FAIL, PASS
-from repl_pair.cli.caller import Caller, open_caller
+from repl_pair.cli.answers import FAIL, PASS, Caller, open_caller
 from repl_pair.cli.choosing import TAGS, VARIANTS, choose
 from repl_pair.cli.options import Choice
 from repl_pair.cli.tables import COLOURS, escape, format_cell
@@ -118,23 +117,23 @@ def run_round() -> None:
     """Read the last results on stdin, run what changed, and print a JSON line for each variant."""
     asked: Any = json.load(sys.stdin)
     out = sys.stdout
+
+    async def run_changed() -> None:
+        changed = [Path(path).resolve() for path in asked["changed"]]
+        async with open_caller(Choice(here=True)) as caller:
+            for id in await choose(caller, asked["words"], asked["tags"]):
+                line = await _run_if_drifted(caller, id, asked["known"].get(id), changed)
+                print(json.dumps(line), file=out, flush=True)
+
     try:
         with redirect_stdout(sys.stderr):
-            asyncio.run(_run_round(asked, out))
+            asyncio.run(run_changed())
     except ReplPairError as error:
         sys.exit(f"{error.code}: {error.message}")
     except KeyboardInterrupt:
         sys.exit(1)  # Ctrl-C goes to the round too, and the watcher reports it
     except Exception as error:  # noqa: BLE001  the files of the project are the person's code
         sys.exit(f"{type(error).__name__}: {error}")
-
-
-async def _run_round(asked: Mapping[str, Any], out: TextIO) -> None:
-    changed = [Path(path).resolve() for path in asked["changed"]]
-    async with open_caller(Choice(here=True)) as caller:
-        for id in await choose(caller, asked["words"], asked["tags"]):
-            line = await _run_if_drifted(caller, id, asked["known"].get(id), changed)
-            print(json.dumps(line), file=out, flush=True)
 
 
 async def _run_if_drifted(

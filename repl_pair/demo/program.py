@@ -47,14 +47,14 @@ def show() -> int:
 
 async def _play(kernel: ScratchKernel, secret: str) -> int:
     async with open_stage(kernel, secret) as stage:
-        for number, step in enumerate(STEPS, start=1):
-            _print_title(number, step.title)
+        for number, (title, play) in enumerate(STEPS.items(), start=1):
+            _print_title(number, title)
             try:
-                await step.play(stage)
+                await play(stage)
             except Unexpected as error:
-                return _report_failure(number, step.title, f"expected that {error}")
+                return _report_failure(number, title, f"expected that {error}")
             except Exception:  # noqa: BLE001  whatever goes wrong, the demo names the step
-                return _report_failure(number, step.title, traceback.format_exc())
+                return _report_failure(number, title, traceback.format_exc())
     return 0
 
 

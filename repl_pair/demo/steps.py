@@ -9,7 +9,6 @@ import struct
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -201,24 +200,17 @@ def _print_run(variant_id: str, run: Mapping[str, Any]) -> None:
         print_text(f"          {outcome['reason']}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """One step: what it shows, and how."""
-
-    title: str
-    play: Callable[[Stage], Awaitable[None]]
-
-
-STEPS = (
-    Step(title="An agent's client connects", play=_connect),
-    Step(title="Kernels found", play=_find_kernels),
-    Step(title="Stories", play=_list_stories),
-    Step(title="A variant's body", play=_read_body),
-    Step(title="A run that passes", play=_run_passing),
-    Step(title="A run that fails on purpose", play=_run_failing),
-    Step(title="An image", play=_receive_image),
-    Step(title="A redacted secret", play=_meet_secret),
-    Step(title="One identity in two processes", play=_identify),
-    Step(title="Reads while a cell sleeps", play=_read_beside_cell),
-    Step(title="The kernel is killed", play=_notice_death),
-)
+STEPS: Mapping[str, Callable[[Stage], Awaitable[None]]] = {
+    "An agent's client connects": _connect,
+    "Kernels found": _find_kernels,
+    "Stories": _list_stories,
+    "A variant's body": _read_body,
+    "A run that passes": _run_passing,
+    "A run that fails on purpose": _run_failing,
+    "An image": _receive_image,
+    "A redacted secret": _meet_secret,
+    "One identity in two processes": _identify,
+    "Reads while a cell sleeps": _read_beside_cell,
+    "The kernel is killed": _notice_death,
+}
+"""The steps by their titles."""

@@ -6,16 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeAlias, cast
 
 from anyio.abc import AsyncResource
+from mcp import types
 from mcp.shared.message import SessionMessage
-from mcp.types import (
-    INTERNAL_ERROR,
-    ErrorData,
-    JSONRPCError,
-    JSONRPCMessage,
-    JSONRPCNotification,
-    JSONRPCRequest,
-    JSONRPCResponse,
-)
 
 from repl_pair.mcp_server.patterns import find_secrets, names_secret
 from repl_pair.wire import REDACTED
@@ -60,7 +52,10 @@ def scrub(node: Json) -> Json:
     except TypeError:
         return scrub(json.loads(json.dumps(node)))
     except UnicodeEncodeError:
-        return scrub(_rebuild(node, _replace_surrogates))
+        readable = _rebuild(
+            node, lambda text: text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        )
+        return scrub(readable)
     changed = {text: scrub_text(text) for text in _find_dirty(leaves, joined)}
     return _rebuild(node, lambda text: changed.get(text, text)) if changed or named else node
 
@@ -123,10 +118,6 @@ def _free_key(key: str, taken: dict[str, Json]) -> str:
     return free
 
 
-def _replace_surrogates(text: str) -> str:
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 def scrub_part(part: Json) -> Json:
     """Scrub a frame's `params` or `result`, except protocol slots and binary data."""
     if not isinstance(part, dict):
@@ -151,27 +142,27 @@ def _scrub_all_but(slots: dict[str, Json], kept: frozenset[str]) -> dict[str, Js
     return scrub(rest) | {key: slots[key] for key in slots.keys() & kept}
 
 
-def scrub_frame(frame: JSONRPCMessage) -> JSONRPCMessage | None:
+def scrub_frame(frame: types.JSONRPCMessage) -> types.JSONRPCMessage | None:
     """Return the scrubbed frame, or a fixed error of the same id where scrubbing fails.
 
     None for a notification that cannot be scrubbed.
     """
     try:
         match frame:
-            case JSONRPCResponse():
+            case types.JSONRPCResponse():
                 return frame.model_copy(update={"result": scrub_part(frame.result)})
-            case JSONRPCError():
+            case types.JSONRPCError():
                 data = scrub(frame.error.model_dump(mode="json", exclude_unset=True))
-                return frame.model_copy(update={"error": ErrorData.model_validate(data)})
-            case JSONRPCRequest() | JSONRPCNotification():
+                return frame.model_copy(update={"error": types.ErrorData.model_validate(data)})
+            case types.JSONRPCRequest() | types.JSONRPCNotification():
                 if frame.params is None:
                     return frame
                 return frame.model_copy(update={"params": scrub_part(frame.params)})
     except Exception as error:  # noqa: BLE001  whatever fails here, the frame must not be sent
         _log.error("a frame was withheld: %s while scrubbing", type(error).__name__)
-        if isinstance(frame, JSONRPCResponse | JSONRPCError):
-            withheld = ErrorData(code=INTERNAL_ERROR, message=WITHHELD)
-            return JSONRPCError(jsonrpc="2.0", id=frame.id, error=withheld)
+        if isinstance(frame, types.JSONRPCResponse | types.JSONRPCError):
+            withheld = types.ErrorData(code=types.INTERNAL_ERROR, message=WITHHELD)
+            return types.JSONRPCError(jsonrpc="2.0", id=frame.id, error=withheld)
         return None
 
 

@@ -4,23 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from repl_pair.mcp_server.judging import (
-    Found,
-    compile_pattern,
-    has_digit,
-    is_any,
-    is_argument,
-    is_assigned,
-    is_given,
-    is_in_url,
-    is_keyed,
-    is_last,
-    is_of_text,
-    is_quoted,
-    is_random,
-    is_uncalled,
-    look_around,
-)
+from repl_pair.mcp_server import judging
 from repl_pair.wire import REDACTED
 
 _NAMES = (
@@ -69,11 +53,11 @@ class Pattern:
     """One pattern: its groups match what is replaced; `is_secret` checks the match again."""
 
     text: str
-    is_secret: Callable[[Found], bool] = is_any
+    is_secret: Callable[[judging.Found], bool] = judging.is_any
 
 
 PATTERNS: tuple[Pattern, ...] = (
-    Pattern(text=rf"{_EDGE}(sk-[A-Za-z0-9_-]{{20,}})", is_secret=has_digit),
+    Pattern(text=rf"{_EDGE}(sk-[A-Za-z0-9_-]{{20,}})", is_secret=judging.has_digit),
     Pattern(text=r"((?:sk|rk)_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/=]{20,})"),
     Pattern(text=r"(gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,})"),
     Pattern(text=r"((?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16})\b"),
@@ -89,65 +73,72 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         text=r"""[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@"'<>\x00]*:([^\s/"'<>\x00]+)@""",
-        is_secret=is_in_url,
+        is_secret=judging.is_in_url,
     ),
     Pattern(
         text=r"""(?i:authorization)["'\\]*\s*[:=]\s*["'\\]*(?i:bearer|basic|token|digest|apikey|bot)"""
         r"""\s+([^\s"'\\,;<>\[\]\x00]{4,})""",
-        is_secret=is_given,
+        is_secret=judging.is_given,
     ),
     Pattern(
         text=r"""(?i:authorization)["'\\]*\s*[:=]\s*["'\\]*([^\s"'\\,;<>\[\]\x00]{4,})""",
-        is_secret=lambda found: is_uncalled(found) and (has_digit(found) or len(found.value) >= 16),
+        is_secret=lambda found: (
+            judging.is_uncalled(found) and (judging.has_digit(found) or len(found.value) >= 16)
+        ),
     ),
-    Pattern(text=rf"{_EDGE}(?i:bearer)\s+([A-Za-z0-9._~+/-]{{16,}}=*)", is_secret=has_digit),
+    Pattern(
+        text=rf"{_EDGE}(?i:bearer)\s+([A-Za-z0-9._~+/-]{{16,}}=*)", is_secret=judging.has_digit
+    ),
     Pattern(text=rf"""{_EDGE}(?i:(?:set-)?cookie):\s*([^\s"'\\=\[\x00]+=[^"'\r\n\\\x00]+)"""),
     Pattern(
         text=rf"""{_EDGE}(?i:pwd)\s*=\s*([^\s"'\\/~.;,&<>\[\]\x00][^\s"'\\;,&<>\x00]{{3,}})""",
-        is_secret=is_uncalled,
+        is_secret=judging.is_uncalled,
     ),
     Pattern(  # a token alone before the host of a URL
-        text=r"""[A-Za-z][A-Za-z0-9+.-]*://([^\s/?#:@"'<>\\\x00]{16,})@""", is_secret=is_random
+        text=r"""[A-Za-z][A-Za-z0-9+.-]*://([^\s/?#:@"'<>\\\x00]{16,})@""",
+        is_secret=judging.is_random,
     ),
     Pattern(  # .netrc
         text=rf"""(?i:(?:machine{_WS}[^\s"'\\\x00]+|default)"""
         rf"""(?:{_WS}(?:login|account){_WS}[^\s"'\\\x00]+){{1,2}}{_WS}password){_WS}{_WORD}""",
-        is_secret=is_given,
+        is_secret=judging.is_given,
     ),
     Pattern(
         text=rf"""(?i:machine{_WS}[^\s"'\\\x00]+{_WS}password){_WS}{_WORD}{_WS}(?i:login|account)""",
-        is_secret=is_given,
+        is_secret=judging.is_given,
     ),
     Pattern(  # .pgpass
         text=r"(?:\*|[\w-]*[A-Za-z][\w-]*(?:\.[\w-]+)*|\d+(?:\.\d+){3}):(?:\d{4,5}|\*):[\w*.-]+"
         r""":[A-Za-z_*][\w*.@-]*:([^\s"':/\[\\\x00](?:[^\s"':\\\x00]|\\+:)*)""",
-        is_secret=is_last,
+        is_secret=judging.is_last,
     ),
     Pattern(  # options of a command, also as items of a list
         text=rf"""(?:\B|\\[nrt])--?[A-Za-z0-9-]*(?i:{_NAMES}|pwd)(?:{_WS}(?:{_ARGUMENT}|\\*["']([^"'\\\x00]+))"""
         rf"""|["'\\]+\s*,\s*["'\\]+{_ARGUMENT})""",
-        is_secret=is_argument,
+        is_secret=judging.is_argument,
     ),
     Pattern(  # elements of XML
         text=rf"{_OPEN}(?:[\w.-]+:)?[\w.-]*(?i:{_NAMES}|pwd)\d*(?:\s[^<>\x00]*[^<>/\x00])?{_CLOSE}"
         rf"(?:{_WS})?(?:<!\[CDATA\[)?([^\s<>\x00][^<>\x00]*?)(?:{_WS})?(?:\]\]>|{_OPEN}\\*/)",
-        is_secret=is_given,
+        is_secret=judging.is_given,
     ),
     Pattern(  # attributes of XML
         text=rf"""(?i:name|key)\s*=\s*\\*["'][^"'<>\x00]*(?i:{_NAMES}|pwd)\d*\\*["']\s[^<>\x00]*?"""
         r"""(?i:value)\s*=\s*\\*["']([^"'<>\\\x00]+)""",
-        is_secret=is_given,
+        is_secret=judging.is_given,
     ),
-    Pattern(text=rf"{_NAME}{_ANNOTATION}\s*[:=]\s*{_QUOTED}", is_secret=is_quoted),
-    Pattern(text=rf"{_NAME}{_ANNOTATION}\s*=\s*{_BARE}", is_secret=is_assigned),
-    Pattern(text=rf"{_NAME}\s*:\s*{_BARE_WORD}", is_secret=is_keyed),
+    Pattern(text=rf"{_NAME}{_ANNOTATION}\s*[:=]\s*{_QUOTED}", is_secret=judging.is_quoted),
+    Pattern(text=rf"{_NAME}{_ANNOTATION}\s*=\s*{_BARE}", is_secret=judging.is_assigned),
+    Pattern(text=rf"{_NAME}\s*:\s*{_BARE_WORD}", is_secret=judging.is_keyed),
 )
 
 
-_SET = compile_pattern("|".join(f"(?:{pattern.text})" for pattern in PATTERNS).encode())
-_KEY = compile_pattern(_SECRET_KEY.encode())
+_SET = judging.compile_pattern("|".join(f"(?:{pattern.text})" for pattern in PATTERNS).encode())
+_KEY = judging.compile_pattern(_SECRET_KEY.encode())
 _BY_GROUP: tuple[Pattern, ...] = tuple(
-    pattern for pattern in PATTERNS for _ in range(compile_pattern(pattern.text.encode()).groups)
+    pattern
+    for pattern in PATTERNS
+    for _ in range(judging.compile_pattern(pattern.text.encode()).groups)
 )
 _FROM_LAST = range(len(_BY_GROUP), 0, -1)
 """The groups of named values come last and match most, where the kernel has redacted them."""
@@ -162,7 +153,9 @@ def find_secrets(data: bytes) -> Iterator[tuple[int, int]]:
             group = next(number for number in _FROM_LAST if match.start(number) >= 0)
         start, stop = match.span(group)
         value = data[start:stop]
-        if value != _MARKER and _BY_GROUP[group - 1].is_secret(look_around(data, start, stop)):
+        if value != _MARKER and _BY_GROUP[group - 1].is_secret(
+            judging.look_around(data, start, stop)
+        ):
             yield start, stop
             start = stop
         # The text after a name may itself be the name before the next secret: search it again.
@@ -173,4 +166,4 @@ def find_secrets(data: bytes) -> Iterator[tuple[int, int]]:
 def names_secret(key: str) -> bool:
     """Return whether a text under this key is a secret, whatever it looks like."""
     name = key.encode("utf-8", "replace")
-    return _KEY.fullmatch(name) is not None and not is_of_text(name)
+    return _KEY.fullmatch(name) is not None and not judging.is_of_text(name)

@@ -6,18 +6,11 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
 import anyio
+from mcp import types
 from mcp.server import ServerRequestContext
 from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
-from mcp.types import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-)
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.ops import FORWARDING
@@ -56,19 +49,21 @@ def build(session: Session) -> Server[Any]:
     """Build the server of a session; it does not close the session."""
 
     async def on_list_tools(
-        _ctx: Context, params: PaginatedRequestParams | None
-    ) -> ListToolsResult:
+        _ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
         if params is not None and params.cursor is not None:
-            raise MCPError(INVALID_PARAMS, "Unknown cursor: the list of tools is one page.")
+            raise MCPError(types.INVALID_PARAMS, "Unknown cursor: the list of tools is one page.")
         try:
             tools = list_tools(session.descriptors(), session.policy)
         except Exception:  # noqa: BLE001  the SDK would send the exception's own text
-            raise MCPError(INTERNAL_ERROR, report_incident("tools/list")) from None
-        return ListToolsResult(tools=tools)
+            raise MCPError(types.INTERNAL_ERROR, report_incident("tools/list")) from None
+        return types.ListToolsResult(tools=tools)
 
     known = KnownKernel(session)
 
-    async def on_call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+    async def on_call_tool(
+        ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
         try:
             return await _call_tool(session, ctx, params.name, params.arguments or {}, known)
         except MCPError:
@@ -121,13 +116,13 @@ class KnownKernel:
 
 async def _call_tool(
     session: Session, ctx: Context, name: str, args: Args, known_kernel: KnownKernel
-) -> CallToolResult:
+) -> types.CallToolResult:
     # Built-in ops that are not listed can be called too.
     known = {each["name"]: each for each in (*manifest.load(), *session.descriptors())}
     open_ops = callable_ops(known.values(), session.policy)
     if name not in open_ops:
         near = did_you_mean(name, sorted(open_ops))
-        raise MCPError(INVALID_PARAMS, f"Unknown tool: {name[:64]}.{near}")
+        raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:64]}.{near}")
     descriptor = open_ops[name]
     reply = known_kernel.leave_out(await _call(session, ctx, name, args), args)
     policy = session.policy

@@ -2,36 +2,29 @@
 
 import atexit
 import json
+import logging
 import os
 import re
 import signal
 import sys
 from contextlib import redirect_stdout
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO, cast
 
 import anyio
 from anyio.abc import ObjectReceiveStream, TaskStatus
+from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
 from mcp.shared.message import SessionMessage
-from mcp.types import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    DiscoverResult,
-    ErrorData,
-    JSONRPCError,
-    JSONRPCRequest,
-    JSONRPCResponse,
-)
 from mcp_types import SERVER_INFO_META_KEY
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from repl_pair.bridge.session import Session
-from repl_pair.mcp_server import stderr_gate
-from repl_pair.mcp_server.byte_gate import GatedSink
+from repl_pair.mcp_server.byte_gate import GatedSink, scrub_text
 from repl_pair.mcp_server.server import build
+from repl_pair.records import Undo
 
 CLOSING_S = 2.0
 ENDING = (signal.SIGTERM, signal.SIGINT)
@@ -46,7 +39,7 @@ def run(session: Session) -> None:
     """Serve until stdin ends or a signal comes; stderr is scrubbed to the end of the process."""
     # Nothing interrupts a read of stdin: Python's own handler would leave the process waiting.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    atexit.register(stderr_gate.install())
+    atexit.register(gate_stderr())
     anyio.run(serve, session)
 
 
@@ -122,7 +115,7 @@ class DiscoverFirst(ObjectReceiveStream[SessionMessage | Exception]):
                     await self._sink.send(SessionMessage(refusal))
                 continue
             request = getattr(item, "message", None)
-            if not self._is_first or not isinstance(request, JSONRPCRequest):
+            if not self._is_first or not isinstance(request, types.JSONRPCRequest):
                 return item
             if not _is_discovery(request):
                 self._is_first = False
@@ -134,7 +127,7 @@ class DiscoverFirst(ObjectReceiveStream[SessionMessage | Exception]):
         await self._inner.aclose()
 
 
-def _is_discovery(request: JSONRPCRequest) -> bool:
+def _is_discovery(request: types.JSONRPCRequest) -> bool:
     """Return whether this is a well-formed `server/discover`; the SDK answers a malformed one."""
     if request.method != "server/discover":
         return False
@@ -142,20 +135,20 @@ def _is_discovery(request: JSONRPCRequest) -> bool:
     return isinstance(route, InboundModernRoute)
 
 
-def _answer_discovery(request: JSONRPCRequest, server: Server[Any]) -> JSONRPCResponse:
+def _answer_discovery(request: types.JSONRPCRequest, server: Server[Any]) -> types.JSONRPCResponse:
     """Return the answer that the SDK would give."""
     newest = MODERN_PROTOCOL_VERSIONS[-1]
-    discovered = DiscoverResult(
+    discovered = types.DiscoverResult(
         supported_versions=list(MODERN_PROTOCOL_VERSIONS),
         capabilities=server.get_capabilities(protocol_version=newest),
         instructions=server.instructions,
     )
     result = discovered.model_dump(by_alias=True, mode="json", exclude_none=True)
     result["_meta"] = {SERVER_INFO_META_KEY: server.server_info_stamp}
-    return JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result)
+    return types.JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result)
 
 
-def _refuse_unreadable(error: ValidationError) -> JSONRPCError | None:
+def _refuse_unreadable(error: ValidationError) -> types.JSONRPCError | None:
     """Build the answer to a line that could not be read; None for a blank one.
 
     The id of a line that is no JSON is looked for where clients write it: before or after the
@@ -166,11 +159,11 @@ def _refuse_unreadable(error: ValidationError) -> JSONRPCError | None:
         line = str(faults[0]["input"])
         if line.isspace():
             return None
-        code, why = PARSE_ERROR, faults[0]["msg"]
+        code, why = types.PARSE_ERROR, faults[0]["msg"]
         found = _FIRST.match(line[:_ENDS]) or _LAST.search(line[-_ENDS:])
         ids = [json.loads(found[1])] if found else []
     else:
-        code, why = INVALID_REQUEST, "it is no message of JSON-RPC 2.0"
+        code, why = types.INVALID_REQUEST, "it is no message of JSON-RPC 2.0"
         inputs: list[Any] = [fault["input"] for fault in faults]
         ids = [whole.get("id") for whole in inputs if hasattr(whole, "keys")]
     message = (
@@ -178,4 +171,62 @@ def _refuse_unreadable(error: ValidationError) -> JSONRPCError | None:
         "and weigh 256,000 characters."
     )
     known = ids[0] if ids and type(ids[0]) in (int, str) else None
-    return JSONRPCError(jsonrpc="2.0", id=known, error=ErrorData(code=code, message=message))
+    return types.JSONRPCError(
+        jsonrpc="2.0", id=known, error=types.ErrorData(code=code, message=message)
+    )
+
+
+HELD_CHARS = 65_536
+"""How much of an unfinished line or private key is kept before it is scrubbed and written."""
+
+
+class GatedText:
+    """A text stream that scrubs and writes whole lines; a private key waits for its last line."""
+
+    def __init__(self, inner: TextIO) -> None:
+        self._inner = inner
+        self._held = ""
+
+    def write(self, text: str) -> int:
+        """Take a text and write its complete lines."""
+        self._held += text
+        _, begin, key = self._held.rpartition("-----BEGIN ")
+        is_inside_key = begin and "PRIVATE KEY" in key and "-----END " not in key
+        whole = self._held.endswith("\n") and not is_inside_key
+        if whole or len(self._held) > HELD_CHARS:
+            self.release()
+        return len(text)
+
+    def release(self) -> None:
+        """Write what was kept, complete or not."""
+        held, self._held = self._held, ""
+        self._inner.write(scrub_text(held))
+        self._inner.flush()
+
+    def flush(self) -> None:
+        """Do nothing: half a line could hold half a secret."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def gate_stderr(stderr: TextIO | None = None) -> Undo:
+    """Scrub `sys.stderr` and the logs that go there, until the undo; `stderr` replaces it."""
+    before = sys.stderr
+    gated = GatedText(stderr or before)
+    sys.stderr = cast("TextIO", gated)
+    loggers = [logging.getLogger(), *map(logging.getLogger, logging.Logger.manager.loggerDict)]
+    every: list[Any] = [handler for logger in loggers for handler in logger.handlers]
+    handlers = [each for each in every if hasattr(each, "setStream") and each.stream is before]
+    for handler in handlers:
+        handler.setStream(gated)
+
+    def undo() -> None:
+        gated.release()
+        if sys.stderr is gated:
+            sys.stderr = before
+        for handler in handlers:
+            if handler.stream is gated:
+                handler.setStream(before)
+
+    return undo

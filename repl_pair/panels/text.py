@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import RequestError
-from repl_pair.panels.base.hiding import Hide, hide_of
+from repl_pair.panels.base.describing import Hide, hide_of
 from repl_pair.records import record
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.outcomes import Outcome

@@ -71,20 +71,20 @@ class Store:
         self.seq = 0
 
     def declare(self, member: Member) -> Undo:
-        """Add a member; the undo takes it out with its value. Declaring twice keeps the value."""
+        """Add a member; the undo takes it out with its value.
+
+        Declaring twice keeps the value, and only the first undo takes it out.
+        """
+        slot = _Slot(member)
         with self._lock:
-            self._slots.setdefault(member.name, _Slot(member))
+            self._slots.setdefault(member.name, slot)
 
         def undo() -> None:
             with self._lock:
-                self._slots.pop(member.name, None)
+                if self._slots.get(member.name) is slot:
+                    del self._slots[member.name]
 
         return undo
-
-    def members(self) -> list[Member]:
-        """Return the declared members, sorted by name."""
-        with self._lock:
-            return [slot.member for _, slot in sorted(self._slots.items())]
 
     def revision(self, name: str) -> int:
         """Count the changes of one member so far."""

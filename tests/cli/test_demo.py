@@ -18,7 +18,7 @@ def test_the_demo_shows_every_step_and_ends_well_its_verdict_alone_on_stdout(she
         "ok": True,
         "result": {"status": "pass", "total": len(steps.STEPS) + 1},
     }
-    for number, title in enumerate([OPENING, *(step.title for step in steps.STEPS)]):
+    for number, title in enumerate([OPENING, *steps.STEPS]):
         assert f"\n{number:2}  {title}\n" in shown.stderr
     assert f"All {len(steps.STEPS) + 1} steps are as they should be" in shown.stderr
     secret = read_secret(find_example() / "stories_pricing.py")
@@ -27,11 +27,12 @@ def test_the_demo_shows_every_step_and_ends_well_its_verdict_alone_on_stdout(she
 
 @pytest.mark.timeout(180)
 def test_the_demo_shows_its_steps_on_stdout_where_no_json_is_asked_for(monkeypatch, pair):
-    monkeypatch.setattr(program, "STEPS", steps.STEPS[:1])
+    title, play = next(iter(steps.STEPS.items()))
+    monkeypatch.setattr(program, "STEPS", {title: play})
     shown = pair("demo")
     assert (shown.exit_code, shown.stderr) == (0, "")
     printed = [line for line in shown.stdout.splitlines() if line and not line.startswith("   ")]
-    assert printed[:2] == [f" 0  {OPENING}", f" 1  {steps.STEPS[0].title}"]
+    assert printed[:2] == [f" 0  {OPENING}", f" 1  {title}"]
     assert printed[2].startswith("All ")
 
 
@@ -40,14 +41,13 @@ def test_a_step_that_is_not_what_it_should_be_is_named_and_ends_the_demo(monkeyp
     async def goes_wrong(stage):
         expect(False, "two and two are five")
 
-    broken = steps.Step(title="Sums", play=goes_wrong)
-    monkeypatch.setattr(program, "STEPS", (broken, *steps.STEPS))
+    monkeypatch.setattr(program, "STEPS", {"Sums": goes_wrong, **steps.STEPS})
     assert program.show() == 1
     printed = capsys.readouterr()
     assert (
         "Step 1 (Sums) is not what it should be: expected that two and two are five" in printed.err
     )
-    assert steps.STEPS[0].title not in printed.out
+    assert not any(title in printed.out for title in steps.STEPS)
 
 
 def test_the_cells_of_a_file_stand_between_its_marks(tmp_path):

@@ -16,10 +16,9 @@ import pytest
 
 from repl_pair.bridge.policy import GATED
 from repl_pair.cli import server_check
-from repl_pair.cli.hosts import HOSTS
+from repl_pair.cli.hosts import HOSTS, carry_out, plan
 from repl_pair.cli.init import MEANINGS
 from repl_pair.cli.server_check import check_server
-from repl_pair.cli.server_file import carry_out, plan
 from repl_pair.errors import RequestError
 
 PLACES = {

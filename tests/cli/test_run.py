@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from repl_pair.cli.caller import Caller
+from repl_pair.cli.answers import Caller
 
 ROOT = Path(__file__).parents[2]
 EVERY = [

@@ -1586,6 +1586,22 @@ async def test_events_report_a_registration(link):
     undo()
 
 
+async def test_a_subscription_that_is_undone_twice_takes_no_later_one_with_it(link):
+    heard = []
+    undo = link.link.subscribe(heard.append)
+    later = link.link.subscribe(heard.append)
+    undo()
+    undo()
+    await eventually(lambda: link.ask("ping"), lambda _: heard, what="the subscription")
+    await link.define(SHOP)
+    await eventually(
+        lambda: link.ask("ping"),
+        lambda _: any(e.key == "shop.fail/Expected" for e in heard),
+        what="the event",
+    )
+    later()
+
+
 RAISES = """
 import asyncio, time
 import repl_pair

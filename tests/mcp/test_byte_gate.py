@@ -13,9 +13,8 @@ from hypothesis import given, strategies as st
 from mcp.shared.message import SessionMessage
 from mcp.types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from repl_pair.mcp_server import stderr_gate
 from repl_pair.mcp_server.byte_gate import WITHHELD, GatedSink, scrub, scrub_frame, scrub_text
-from repl_pair.mcp_server.stderr_gate import GatedText
+from repl_pair.mcp_server.stdio import GatedText, gate_stderr
 from repl_pair.wire import REDACTED
 
 PEM = (
@@ -507,7 +506,7 @@ def test_installing_gates_handlers_that_stand_already_and_the_undo_takes_it_back
     logger = logging.getLogger("test.stderr_gate")
     handler = logging.StreamHandler(plain)
     logger.addHandler(handler)
-    undo = stderr_gate.install()
+    undo = gate_stderr()
     try:
         logger.error("token=%s", "abc123")
         sys.stderr.write(f"half a line {BARE['gitlab']}")
@@ -519,12 +518,26 @@ def test_installing_gates_handlers_that_stand_already_and_the_undo_takes_it_back
     assert handler.stream is plain
 
 
+def test_the_undo_leaves_what_others_put_in_the_place_of_stderr(monkeypatch):
+    plain, later = StringIO(), StringIO()
+    monkeypatch.setattr(sys, "stderr", plain)
+    handler = logging.StreamHandler(plain)
+    logger = logging.getLogger("test.replaced")
+    logger.addHandler(handler)
+    undo = gate_stderr()
+    sys.stderr = later
+    handler.setStream(later)
+    undo()
+    logger.removeHandler(handler)
+    assert (sys.stderr, handler.stream) == (later, later)
+
+
 def test_no_traceback_of_a_process_shows_a_secret():
     program = f"""
         import logging, threading, warnings
-        from repl_pair.mcp_server import stderr_gate
+        from repl_pair.mcp_server.stdio import gate_stderr
         import atexit
-        atexit.register(stderr_gate.install())
+        atexit.register(gate_stderr())
         secret = "password=" + "hunter2" + "canary"
         def fail(): raise RuntimeError(secret)
         try: fail()

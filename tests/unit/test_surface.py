@@ -86,4 +86,18 @@ def test_forgetting_a_member_takes_its_value_out():
     undo = store.declare(Cell(name="x"))
     store.set("x", 1)
     undo()
-    assert store.members() == []
+    with pytest.raises(KeyError):
+        store.get("x")
+
+
+def test_the_undo_of_a_declaration_leaves_what_others_declared():
+    store = Store()
+    undo = store.declare(Cell(name="x"))
+    store.set("x", 1)
+    store.declare(Cell(name="x"))()
+    assert store.get("x") == 1
+    undo()
+    store.declare(Cell(name="x"))
+    store.set("x", 2)
+    undo()
+    assert store.get("x") == 2

@@ -8,7 +8,6 @@ from pathlib import Path
 from jupyter_core.paths import jupyter_runtime_dir
 
 from repl_pair.bridge.kernel_info import KernelInfo
-from repl_pair.bridge.kernels.files import fault_of, read_own
 from repl_pair.bridge.kernels.heartbeat import (
     HEARTBEAT_S,
     Connection,
@@ -17,7 +16,7 @@ from repl_pair.bridge.kernels.heartbeat import (
     heartbeat_address,
 )
 from repl_pair.bridge.kernels.processes import Started, read_or, scan_processes
-from repl_pair.bridge.kernels.servers import Hosted, ask_servers
+from repl_pair.bridge.kernels.servers import Hosted, ask_servers, fault_of, read_own
 
 _PORTS = {"hb_port", "control_port", "iopub_port"}
 

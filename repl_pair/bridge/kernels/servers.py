@@ -1,7 +1,9 @@
-"""Asks this machine's Jupyter Servers for their kernels: notebook, state, last activity."""
+"""Jupyter's runtime files, and what this machine's Jupyter Servers answer about their kernels."""
 
 import json
+import os
 import ssl
+import stat
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -10,11 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import psutil
-
-from repl_pair.bridge.kernels.files import read_own
 
 BOUND_S = 0.5
 """How long all servers together may take."""
@@ -135,21 +135,47 @@ def _read(kernels: list[_Json], sessions: list[_Json], info: _Json) -> Mapping[s
     used: dict[str, list[_Json]] = {kernel["id"]: [] for kernel in kernels}
     for session in sessions:
         used.setdefault(session["kernel"]["id"], []).append(session)
-    return {
-        kernel["id"]: Hosted(
+    hosted: dict[str, Hosted] = {}
+    for kernel in kernels:
+        own, active = used[kernel["id"]], kernel.get("last_activity")
+        paths = sorted(session["path"] for session in own if session.get("type") == "notebook")
+        hosted[kernel["id"]] = Hosted(
             state=str(kernel.get("execution_state")),
-            active=_seconds(kernel.get("last_activity")),
-            session=bool(used[kernel["id"]]),
-            notebook=_notebook(used[kernel["id"]], info.get("root_dir")),
+            active=datetime.fromisoformat(active).timestamp() if active else None,
+            session=bool(own),
+            notebook=str(Path(info.get("root_dir") or "/", paths[0].lstrip("/")))
+            if paths
+            else None,
         )
-        for kernel in kernels
-    }
+    return hosted
 
 
-def _notebook(sessions: list[_Json], root: str | None) -> str | None:
-    paths = sorted(session["path"] for session in sessions if session.get("type") == "notebook")
-    return str(Path(root or "/", paths[0].lstrip("/"))) if paths else None
+_LARGEST_FILE = 65_536
+"""Runtime files are smaller; other files that a command line names may be larger."""
 
 
-def _seconds(text: str | None) -> float | None:
-    return datetime.fromisoformat(text).timestamp() if text else None
+def read_own(path: Path) -> Mapping[str, Any] | None:
+    """Return the JSON object in a file of our user's; None for anything else, which is not read."""
+    if fault_of(path):
+        return None
+    try:
+        content: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return cast("dict[str, Any]", content) if isinstance(content, dict) else None
+
+
+def fault_of(path: Path) -> str | None:
+    """Describe why a file is not read; None if it is."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        return error.strerror or "it cannot be seen"
+    if not stat.S_ISREG(status.st_mode):
+        return "it is no file"
+    # Windows has no such owner: there only the user can read the files of a profile.
+    if hasattr(os, "getuid") and status.st_uid != os.getuid():
+        return "it belongs to another user"
+    if status.st_size > _LARGEST_FILE:
+        return f"it is larger than {_LARGEST_FILE} bytes"
+    return None if os.access(path, os.R_OK) else "it may not be read"

@@ -56,7 +56,7 @@ def load(package: str, sources: Mapping[str, Sequence[str]]) -> None:
     if package in sys.modules or importlib.util.find_spec(package) is not None:
         raise RuntimeError(f"{package} is there, and its import is blocked or broken")
     finder: Any = _Shipped(sources)
-    sys.meta_path = [*sys.meta_path, finder]
+    sys.meta_path.append(finder)
     try:
         for name in sources:
             importlib.import_module(name)
@@ -65,4 +65,4 @@ def load(package: str, sources: Mapping[str, Sequence[str]]) -> None:
             sys.modules.pop(name, None)
         raise
     finally:
-        sys.meta_path = [other for other in sys.meta_path if other is not finder]
+        sys.meta_path.remove(finder)

@@ -26,7 +26,7 @@ class DirectLink(Link):
 
     def __init__(self) -> None:
         self.client_id = uuid.uuid4().hex
-        self._subscribers: list[tuple[OnEvent, asyncio.AbstractEventLoop]] = []
+        self._subscribers: dict[object, Callable[[Any], None]] = {}
         self._host = Host(lanes=LocalLanes(), publish=self._publish)
         self.boot = BOOT.id
         self.kernel = KernelInfo(
@@ -34,14 +34,8 @@ class DirectLink(Link):
         )
 
     async def _answer(
-        self,
-        request: Request,
-        timeout_s: float,
-        on_progress: OnProgress | None,
-        *,
-        is_reported: bool,
+        self, request: Request, timeout_s: float, on_progress: OnProgress | None
     ) -> Reply:
-        del is_reported  # this process does not restart under its link
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Reply] = loop.create_future()
         self._host.submit(
@@ -61,14 +55,12 @@ class DirectLink(Link):
 
     def subscribe(self, fn: OnEvent) -> Undo:
         """See `Link.subscribe`."""
-        loop = asyncio.get_running_loop()
-        subscriber = (fn, loop)
-        self._subscribers.append(subscriber)
+        loop, token = asyncio.get_running_loop(), object()
+        self._subscribers[token] = _on_loop(loop, fn)
         loop.call_soon(fn, Event(boot=BOOT.id, seq=0, member=EVERYTHING, change="subscribed"))
 
         def remove() -> None:
-            if subscriber in self._subscribers:
-                self._subscribers.remove(subscriber)
+            self._subscribers.pop(token, None)
 
         return remove
 
@@ -83,8 +75,8 @@ class DirectLink(Link):
 
     def _publish(self, content: EventContent) -> None:
         event = Event(**_as_json(content))
-        for fn, loop in tuple(self._subscribers):
-            _on_loop(loop, fn)(event)
+        for call in list(self._subscribers.values()):
+            call(event)
 
 
 def _as_json(data: T) -> T:

@@ -74,15 +74,12 @@ class KernelLink(Link):
         return self._client.line is not None and not self._client.line.closed.is_set()
 
     async def _answer(
-        self,
-        request: Request,
-        timeout_s: float,
-        on_progress: OnProgress | None,
-        *,
-        is_reported: bool,
+        self, request: Request, timeout_s: float, on_progress: OnProgress | None
     ) -> Reply:
-        reply = await self._wait_for_answer(request, now() + timeout_s, now(), on_progress)
-        if not is_reported or self._reported_at < math.inf:
+        return await self._wait_for_answer(request, now() + timeout_s, now(), on_progress)
+
+    def _with_restart(self, reply: Reply) -> Reply:
+        if self._reported_at < math.inf:
             return reply
         self._reported_at = now()
         if not reply["ok"] and reply["error"]["code"] == "kernel_restarted":

@@ -68,17 +68,17 @@ class Link(ABC):
         request = Request(
             op=op, args=args, call=call, view=view, client=self.client_id, approval=approval
         )
-        return await self._answer(request, timeout_s, on_progress, is_reported=is_reported)
+        reply = await self._answer(request, timeout_s, on_progress)
+        return self._with_restart(reply) if is_reported else reply
 
     @abstractmethod
     async def _answer(
-        self,
-        request: Request,
-        timeout_s: float,
-        on_progress: OnProgress | None,
-        *,
-        is_reported: bool,
+        self, request: Request, timeout_s: float, on_progress: OnProgress | None
     ) -> Reply: ...
+
+    def _with_restart(self, reply: Reply) -> Reply:
+        """Return a reply that reports a restart too, where none has reported it yet."""
+        return reply
 
     @abstractmethod
     def subscribe(self, fn: OnEvent) -> Undo:

@@ -33,20 +33,20 @@ class Watch:
     ) -> None:
         self._attached = attached
         self._ask_seq = ask_seq
-        self._subscribers: list[OnEvent] = []
+        self._subscribers: dict[object, OnEvent] = {}
         self._following: asyncio.Task[None] | None = None
         self._boot = ""
         self._seq: int | None = None
 
     def add(self, fn: OnEvent) -> Undo:
         """Call `fn` on the event loop with each event, until the undo."""
-        self._subscribers.append(fn)
+        token = object()
+        self._subscribers[token] = fn
         if self._following is None:
             self._following = asyncio.get_running_loop().create_task(self._follow())
 
         def remove() -> None:
-            if fn in self._subscribers:
-                self._subscribers.remove(fn)
+            self._subscribers.pop(token, None)
             if not self._subscribers:
                 self._stop()
 
@@ -122,5 +122,5 @@ class Watch:
         self._publish(event)
 
     def _publish(self, event: Event) -> None:
-        for fn in tuple(self._subscribers):
+        for fn in tuple(self._subscribers.values()):
             fn(event)

@@ -6,6 +6,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 
 from repl_pair.errors import error_text
 from repl_pair.records import Undo
@@ -86,11 +87,7 @@ class PanelThread:
 
     def _run(self) -> None:
         while True:
-            task = self._next()
-            try:
-                task()
-            except Exception as error:  # noqa: BLE001  the thread serves every other panel too
-                warnings.warn(f"a panel failed: {error_text(error)}", stacklevel=1)
+            _attempt(self._next())
 
     def _next(self) -> Callable[[], None]:
         with self._wake:
@@ -113,7 +110,14 @@ class PanelThread:
         for token, (listener, source) in list(self._listeners.items()):
             # One before it may have ended it.
             if token in self._listeners and fits(source):
-                listener(changes)
+                _attempt(partial(listener, changes))
+
+
+def _attempt(task: Callable[[], None]) -> None:
+    try:
+        task()
+    except Exception as error:  # noqa: BLE001  the thread serves every other panel too
+        warnings.warn(f"a panel failed: {error_text(error)}", stacklevel=1)
 
 
 PANEL_THREAD = PanelThread()

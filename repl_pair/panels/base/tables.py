@@ -28,7 +28,9 @@ class Table:
 def as_table(value: Any) -> Table | None:
     """Read a value as a table; None where it is none."""
     if kind_of(value) == "frame" and root_of(real_class(value)) == "pandas":
-        return _of_frame(value)
+        head = value.iloc[:MOST_ROWS, :MOST_COLUMNS]
+        items = zip(*(head.iloc[:, at].tolist() for at in range(head.shape[1])), strict=True)
+        return _table(head.columns, head.index.tolist(), items, len(value))
     if is_polars(value, "DataFrame"):
         value = {name: items for name, _, items in columns_of(value)}
     cls: type[Any] = real_class(value)
@@ -58,12 +60,6 @@ def table_difference(before: Table, after: Table) -> dict[str, Any]:
     changed += before.more != after.more
     kind, more = "table" if changed else "same", max(before.more, after.more)
     return {"kind": kind, "columns": columns, "rows": rows, "changed": changed, "more": more}
-
-
-def _of_frame(frame: Any) -> Table | None:
-    head = frame.iloc[:MOST_ROWS, :MOST_COLUMNS]
-    columns = [head.iloc[:, at].tolist() for at in range(head.shape[1])]
-    return _table(head.columns, head.index.tolist(), zip(*columns, strict=True), len(frame))
 
 
 def _of_columns(stored: Any) -> Table | None:

@@ -3,6 +3,7 @@
 import inspect
 import json
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import cache, partial
 from importlib.resources import files
 from typing import Any, Never, TypedDict, cast
@@ -85,21 +86,26 @@ class PanelWidget(AnyWidget):
     start = traitlets.Dict().tag(sync=True)
 
     def __init__(self, make: Callable[..., View[Any]], context: PanelContext) -> None:
-        self.view = make(context, self.send)
-        super().__init__(_esm=script(type(self.view)), _css=style(), start=dict(self.view.start()))
+        self._undos = ExitStack()
+        self.view = view = make(context, self.send)
+        self._undos.callback(view.close)
+        try:
+            super().__init__(_esm=script(type(view)), _css=style(), start=dict(view.start()))
+        except BaseException:
+            self._undos.close()
+            raise
         # A kernel receives a front end's messages on the thread that it published from last, thus
         # behind the cell that made the widget: receive them on the subshell they are sent to. A
         # kernel without subshells receives them behind cells anyway.
         comm: Any = self.comm
         if hasattr(comm, "_reply_subshell_for"):
             comm._reply_subshell_for = _where_sent
-        self._undo = context.follow(self.view.handle_changes)
+        self._undos.callback(context.follow(view.handle_changes))
         self.on_msg(self._receive)
 
     def close(self) -> None:
         """Take the panel away, wherever it is shown."""
-        self._undo()
-        self.view.close()
+        self._undos.close()
         super().close()
 
     def __repr__(self) -> str:

@@ -5,18 +5,9 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from repl_pair.panels.base.context import Focus
-from repl_pair.panels.base.describing import literal
-from repl_pair.panels.base.hiding import Hide, hide_of
+from repl_pair.panels.base.describing import Hide, hide_of, literal
 from repl_pair.panels.base.widget import to_html
-from repl_pair.panels.canvas.messages import (
-    ArgLine,
-    Args,
-    CoveredValue,
-    Data,
-    Output,
-    PhaseLine,
-    Phases,
-)
+from repl_pair.panels.canvas import messages
 from repl_pair.runtime.capture.comms import VIEW
 from repl_pair.runtime.planning.explanation import explain
 from repl_pair.runtime.registry.as_data import to_data
@@ -37,12 +28,12 @@ _LINES = ("warnings", "logs")
 _SHORT = Limits(depth=4, width=20, text=400, nodes=120)
 
 
-def output_of(record: RunRecord, most: int | None = None) -> Output:
+def output_of(record: RunRecord, most: int | None = None) -> messages.Output:
     """Return the outputs of a run, or the first `most`; its result where there are none."""
     hide = hide_of(record)
     texts = {name: hide(str(getattr(record, name))) for name in _STREAMS}
     texts |= {name: hide("\n".join(getattr(record, name))) for name in _LINES}
-    output: Output = {
+    output: messages.Output = {
         "status": record.status,
         "reason": hide(record.reason),
         "outputs": [_bundle(bundle, hide) for bundle in record.outputs[:most]],
@@ -88,18 +79,20 @@ def markup(text: str) -> str:
     return to_html(text.replace("![", "!\\["))
 
 
-def args_lines(focus: Focus) -> Args:
+def args_lines(focus: Focus) -> messages.Args:
     """Return a line for each effective arg: its path, its value, its source, and what it covers."""
     assert focus.variant is not None
     explained = explain(focus.variant, modes=focus.modes, overrides=focus.overrides)
     lines = [
-        ArgLine(path=line["path"], covers=list(map(_value, line.get("covers", ()))), **_value(line))
+        messages.ArgLine(
+            path=line["path"], covers=list(map(_value, line.get("covers", ()))), **_value(line)
+        )
         for line in explained["args"]
     ]
     return {"lines": lines, "conflicts": explained["conflicts"]}
 
 
-def phase_lines(record: RunRecord) -> Phases:
+def phase_lines(record: RunRecord) -> messages.Phases:
     """Return the phases of a run."""
     longest = max((phase.elapsed_ms for phase in record.phases), default=0.0) or 1.0
     hide = hide_of(record)
@@ -108,7 +101,7 @@ def phase_lines(record: RunRecord) -> Phases:
     return {"phases": lines, "elapsed_ms": record.elapsed_ms, "registered": registered}
 
 
-def data_of(focus: Focus) -> Data:
+def data_of(focus: Focus) -> messages.Data:
     """Return the registered body in focus as JSON, and where it was registered."""
     kind, id = focus.target or ("story", "")
     origin = REGISTRY.get(kind, id).origin
@@ -117,15 +110,15 @@ def data_of(focus: Focus) -> Data:
     return {"text": text, "place": place}
 
 
-def _value(line: Mapping[str, Any]) -> CoveredValue:
+def _value(line: Mapping[str, Any]) -> messages.CoveredValue:
     if type(line["value"]) is Secret:
         return {"value": REDACTED, "source": line["source"]}
     shown = send_out(line["value"], limits=_SHORT).value
     return {"value": literal(shown), "source": line["source"]}
 
 
-def _phase(phase: PhaseRecord, longest: float, hide: Hide) -> PhaseLine:
-    line: PhaseLine = {
+def _phase(phase: PhaseRecord, longest: float, hide: Hide) -> messages.PhaseLine:
+    line: messages.PhaseLine = {
         "phase": phase.phase,
         "elapsed_ms": phase.elapsed_ms,
         "share": phase.elapsed_ms / longest,

@@ -8,6 +8,7 @@ from repl_pair.errors import ReplPairError, RequestError
 from repl_pair.panels.base.context import FOCUS, RUNNING, Focus, PanelContext, run_state
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
+from repl_pair.panels.controls import messages
 from repl_pair.panels.controls.fields import Field, Path
 from repl_pair.panels.controls.form import (
     Form,
@@ -19,14 +20,6 @@ from repl_pair.panels.controls.form import (
     value_at,
 )
 from repl_pair.panels.controls.form_values import fault_in, read
-from repl_pair.panels.controls.messages import (
-    Code,
-    ControlsPatch,
-    FieldState,
-    Form as WholeForm,
-    FormState,
-    RunStatus,
-)
 from repl_pair.panels.controls.saving import save_variant, write_run
 from repl_pair.runtime.results.last import RESULTS
 from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, table
@@ -37,7 +30,7 @@ _MEMBERS = frozenset({"registry/story", "registry/variant", "registry/mode", "gl
 EMPTY = "Choose a variant to edit its args."
 
 
-class ControlsView(View[ControlsPatch]):
+class ControlsView(View[messages.ControlsPatch]):
     """The args of the variant in focus: edit them, run with them, keep them.
 
     Typed text is read, and never evaluated; a secret is taken, and never sent back.
@@ -47,7 +40,9 @@ class ControlsView(View[ControlsPatch]):
     title = "Controls"
     placement = "right"
 
-    def __init__(self, context: PanelContext, send: Callable[[ControlsPatch], None]) -> None:
+    def __init__(
+        self, context: PanelContext, send: Callable[[messages.ControlsPatch], None]
+    ) -> None:
         super().__init__(context, send)
         self._faults: dict[Path, str] = {}
         self._typed: dict[Path, Any] = {}
@@ -56,7 +51,7 @@ class ControlsView(View[ControlsPatch]):
         self.runs_on_change = False
         self._runs_again = False
 
-    def on_form(self) -> WholeForm:
+    def on_form(self) -> messages.Form:
         """Return the fields, their values, and the faults."""
         focus = self._sent = self.context.focus
         if focus.variant != self._variant:
@@ -68,7 +63,7 @@ class ControlsView(View[ControlsPatch]):
                 form = form_of(focus)
             except ReplPairError as error:
                 fault = error.message
-        nothing: FormState = {"values": [], "edited": 0, "fault": fault, **self._status()}
+        nothing: messages.FormState = {"values": [], "edited": 0, "fault": fault, **self._status()}
         return {
             "variant": focus.variant,
             "runs_on_change": self.runs_on_change,
@@ -76,7 +71,9 @@ class ControlsView(View[ControlsPatch]):
             **(nothing if form is None else self._state(form)),
         }
 
-    def on_edit(self, path: Sequence[str], raw: Any = None, none: bool = False) -> FormState:
+    def on_edit(
+        self, path: Sequence[str], raw: Any = None, none: bool = False
+    ) -> messages.FormState:
         """Take what was typed into one field; what does not fit stays there, with its fault."""
         place, form = tuple(path), form_of(self.context.focus)
         part = form.parts[place]
@@ -86,14 +83,14 @@ class ControlsView(View[ControlsPatch]):
             return self._refuse(form, place, raw, str(error))
         return self._take(form, place, value, raw)
 
-    def on_reset(self, path: Sequence[str] | None = None) -> FormState:
+    def on_reset(self, path: Sequence[str] | None = None) -> messages.FormState:
         """Take back one edit, or all."""
         form, place = form_of(self.context.focus), tuple(path or ())
         self._forget(place)
         self._set_overrides(reset(form, self.context.focus.overrides, place) if place else {})
         return self._state(form)
 
-    def on_run(self) -> RunStatus:
+    def on_run(self) -> messages.RunStatus:
         """Run with the edits; RequestError `bad_arguments` while a field has a fault."""
         self.context.run_focus(done=self._report)
         return self._status()
@@ -102,7 +99,7 @@ class ControlsView(View[ControlsPatch]):
         """Run after each edit that fits, or only when the person asks for it."""
         self.runs_on_change = bool(runs_on_change)
 
-    def on_code(self) -> Code:
+    def on_code(self) -> messages.Code:
         """Return the call that runs this, as Python."""
         return write_run(self.context.focus)
 
@@ -145,7 +142,7 @@ class ControlsView(View[ControlsPatch]):
         except ValueError:  # whose text may hold what was typed
             raise ValueError(f"This does not fit {part.type}.") from None
 
-    def _take(self, form: Form, place: Path, value: Any, raw: Any) -> FormState:
+    def _take(self, form: Form, place: Path, value: Any, raw: Any) -> messages.FormState:
         overrides = edit(form, self.context.focus.overrides, place, value)
         if fault := find_fault(self.context.focus, form, overrides, place):
             return self._refuse(form, fault[0], raw, fault[1])
@@ -161,7 +158,7 @@ class ControlsView(View[ControlsPatch]):
         if not self._runs_again:
             self.context.run_focus(done=self._report)
 
-    def _refuse(self, form: Form, place: Path, raw: Any, fault: str) -> FormState:
+    def _refuse(self, form: Form, place: Path, raw: Any, fault: str) -> messages.FormState:
         self._faults[place] = fault
         part = form.leaves.get(place)
         if part is not None and part.control != "secret":
@@ -184,9 +181,9 @@ class ControlsView(View[ControlsPatch]):
         faults = (f"{'.'.join(path)}: {fault}" for path, fault in self._faults.items())
         self.context.refusal = "; ".join(faults)
 
-    def _state(self, form: Form) -> FormState:
+    def _state(self, form: Form) -> messages.FormState:
         overrides = self.context.focus.overrides
-        values: list[FieldState] = []
+        values: list[messages.FieldState] = []
         for path in form.parts:
             values.append(state := value_at(form, path, overrides))
             if path in self._faults:
@@ -200,7 +197,7 @@ class ControlsView(View[ControlsPatch]):
             **self._status(),
         }
 
-    def _status(self) -> RunStatus:
+    def _status(self) -> messages.RunStatus:
         variant = self.context.focus.variant
         return {"running": variant in self.context.running, **run_state(self.context.last_run)}
 

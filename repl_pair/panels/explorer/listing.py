@@ -92,14 +92,13 @@ class Listing:
     def _put(self, kind: str, entries: Mapping[str, Entry]) -> bool:
         revisions = {id: entry.revision for id, entry in entries.items()}
         self._revisions.setdefault(kind, {}).update(revisions)
-        return self.tree.put(kind, {id: _doc_of(entry) for id, entry in entries.items()})
+        docs = {
+            id: "\n".join(filter(None, (getattr(e.body, s, "") for s in ("title", "doc"))))
+            for id, e in entries.items()
+        }
+        return self.tree.put(kind, docs)
 
     def _note_status(self, id: str) -> bool:
         is_there = id in self.tree.texts
         result = last_verdict(id) if is_there else None
         return self.statuses.note(id, result, is_there and id in self._running)
-
-
-def _doc_of(entry: Entry) -> str:
-    texts = (getattr(entry.body, slot, "") for slot in ("title", "doc"))
-    return "\n".join(filter(None, texts))

@@ -5,22 +5,11 @@ from dataclasses import replace
 from itertools import chain
 
 from repl_pair.panels.base.panel_thread import Changes
+from repl_pair.panels.explorer import tree
 from repl_pair.panels.explorer.filtering import Filter, choose, unasked_state
 from repl_pair.panels.explorer.listing import Listing, TreeChanges
 from repl_pair.panels.explorer.messages import Row, Summary
 from repl_pair.panels.explorer.statuses import NOT_RUN
-from repl_pair.panels.explorer.tree import (
-    TOP,
-    Shown,
-    above,
-    group_key,
-    level_of,
-    list_rows,
-    name_of,
-    place_of,
-    read_key,
-    title_of,
-)
 from repl_pair.panels.explorer.watches import is_watched
 from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -43,11 +32,11 @@ class RowList:
         """Counts how often rows came, left or moved."""
         self._opened: dict[str, bool] = {}
         self._opened_in_search: dict[str, bool] = {}
-        self._shown: Shown | None = None
+        self._shown: tree.Shown | None = None
         self._keys: list[str] | None = None
 
     @property
-    def shown(self) -> Shown:
+    def shown(self) -> tree.Shown:
         """Return what the filter leaves."""
         if self._shown is None:
             self._shown = choose(self.tree, self.listing.statuses, self.effective_filter())
@@ -58,8 +47,8 @@ class RowList:
         """Return the keys of all rows, in order."""
         if self._keys is None:
             closed = {key for key, is_open in self._toggled().items() if not is_open}
-            kinds = {kind for kind in self.shown.others if self.is_open(group_key(kind))}
-            self._keys = list_rows(self.shown, closed, kinds)
+            kinds = {kind for kind in self.shown.others if self.is_open(tree.group_key(kind))}
+            self._keys = tree.list_rows(self.shown, closed, kinds)
         return self._keys
 
     def load(self) -> None:
@@ -99,13 +88,13 @@ class RowList:
         toggled = self._toggled().get(key)
         if toggled is not None:
             return toggled
-        kind, id = read_key(key)
+        kind, id = tree.read_key(key)
         return kind != "group" or bool(self.filter.words) or id in self.filter.kinds
 
     def set_open(self, key: str, is_open: bool) -> None:
         """Open or close one row, or every path where the key is that of the top."""
         toggled = self._toggled()
-        if key != TOP:
+        if key != tree.TOP:
             toggled[key] = is_open
         else:
             toggled.clear()
@@ -115,11 +104,11 @@ class RowList:
 
     def reveal(self, key: str) -> int | None:
         """Open all rows above one; return its place, None where the filter leaves it out."""
-        over, is_hidden = above(key), False
+        over, is_hidden = tree.above(key), False
         while over:
             if not self.is_open(over):
                 self._toggled()[over] = is_hidden = True
-            over = above(over)
+            over = tree.above(over)
         if is_hidden:
             self._move_rows()
         return self.where(key)
@@ -128,7 +117,7 @@ class RowList:
         """Return the place of a row; None where it is not shown."""
         return self.keys.index(key) if key in self.keys else None
 
-    def summary(self, path: str = TOP) -> Summary:
+    def summary(self, path: str = tree.TOP) -> Summary:
         """Count the variants at or under a path, whatever the filter, the worst status first."""
         size, statuses = self.tree.sizes.get(path, 0), self.listing.statuses
         counts = statuses.count(path, size)
@@ -136,21 +125,21 @@ class RowList:
 
     def row(self, key: str, watched: frozenset[str]) -> Row:
         """Return what a row shows; empty slots are left out."""
-        kind, id = read_key(key)
-        place, of = place_of(key, self.shown)
+        kind, id = tree.read_key(key)
+        place, of = tree.place_of(key, self.shown)
         row: Row = {
             "key": key,
             "kind": kind,
-            "name": name_of(key),
-            "level": level_of(key),
-            "above": above(key),
+            "name": tree.name_of(key),
+            "level": tree.level_of(key),
+            "above": tree.above(key),
             "place": place,
             "of": of,
         }
         if kind == "group" or key in self.shown.paths or key in self.shown.variants:
             row["open"] = self.is_open(key)
         if kind == "group":
-            row["name"], row["size"] = title_of(id), len(self.shown.others[id])
+            row["name"], row["size"] = tree.title_of(id), len(self.shown.others[id])
         elif kind == "path":
             row["kind"] = "story" if id in self.tree.stories else "folder"
             summary = self.summary(id)
@@ -168,11 +157,11 @@ class RowList:
         _add_entry(row, "story" if kind == "path" else kind, id)
         return row
 
-    def failures(self, path: str = TOP) -> Sequence[str]:
+    def failures(self, path: str = tree.TOP) -> Sequence[str]:
         """Return what fails at or under a path, in the order of the ids."""
         heads = (f"{path}/", f"{path}.")
         return sorted(
-            id for id in self.listing.statuses.failing if path == TOP or id.startswith(heads)
+            id for id in self.listing.statuses.failing if path == tree.TOP or id.startswith(heads)
         )
 
     def _toggled(self) -> dict[str, bool]:

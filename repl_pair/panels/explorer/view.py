@@ -6,17 +6,8 @@ from typing import cast
 from repl_pair.panels.base.context import BATCH, FOCUS, PanelContext
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
+from repl_pair.panels.explorer import messages
 from repl_pair.panels.explorer.filtering import STATES, Filter, filter_choices
-from repl_pair.panels.explorer.messages import (
-    BatchState,
-    ExplorerPatch,
-    Failure,
-    FilterState,
-    RowsMoved,
-    State,
-    Totals,
-    Window,
-)
 from repl_pair.panels.explorer.row_list import RowList
 from repl_pair.panels.explorer.tree import NESTED, TOP, find_name, key_of, read_key, title_of
 from repl_pair.panels.explorer.watches import is_watched, set_watch, variants_under, watched_keys
@@ -34,7 +25,7 @@ MOST_STORIES = 50
 """How many stories its text lists."""
 
 
-class ExplorerView(View[ExplorerPatch]):
+class ExplorerView(View[messages.ExplorerPatch]):
     """Finds, runs and watches what is registered.
 
     A script holds one window of rows, and gets patches of these only. The registries are read at
@@ -45,7 +36,9 @@ class ExplorerView(View[ExplorerPatch]):
     title = "Registry"
     placement = "left"
 
-    def __init__(self, context: PanelContext, send: Callable[[ExplorerPatch], None]) -> None:
+    def __init__(
+        self, context: PanelContext, send: Callable[[messages.ExplorerPatch], None]
+    ) -> None:
         super().__init__(context, send)
         self._row_list = RowList(context.running)
         self._is_loaded = False
@@ -75,7 +68,7 @@ class ExplorerView(View[ExplorerPatch]):
         if BATCH in changes and self._sent_progress != self.context.batch.progress:
             self.send({"summary": self._row_list.summary(), "batch": self._batch()})
 
-    def on_state(self) -> State:
+    def on_state(self) -> messages.State:
         """Return all that the panel shows, except for the rows."""
         self._loaded()
         return {
@@ -89,7 +82,7 @@ class ExplorerView(View[ExplorerPatch]):
 
     def on_rows(
         self, page: str, start: int, stop: int, anchor: str | None = None, offset: int = 0
-    ) -> Window:
+    ) -> messages.Window:
         """Return a window of rows, and send patches of it to this page from now on.
 
         With `anchor`, the window begins `offset` rows before that row, if the row is there.
@@ -115,7 +108,7 @@ class ExplorerView(View[ExplorerPatch]):
         tags: Mapping[str, str] | None = None,
         kinds: Sequence[str] = (),
         statuses: Sequence[str] = (),
-    ) -> Totals:
+    ) -> messages.Totals:
         """Show what fits; `tags` has a state of `STATES` by tag."""
         wanted = Filter(
             words=tuple(words.lower().split()),
@@ -127,7 +120,7 @@ class ExplorerView(View[ExplorerPatch]):
         self.send({"moved": {**self._rows_moved(), "filter": self._filter()}})
         return self._totals()
 
-    def on_open(self, key: str, is_open: bool) -> Totals:
+    def on_open(self, key: str, is_open: bool) -> messages.Totals:
         """Open or close a row; every path, where the key is that of the top."""
         self._loaded().set_open(key, is_open)
         self.send({"moved": self._rows_moved()})
@@ -145,7 +138,7 @@ class ExplorerView(View[ExplorerPatch]):
         """Return the place of the next row whose name begins with a text; goes on from the top."""
         return find_name(self._loaded().keys, text, after)
 
-    def on_failure(self, key: str = TOP, after: str = "") -> Failure | None:
+    def on_failure(self, key: str = TOP, after: str = "") -> messages.Failure | None:
         """Focus on the first failure under a row, or the next behind another; None without any."""
         failures = self._loaded().failures(key)
         if not failures:
@@ -206,10 +199,10 @@ class ExplorerView(View[ExplorerPatch]):
             self._watched = watched_keys()
         return self._row_list
 
-    def _rows_moved(self) -> RowsMoved:
+    def _rows_moved(self) -> messages.RowsMoved:
         return {"version": self._row_list.version}
 
-    def _totals(self) -> Totals:
+    def _totals(self) -> messages.Totals:
         return {
             "version": self._row_list.version,
             "total": len(self._row_list.keys),
@@ -217,7 +210,7 @@ class ExplorerView(View[ExplorerPatch]):
             "watched": is_watched(TOP, self._watched),
         }
 
-    def _filter(self) -> FilterState:
+    def _filter(self) -> messages.FilterState:
         wanted = self._row_list.filter
         return {
             "words": " ".join(wanted.words),
@@ -226,9 +219,9 @@ class ExplorerView(View[ExplorerPatch]):
             "statuses": sorted(wanted.statuses),
         }
 
-    def _batch(self) -> BatchState:
+    def _batch(self) -> messages.BatchState:
         progress = self._sent_progress = self.context.batch.progress
-        return cast("BatchState", {**to_dict(progress), "over": progress.is_over})
+        return cast("messages.BatchState", {**to_dict(progress), "over": progress.is_over})
 
     def _focused(self) -> str | None:
         target = self.context.focus.target

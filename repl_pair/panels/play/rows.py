@@ -4,9 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from repl_pair.errors import RequestError
-from repl_pair.panels.base.describing import Places, literal, phrase, readable, to_json
+from repl_pair.panels.base.describing import (
+    Hide,
+    Places,
+    hide_of,
+    literal,
+    phrase,
+    readable,
+    to_json,
+)
 from repl_pair.panels.base.differing import change_json, difference, values_difference
-from repl_pair.panels.base.hiding import Hide, hide_of
 from repl_pair.panels.base.source_links import line_of_step, link_to
 from repl_pair.panels.play.messages import LineRow, MomentShown, OutcomeShown, StateRow
 from repl_pair.runtime.reading.bounded import Bounds

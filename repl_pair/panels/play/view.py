@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from repl_pair.panels.base.context import FOCUS, RUNNING, PanelContext, head_of
-from repl_pair.panels.base.describing import phrase
-from repl_pair.panels.base.hiding import Hide, hide_of
+from repl_pair.panels.base.describing import Hide, hide_of, phrase
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.source_links import link_to
 from repl_pair.panels.base.view import View

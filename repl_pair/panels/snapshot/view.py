@@ -10,18 +10,12 @@ from repl_pair.panels.base.differing import change_json, text_difference
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.tables import as_table, table_difference
 from repl_pair.panels.base.view import View
-from repl_pair.panels.snapshot.messages import (
-    Comparison,
-    ImagePair,
-    SlotShown,
-    SnapshotPatch,
-    SnapshotRow,
-    Snapshots,
-)
+from repl_pair.panels.snapshot import messages
 from repl_pair.panels.snapshot.parsing import parse_result
 from repl_pair.records import Undo, record
 from repl_pair.runtime.registry.ids import name_run
 from repl_pair.runtime.results.markdown import Markdown, cell, code, table
+from repl_pair.runtime.snapshots.forms import SUFFIXES
 from repl_pair.runtime.snapshots.provenance import (
     HASHES,
     SlotChange,
@@ -34,7 +28,6 @@ from repl_pair.runtime.snapshots.stored import Images, Stored, Unreadable
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.differences import MISSING
 
-_IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _OUTPUTS = "\n--- output "
 """The line before each output, behind the result in a stored text."""
 WHY = {
@@ -50,12 +43,12 @@ class Decision:
     """What the person decided, until they leave and it can no longer be undone."""
 
     waiting: Waiting
-    row: SnapshotRow
+    row: messages.SnapshotRow
     baseline: Stored | None
     undo: Undo
 
 
-class SnapshotView(View[SnapshotPatch]):
+class SnapshotView(View[messages.SnapshotPatch]):
     """Outputs that differ from the stored ones: compare them, accept or reject."""
 
     name = "snapshot"
@@ -64,7 +57,9 @@ class SnapshotView(View[SnapshotPatch]):
     is_shown = False
     scripts = ("diff", "images")
 
-    def __init__(self, context: PanelContext, send: Callable[[SnapshotPatch], None]) -> None:
+    def __init__(
+        self, context: PanelContext, send: Callable[[messages.SnapshotPatch], None]
+    ) -> None:
         super().__init__(context, send)
         self._decided: dict[str, Decision] = {}
 
@@ -75,7 +70,7 @@ class SnapshotView(View[SnapshotPatch]):
         elif FOCUS in changes:
             self.send({"focus": self._in_focus()})
 
-    def on_list(self) -> Snapshots:
+    def on_list(self) -> messages.Snapshots:
         """Return the snapshots that wait, and those whose decision can be undone."""
         waiting = waiting_snapshots()
         self._decided = {id: d for id, d in self._decided.items() if id not in waiting}
@@ -84,7 +79,7 @@ class SnapshotView(View[SnapshotPatch]):
         rows.sort(key=lambda row: row["id"])
         return {"rows": rows, "waiting": len(waiting), "id": self._in_focus()}
 
-    def on_compare(self, id: str) -> Comparison:
+    def on_compare(self, id: str) -> messages.Comparison:
         """Compare one snapshot with its baseline."""
         decided = self._decided.get(id)
         if decided is not None:
@@ -145,7 +140,7 @@ class SnapshotView(View[SnapshotPatch]):
         return next((id for id, one in listed if one.key.variant_id == variant), None)
 
 
-def _row(waiting: Waiting, why: str, decided: str) -> SnapshotRow:
+def _row(waiting: Waiting, why: str, decided: str) -> messages.SnapshotRow:
     return {
         "id": waiting.id,
         "variant": _run_of(waiting),
@@ -172,7 +167,7 @@ def _baseline_of(waiting: Waiting) -> tuple[str, Stored | None]:
     return ("unreadable" if isinstance(found, Unreadable) else "new"), None
 
 
-def _compare(waiting: Waiting, stored: Stored | None) -> Comparison:
+def _compare(waiting: Waiting, stored: Stored | None) -> messages.Comparison:
     """Compare a snapshot with its baseline, and their identities slot by slot."""
     before = None if stored is None else stored.text
     texts = (before or "", waiting.given.text)
@@ -204,7 +199,7 @@ def _compare(waiting: Waiting, stored: Stored | None) -> Comparison:
     }
 
 
-def _slot(slot: SlotChange) -> SlotShown:
+def _slot(slot: SlotChange) -> messages.SlotShown:
     return {
         "slot": slot.slot,
         "before": None if slot.before is MISSING else slot.before,
@@ -214,7 +209,7 @@ def _slot(slot: SlotChange) -> SlotShown:
     }
 
 
-def _pair(name: str, before: str | None, after: str | None) -> ImagePair:
+def _pair(name: str, before: str | None, after: str | None) -> messages.ImagePair:
     return {"name": name, "baseline": before, "actual": after, "same": before == after}
 
 
@@ -228,5 +223,5 @@ def _url(name: str, images: Images) -> str | None:
 def _image_in(value: Any) -> str | None:
     if not is_map(value):
         return None
-    mimes = (mime for mime in _IMAGES if isinstance(value.get(mime), str))
+    mimes = (mime for mime in SUFFIXES if isinstance(value.get(mime), str))
     return next((f"data:{mime};base64,{value[mime]}" for mime in mimes), None)

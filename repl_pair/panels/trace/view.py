@@ -6,8 +6,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from repl_pair.panels.base.context import FOCUS, RUNNING, Head, PanelContext, head_of
-from repl_pair.panels.base.describing import SHORT, Places, call_phrase, literal, to_json
-from repl_pair.panels.base.hiding import Hide, hide_of
+from repl_pair.panels.base.describing import (
+    SHORT,
+    Hide,
+    Places,
+    call_phrase,
+    hide_of,
+    literal,
+    to_json,
+)
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
 from repl_pair.panels.trace.messages import CopiedRows, Page, Run, Span, TracePatch, TraceRow

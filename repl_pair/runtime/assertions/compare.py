@@ -202,18 +202,15 @@ def _leaf_difference(expected: Any, actual: Any, path: str) -> str | None:
         return None
     wanted, got = short(expected), short(actual)
     if isinstance(expected, str) and isinstance(actual, str):
-        is_cut = "<str" in (wanted[:4], got[:4])
-        where = f"; they differ from {_where_apart(expected, actual)} on" if is_cut else ""
+        where = ""
+        if "<str" in (wanted[:4], got[:4]):
+            same = equal_head(expected, actual)
+            line, column = expected.count("\n", 0, same) + 1, same - expected.rfind("\n", 0, same)
+            where = f"; they differ from line {line}, character {column} on"
         return at_place(path, f"expected {wanted}, got {got}{where}")
     if wanted == got:
         wanted, got = f"{_name(expected)} {wanted}", f"{_name(actual)} {got}"
     return at_place(path, f"expected {wanted}, got {got}")
-
-
-def _where_apart(one: str, other: str) -> str:
-    same = equal_head(one, other)
-    line, column = one.count("\n", 0, same) + 1, same - one.rfind("\n", 0, same)
-    return f"line {line}, character {column}"
 
 
 def _is_same(expected: Any, actual: Any) -> bool:

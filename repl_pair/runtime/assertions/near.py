@@ -9,15 +9,7 @@ from typing import Any
 from repl_pair.records import record
 from repl_pair.runtime.assertions.compare import difference, item_difference, key_like, short
 from repl_pair.runtime.reading.expand import as_rows
-from repl_pair.runtime.values.classes import (
-    fields_of,
-    is_array_scalar,
-    is_map,
-    is_polars,
-    is_row,
-    is_table,
-    kind_of,
-)
+from repl_pair.runtime.values import classes
 from repl_pair.runtime.values.frozen import to_plain
 from repl_pair.runtime.values.library import columns_of
 from repl_pair.runtime.values.paths import join_path
@@ -56,16 +48,18 @@ class Tolerance:
 def apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | None:
     """Return the first place where two values are not nearly equal; nothing if they are."""
     expected = to_plain(expected)
-    if is_table(expected) or is_table(actual):
+    if classes.is_table(expected) or classes.is_table(actual):
         return _tables_apart(expected, actual, path, tolerance)
     one, other = _number(expected), _number(actual)
     if one is not None and other is not None:
         near = tolerance.holds(one, other)
         return None if near else f"{path}: expected about {short(expected)}, got {short(actual)}"
-    if is_row(expected) and is_row(actual):
+    if classes.is_row(expected) and classes.is_row(actual):
         return item_difference(expected, actual, path, partial(apart, tolerance=tolerance))
-    wanted = expected if is_map(expected) else fields_of(expected)
-    fields = actual if is_map(expected) and is_map(actual) else fields_of(actual)
+    wanted = expected if classes.is_map(expected) else classes.fields_of(expected)
+    fields = (
+        actual if classes.is_map(expected) and classes.is_map(actual) else classes.fields_of(actual)
+    )
     if wanted is None or fields is None:
         return difference(expected, actual, path)
     keys = {key_like(name, fields): value for name, value in wanted.items()}
@@ -76,18 +70,18 @@ def apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | 
 
 
 def _tables_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | None:
-    if kind_of(expected) == kind_of(actual) == "array":
+    if classes.kind_of(expected) == classes.kind_of(actual) == "array":
         return _arrays_apart(expected, actual, path, tolerance)
-    if kind_of(expected) == kind_of(actual) == "frame":
+    if classes.kind_of(expected) == classes.kind_of(actual) == "frame":
         for word in ("columns", "index"):
             wanted, got = getattr(expected, word).tolist(), getattr(actual, word).tolist()
             if labels := difference(wanted, got, f"{path}.{word}"):
                 return labels
-    if kind_of(actual) == "frame" and is_map(expected):
+    if classes.kind_of(actual) == "frame" and classes.is_map(expected):
         actual = {str(c): actual[c].tolist() for c in actual.columns}
-    if is_polars(actual, "DataFrame") and is_map(expected):
+    if classes.is_polars(actual, "DataFrame") and classes.is_map(expected):
         actual = {name: items for name, _, items in columns_of(actual)}
-    wanted, got = (as_rows(one) if is_table(one) else one for one in (expected, actual))
+    wanted, got = (as_rows(one) if classes.is_table(one) else one for one in (expected, actual))
     return apart(wanted, got, path, tolerance)
 
 
@@ -111,7 +105,7 @@ def _arrays_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -
 
 
 def _number(value: Any) -> Any:
-    if is_array_scalar(value):
+    if classes.is_array_scalar(value):
         value = value.item()
     if isinstance(value, Decimal):
         return float(value)

@@ -106,12 +106,14 @@ def read_body(kind: str, where: str, body: Mapping[str, Any], reading: Reading) 
             "kind: a wrap is a function, which only the person registers; name one that exists in "
             f"the `decorators` of a variant ({', '.join(wraps[:SHOWN]) or 'there is none yet'})."
         )
-    slots = {
-        name: _read_slot(reading, name, value, schema["properties"][name])
-        for name, value in body.items()
-        if (value is not None or name in _NULLABLE) and _is_legal(schema, name, value)
-    }
-    if not {"effect", "response", "responses"}.isdisjoint(slots):
+    slots: dict[str, Any] = {}
+    for name, value in body.items():
+        part: Schema | None = schema["properties"].get(name)
+        if part is None or (value is None and name not in _NULLABLE):
+            continue
+        if not check_arguments({"properties": {name: part}, "required": []}, {name: value}):
+            slots[name] = _read_slot(reading, name, value, part)
+    if not slots.keys().isdisjoint(composing.DECORATORS["fx_override"]):
         check_override(reading, where, slots)
     if reading.story is not None:
         _check_args(reading, reading.story, slots, where)
@@ -134,12 +136,6 @@ def _read_slot(reading: Reading, name: str, value: Any, schema: Schema) -> Any:
     else:
         reading.blame(*data_faults(read, where=name))
     return read
-
-
-def _is_legal(schema: Schema, name: str, value: Any) -> bool:
-    part = schema["properties"].get(name)
-    one: Schema = {"properties": {name: part}, "required": []}
-    return part is not None and not check_arguments(one, {name: value})
 
 
 def _why(slots: Sequence[str]) -> str:

@@ -4,13 +4,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from repl_pair.runtime.authoring.lines import named_steps
+from repl_pair.runtime.authoring.shared import GLOBAL_ARGS
 from repl_pair.runtime.registry.ids import story_of
-from repl_pair.runtime.registry.model import Story
+from repl_pair.runtime.registry.model import Component, Entry, Story
+from repl_pair.runtime.registry.origin import is_agents
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.secrets.entries import slots_of
+from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.values import frozen
 from repl_pair.runtime.values.classes import class_behind, is_map, is_row, is_set, real_class
 from repl_pair.runtime.values.code_hints import code_in, field_hints, inner_hint
-from repl_pair.runtime.values.frozen import Record, Ref, Secret, sensitive_paths
 from repl_pair.runtime.values.hints import read_hint, takes_of
-from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.runtime.values.marks import is_secret_key, is_secret_label
 from repl_pair.runtime.values.paths import join_path
 from repl_pair.wire import ELIDED, OVERFLOW, REDACTED
 
@@ -40,16 +45,16 @@ def given_faults(
 
 def data_faults(value: Any, *, where: str, hint: Any = Any, base: Any = None) -> list[str]:
     """Return what is wrong with data that is read by a hint; none if it may be given."""
-    if real_class(base) is Secret or read_hint(hint).sensitive:
+    if real_class(base) is frozen.Secret or read_hint(hint).sensitive:
         return [f"{where} {_SECRET}."]
-    if value is None or real_class(value) is Ref:
+    if value is None or real_class(value) is frozen.Ref:
         return []
     if code := code_in(hint):
         return [f"{where} takes {code}: an agent gives data only; leave it out."]
     if is_map(value):
         if found := sorted(_MARKERS.intersection(value)):
             return [f"{where} is the mark {found[0]!r} of what was cut; read_more gives the rest."]
-        if real_class(base) is not Record:
+        if real_class(base) is not frozen.Record:
             return _map_faults(value, {k: inner_hint(hint, k) for k in value}, base, where)
         kept: Any = class_behind(base.type, where)
         if code := code_in(kept):
@@ -70,7 +75,7 @@ def sent_secrets(
     component: Callable[..., Any], events: Iterable[str], base: Mapping[str, Any]
 ) -> list[str]:
     """Return what is wrong with args that an agent sends as events: a secret may not be sent."""
-    secret = {path[0] for path in sensitive_paths(base)} | takes_of(component).secret
+    secret = {path[0] for path in frozen.sensitive_paths(base)} | takes_of(component).secret
     return [
         f"args_to_events: {arg!r} is a secret, which goes to nothing but the component."
         for arg in events
@@ -129,9 +134,79 @@ def _map_faults(
 
 
 def _part(base: Any, key: Any) -> Any:
-    if real_class(base) is Record:
+    if real_class(base) is frozen.Record:
         return _part(base.fields, key)
     if is_map(base):
         return base.get(key)
     rows: Sequence[Any] = base if is_row(base) else ()
     return rows[key] if isinstance(key, int) and key < len(rows) else None
+
+
+_HOLDING = ("story", "mode", "variant", "decorator")
+_SLOTS = ("args", "patch", *_CALLS, "play", "plays")
+
+
+def loader_faults(data: Any, *, where: str) -> list[str]:
+    """Name the loaders in an agent's data whose values are secrets; no place of its own is one."""
+    return [
+        f"{where}: what the loader {name!r} gives is a secret: only the person says where it goes."
+        for name in sorted(secret_loaders_in(data))
+    ]
+
+
+def secret_loaders_in(data: Any) -> set[str]:
+    """Name the loaders in frozen data whose values are secrets.
+
+    Their own hints declare it, the person uses them at a secret place, or what the ref passes to
+    one is the name of a secret.
+    """
+    refs = frozen.refs_in(data)
+    wanted = {ref.loader for ref in refs}
+    if not wanted:
+        return wanted
+    entries = [entry for name in wanted if (entry := REGISTRY.find("loader", name)) is not None]
+    found = {e.id for e in entries if takes_of(e.body.component.resolve()).gives_secret}
+    names = _secret_names()
+    held_by_person: list[Any] = [STORE.get(GLOBAL_ARGS.name) or {}]
+    for kind in _HOLDING:
+        for entry in REGISTRY.snapshot(kind).values():
+            held_by_person += [] if is_agents(entry.origin) else held_data(entry)
+    found |= {
+        ref.loader
+        for held in held_by_person
+        for place, ref, inside in frozen.ref_places(held)
+        if inside or any(word in names or is_secret_key(word) for word in place)
+    }
+    found |= {ref.loader for ref in refs if any(map(is_secret_label, frozen.texts_in(ref.kwargs)))}
+    return wanted & found
+
+
+def refs_of_agents(entries: Iterable[Entry]) -> list[frozen.Ref]:
+    """Return the refs in what agents registered that stand in nothing that the person did."""
+    found: dict[bool, list[frozen.Ref]] = {True: [], False: []}
+    for entry in entries:
+        for data in held_data(entry):
+            found[is_agents(entry.origin)] += frozen.refs_in(data)
+    return [ref for ref in found[True] if ref not in found[False]]
+
+
+def held_data(entry: Entry) -> list[Any]:
+    """Return all data in an entry's body that may hold a ref, steps too."""
+    slots = slots_of(entry.body)
+    return [slots.get(name) for name in _SLOTS]
+
+
+def _secret_names() -> set[str]:
+    bodies = [e.body for kind in REGISTRY.kinds for e in REGISTRY.snapshot(kind).values()]
+    parts = [getattr(body, slot, None) for body in bodies for slot in ("component", "wrap")]
+    takers = [part.resolve() for part in parts if isinstance(part, Component)]
+    members = [
+        getattr(member, "__func__", member)
+        for cls in takers
+        if isinstance(cls, type)
+        for owner in cls.__mro__[:-1]
+        for name, member in vars(owner).items()
+        if not name.startswith("_")
+    ]
+    methods = filter(callable, members)
+    return {name for taker in (*takers, *methods) for name in takes_of(taker).secret}

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from repl_pair.errors import AuthoringError, ReplPairError, did_you_mean
-from repl_pair.runtime.authoring.agent_data import given_faults
-from repl_pair.runtime.authoring.agent_loaders import loader_faults
-from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.authoring.agent_data import given_faults, loader_faults
+from repl_pair.runtime.registry.model import KINDS, Entry, Function
 from repl_pair.runtime.values.classes import is_row, real_class
 from repl_pair.runtime.values.frozen import refs_in
 
@@ -18,7 +17,7 @@ DEEPEST = 64
 
 _JSON = frozenset({str, int, float, bool, type(None), list, dict})
 
-WRITABLE = ("story", "variant", "workspace", "mode", "decorator", "tag", "panel")
+WRITABLE = tuple(kind for kind, row in KINDS.items() if row.body is not Function)
 """The kinds of which agents register entries."""
 
 

@@ -94,14 +94,10 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         words = [_word(name, value, at) for name, value in args.items()]
         text = "-".join(words)
         name = text if text[:1].isalnum() and len(text) <= _LONGEST else f"row{at}"
-        name = next(one for one in _numbered(name) if one not in taken)
+        numbered = (name, *(f"{name}_{number}" for number in range(2, len(taken) + 2)))
+        name = next(one for one in numbered if one not in taken)
         taken.add(name)
         yield name
-
-
-def _numbered(name: str) -> Iterator[str]:
-    yield name
-    yield from (f"{name}_{at}" for at in range(2, 1 << 20))
 
 
 def _word(name: str, value: Any, at: int) -> str:

@@ -12,7 +12,8 @@ from repl_pair.runtime.capture.captured import Captured
 def watch_late(names: frozenset[str], loaded: Callable[[str], None], captured: Captured) -> None:
     """Until the run ends, call `loaded` with each module of `names` that is imported.
 
-    `sys.meta_path` is replaced by a new list: a thread that iterates over the old one skips none.
+    At the end `sys.meta_path` is replaced by a new list: a thread that iterates over the old one
+    skips none.
     """
     if not names:
         return
@@ -20,11 +21,13 @@ def watch_late(names: frozenset[str], loaded: Callable[[str], None], captured: C
 
     def unhook() -> None:
         with _lock:
-            sys.meta_path = [finder for finder in sys.meta_path if finder is not hook]
+            before = sys.meta_path
+            sys.meta_path = [finder for finder in before if finder is not hook]
+            # What another thread has added to the list before meanwhile.
+            sys.meta_path += [one for one in before if one not in (hook, *sys.meta_path)]
 
     captured.at_end.append(unhook)
-    with _lock:
-        sys.meta_path = [hook, *sys.meta_path]
+    sys.meta_path.insert(0, hook)
 
 
 _lock = threading.RLock()

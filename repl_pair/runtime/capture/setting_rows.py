@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 class Setting(NamedTuple):
-    """One row of SETTINGS; its functions get the module, where that is imported.
+    """One row of SETTINGS; its functions are called where its module is imported.
 
     `is_as` compares what `read` gave with what it would give now. Each run pays for it twice, for
     `read` only where it differs: a comparison that finds too many differences costs time alone.
@@ -19,30 +19,22 @@ class Setting(NamedTuple):
 
     name: str
     module: str
-    read: Callable[[Any], Any]
-    write: Callable[[Any, Any], None]
-    is_as: Callable[[Any, Any], bool] | None = None
+    read: Callable[[], Any]
+    write: Callable[[Any], None]
+    is_as: Callable[[Any], bool] | None = None
 
-    def is_still(self, module: Any, was: Any) -> bool:
+    def is_still(self, was: Any) -> bool:
         """Return whether the setting is as it was."""
-        return self.read(module) == was if self.is_as is None else self.is_as(module, was)
+        return self.read() == was if self.is_as is None else self.is_as(was)
 
 
-def _cwd(_os: Any) -> str:
-    return os.getcwd()
-
-
-def _set_cwd(_os: Any, was: str) -> None:
-    os.chdir(was)
-
-
-def _environ(_os: Any) -> dict[Any, Any]:
+def _environ() -> dict[Any, Any]:
     return vars(os.environ)["_data"].copy()
 
 
-def _set_environ(_os: Any, was: Mapping[Any, Any]) -> None:
+def _set_environ(was: Mapping[Any, Any]) -> None:
     environ: Any = os.environ
-    now = _environ(os)
+    now = _environ()
     for key in now.keys() - was.keys():
         del environ[environ.decodekey(key)]
     for key, value in was.items():
@@ -50,19 +42,11 @@ def _set_environ(_os: Any, was: Mapping[Any, Any]) -> None:
             environ[environ.decodekey(key)] = environ.decodevalue(value)
 
 
-def _recursion(_sys: Any) -> int:
-    return sys.getrecursionlimit()
-
-
-def _set_recursion(_sys: Any, was: int) -> None:
-    sys.setrecursionlimit(was)
-
-
-def _gc(_gc: Any) -> Any:
+def _gc() -> Any:
     return gc.isenabled(), gc.get_threshold(), gc.get_debug()
 
 
-def _set_gc(_gc: Any, was: Any) -> None:
+def _set_gc(was: Any) -> None:
     (gc.enable if was[0] else gc.disable)()
     gc.set_threshold(*was[1])
     gc.set_debug(was[2])
@@ -76,19 +60,19 @@ _TRACES: tuple[tuple[Callable[[], Any], Callable[[Any], None]], ...] = (
 )
 
 
-def _traces(_sys: Any) -> list[Any]:
+def _traces() -> list[Any]:
     return [get() for get, _ in _TRACES]
 
 
-def _set_traces(_sys: Any, was: Any) -> None:
+def _set_traces(was: Any) -> None:
     for (get, put), trace in zip(_TRACES, was, strict=True):
         if get() is not trace:
             put(trace)
 
 
-def _is_as_traces(_sys: Any, was: Any) -> bool:
+def _is_as_traces(was: Any) -> bool:
     """Return whether the functions are as they were, or a debugger was attached meanwhile."""
-    now = _traces(_sys)
+    now = _traces()
     return now == was or any("pydevd" in f"{type(one).__module__} {one!r}" for one in now)
 
 
@@ -98,79 +82,81 @@ def _memory(thing: Any) -> bytes:
     return ctypes.string_at(id(thing) + head, type(thing).__basicsize__ - head)
 
 
-def _random_mark(_random: Any) -> Any:
+def _random_mark() -> Any:
     inst: Any = vars(random)["_inst"]
     return inst.gauss_next, _memory(inst)
 
 
-def _random(_random: Any) -> Any:
-    return _random_mark(None), random.getstate()
+def _random() -> Any:
+    return _random_mark(), random.getstate()
 
 
-def _set_random(_random: Any, was: Any) -> None:
+def _set_random(was: Any) -> None:
     random.setstate(was[1])
 
 
-def _is_as_random(_random: Any, was: Any) -> bool:
-    return _random_mark(None) == was[0]
+def _is_as_random(was: Any) -> bool:
+    return _random_mark() == was[0]
 
 
-def _numpy_mark(numpy_random: Any) -> Any:
-    state = numpy_random.mtrand._rand
+def _numpy_mark() -> Any:
+    state = sys.modules["numpy.random"].mtrand._rand
     return state._bit_generator, _memory(state), _memory(state._bit_generator)
 
 
-def _numpy(numpy_random: Any) -> Any:
-    return _numpy_mark(numpy_random), numpy_random.mtrand._rand.get_state(legacy=False)
+def _numpy() -> Any:
+    return _numpy_mark(), sys.modules["numpy.random"].mtrand._rand.get_state(legacy=False)
 
 
-def _is_as_numpy(numpy_random: Any, was: Any) -> bool:
-    return _numpy_mark(numpy_random) == was[0]
+def _is_as_numpy(was: Any) -> bool:
+    return _numpy_mark() == was[0]
 
 
-def _set_numpy(numpy_random: Any, was: Any) -> None:
+def _set_numpy(was: Any) -> None:
     (generator, *_), state = was
+    numpy_random = sys.modules["numpy.random"]
     if numpy_random.mtrand._rand._bit_generator is not generator:
         numpy_random.set_bit_generator(generator)
     numpy_random.mtrand._rand.set_state(state)
 
 
-def _options(pandas: Any) -> dict[str, Any]:
-    return _copied(pandas._config.config._global_config)
+def _options() -> dict[str, Any]:
+    return _copied(sys.modules["pandas"]._config.config._global_config)
 
 
 def _copied(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _copied(o) if isinstance(o, dict) else o for name, o in options.items()}  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _set_options(pandas: Any, was: Mapping[str, Any], above: str = "") -> None:
+def _set_options(was: Mapping[str, Any], above: str = "") -> None:
+    pandas = sys.modules["pandas"]
     for name, option in was.items():
         if isinstance(option, dict):
-            _set_options(pandas, option, f"{above}{name}.")  # pyright: ignore[reportUnknownArgumentType]
+            _set_options(option, f"{above}{name}.")  # pyright: ignore[reportUnknownArgumentType]
         elif pandas.get_option(above + name) != option:
             pandas.set_option(above + name, option)
 
 
-def _is_as_options(pandas: Any, was: Mapping[str, Any]) -> bool:
-    return pandas._config.config._global_config == was
+def _is_as_options(was: Mapping[str, Any]) -> bool:
+    return sys.modules["pandas"]._config.config._global_config == was
 
 
 _dict: Any = dict
 """Reads rcParams past their own access, which warns of old names and chooses a backend."""
 
 
-def _parameters(matplotlib: Any) -> tuple[dict[str, Any], bool]:
+def _parameters() -> tuple[dict[str, Any], bool]:
     """Copy rcParams, and tell whether a backend was loaded."""
     backend = getattr(sys.modules.get("matplotlib.pyplot"), "_backend_mod", None)
-    return _with_own_lists(matplotlib.rcParams), backend is not None
+    return _with_own_lists(sys.modules["matplotlib"].rcParams), backend is not None
 
 
 def _with_own_lists(parameters: dict[str, Any]) -> dict[str, Any]:
     return {name: v[:] if isinstance(v, list) else v for name, v in _dict.items(parameters)}
 
 
-def _is_as_parameters(matplotlib: Any, was: tuple[dict[str, Any], bool]) -> bool:
-    return _dict.__eq__(matplotlib.rcParams, was[0])
+def _is_as_parameters(was: tuple[dict[str, Any], bool]) -> bool:
+    return _dict.__eq__(sys.modules["matplotlib"].rcParams, was[0])
 
 
 def with_inline(was: tuple[dict[str, Any], bool]) -> tuple[dict[str, Any], bool]:
@@ -180,8 +166,8 @@ def with_inline(was: tuple[dict[str, Any], bool]) -> tuple[dict[str, Any], bool]
     return was[0] | {name: _dict.get(now, name) for name in ("interactive", *rc)}, was[1]
 
 
-def _set_parameters(matplotlib: Any, was: tuple[dict[str, Any], bool]) -> None:
-    own, backend = matplotlib.rcParams, was[0]["backend"]
+def _set_parameters(was: tuple[dict[str, Any], bool]) -> None:
+    own, backend = sys.modules["matplotlib"].rcParams, was[0]["backend"]
     now = _dict.get(own, "backend")
     pyplot: Any = sys.modules.get("matplotlib.pyplot")
     if not isinstance(backend, str):  # it was still to be chosen, and now it is
@@ -196,9 +182,9 @@ def _set_parameters(matplotlib: Any, was: tuple[dict[str, Any], bool]) -> None:
 
 INLINE, PARAMETERS = "matplotlib_inline.backend_inline", "matplotlib rcParams"
 SETTINGS = (
-    Setting("cwd", "os", _cwd, _set_cwd),
+    Setting("cwd", "os", os.getcwd, os.chdir),
     Setting("environ", "os", _environ, _set_environ),
-    Setting("recursion limit", "sys", _recursion, _set_recursion),
+    Setting("recursion limit", "sys", sys.getrecursionlimit, sys.setrecursionlimit),
     Setting("gc", "gc", _gc, _set_gc),
     Setting("trace functions", "sys", _traces, _set_traces, _is_as_traces),
     Setting("random", "random", _random, _set_random, _is_as_random),

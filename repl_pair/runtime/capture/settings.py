@@ -56,10 +56,10 @@ _latest: dict[str, Any] = {}
 
 
 def _note(setting: Setting, restored: dict[str, str]) -> Any:
-    module, latest = sys.modules[setting.module], _latest.get(setting.name, _UNREAD)
+    latest = _latest.get(setting.name, _UNREAD)
     try:
-        if latest is _UNREAD or not setting.is_still(module, latest):
-            _latest[setting.name] = latest = setting.read(module)
+        if latest is _UNREAD or not setting.is_still(latest):
+            _latest[setting.name] = latest = setting.read()
     except Exception as error:  # noqa: BLE001  a library's inside may be of another version
         restored[setting.name] = f"{setting.name} (not readable: {error_text(error)})"
         return _UNREAD
@@ -67,12 +67,11 @@ def _note(setting: Setting, restored: dict[str, str]) -> Any:
 
 
 def _restore(setting: Setting, was: Any, restored: dict[str, str]) -> None:
-    module = sys.modules.get(setting.module)
-    if module is None or was is _UNREAD:
+    if was is _UNREAD or setting.module not in sys.modules:
         return
     try:
-        if not setting.is_still(module, was):
+        if not setting.is_still(was):
             restored[setting.name] = setting.name
-            setting.write(module, was)
+            setting.write(was)
     except Exception as error:  # noqa: BLE001  the others must still be restored
         restored[setting.name] = f"{setting.name} (not given back: {error_text(error)})"

@@ -101,15 +101,13 @@ class ActivityLog:
 
 def args_text(args: Mapping[str, Any]) -> str:
     """Return arguments as one short line of text."""
-    text = ", ".join(f"{name}={_short(value)}" for name, value in args.items())
-    return text if len(text) <= ARGS_CHARS else f"{text[: ARGS_CHARS - 1]}…"
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, str) and len(value) > _SHORT:
-        value = value[:_SHORT] + "…"
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _SHORT + 3 else f"{text[:_SHORT]}…"
+    words: list[str] = []
+    for name, value in args.items():
+        is_long = isinstance(value, str) and len(value) > _SHORT
+        text = json.dumps(f"{value[:_SHORT]}…" if is_long else value, ensure_ascii=False)
+        words.append(f"{name}={text if len(text) <= _SHORT + 3 else f'{text[:_SHORT]}…'}")
+    line = ", ".join(words)
+    return line if len(line) <= ARGS_CHARS else f"{line[: ARGS_CHARS - 1]}…"
 
 
 def _outcome(reply: Reply) -> dict[str, Any]:

@@ -28,7 +28,7 @@ class OwnCalls:
     """The hosts that run own calls, and what is to end with its owner; see `OWN_CALLS`."""
 
     def __init__(self) -> None:
-        self._handlers: list[RequestHandler] = []
+        self._handlers: dict[object, RequestHandler] = {}
         self._held: dict[object, tuple[str, Callable[[], object]]] = {}
 
     @property
@@ -38,11 +38,11 @@ class OwnCalls:
 
     def serve(self, handler: RequestHandler) -> Undo:
         """Let a host run own calls; the undo of the last host ends what agents began."""
-        self._handlers.append(handler)
+        token = object()
+        self._handlers[token] = handler
 
         def undo() -> None:
-            self._handlers.remove(handler)
-            if not self._handlers:
+            if self._handlers.pop(token, None) and not self._handlers:
                 self.keep_only(())
 
         return undo
@@ -52,7 +52,8 @@ class OwnCalls:
     ) -> None:
         """Call an op as the view; `done` gets the reply, on any thread."""
         request = Request(op=op, args=args, call=uuid.uuid4().hex, view=view)
-        self._handlers[-1].submit(request.to_wire(), done, lambda _progress: None)
+        latest = next(reversed(self._handlers.values()))
+        latest.submit(request.to_wire(), done, lambda _progress: None)
 
     def hold(self, owner: str, end: Callable[[], object]) -> Undo:
         """Call `end` when its owner, a client id or a principal, is gone; the undo forgets it."""

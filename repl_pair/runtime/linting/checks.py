@@ -10,22 +10,19 @@ from types import ModuleType
 from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean
-from repl_pair.runtime.authoring.agent_loaders import held_data
+from repl_pair.runtime.authoring.agent_data import held_data
 from repl_pair.runtime.authoring.decorator_uses import misuse
-from repl_pair.runtime.linting.faults import Fault, entries_of, fault_of, unknown_names
-from repl_pair.runtime.linting.plays import event_faults, step_faults
-from repl_pair.runtime.planning.plan import Plan
-from repl_pair.runtime.planning.planner import plan_variant
-from repl_pair.runtime.registry.extending import chain_of
-from repl_pair.runtime.registry.model import (
-    NAMED,
-    Decorator,
-    Entry,
-    Panel,
-    Variant,
-    components_in,
-    effect_answered,
+from repl_pair.runtime.linting.faults import (
+    Fault,
+    entries_of,
+    event_faults,
+    fault_of,
+    step_faults,
+    unknown_names,
 )
+from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.registry import model
+from repl_pair.runtime.registry.extending import chain_of
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.running.calling import check_required
 from repl_pair.runtime.values.frozen import refs_in
@@ -40,7 +37,7 @@ def find_faults() -> list[Fault]:
 
 def _names() -> Iterator[Fault]:
     for entry in entries_of("story", "variant", "workspace"):
-        for slot, kind in NAMED.items():
+        for slot, kind in model.NAMED.items():
             named: Any = getattr(entry.body, slot, None) or ()
             ids = [named] if isinstance(named, str) else named
             yield from unknown_names(entry, kind, (id.removeprefix("!") for id in ids))
@@ -51,7 +48,7 @@ def _names() -> Iterator[Fault]:
             if used is not None and (wrong := misuse(used.body, args)):
                 yield fault_of(entry, "misused-decorator", f"{id}: {wrong}", "Change its args.")
             elif used is not None and "effect" in args:
-                yield from _effect_faults(entry, effect_answered(used.body, args))
+                yield from _effect_faults(entry, model.effect_answered(used.body, args))
 
 
 def _lonely() -> Iterator[Fault]:
@@ -63,7 +60,7 @@ def _lonely() -> Iterator[Fault]:
 
 def _lost() -> Iterator[Fault]:
     for entry in entries_of(*REGISTRY.kinds):
-        for component in components_in(entry.body):
+        for component in model.components_in(entry.body):
             if component.is_lost:
                 how = f"Define {component.qualname} again, or take out what names it."
                 yield fault_of(entry, "lost-name", component.shown, how)
@@ -71,7 +68,7 @@ def _lost() -> Iterator[Fault]:
 
 def _panels() -> Iterator[Fault]:
     for entry in entries_of("panel"):
-        at: Panel = entry.body
+        at: model.Panel = entry.body
         seen = [entry.id]
         while isinstance(at.render, str):
             target = REGISTRY.find("panel", at.render)
@@ -86,18 +83,18 @@ def _panels() -> Iterator[Fault]:
 
 def _functions() -> Iterator[Fault]:
     for entry in entries_of("variant"):
-        body: Variant = entry.body
+        body: model.Variant = entry.body
         events = [str(event[0]) for event in (*body.events, *body.loaders_teardown)]
         yield from event_faults(entry, [*events, *body.args_to_events.values()])
         for play in (body.play, *(one.steps for one in body.plays)):
             yield from step_faults(entry, play)
     for entry in entries_of("decorator"):
-        setup: Decorator = entry.body
+        setup: model.Decorator = entry.body
         yield from event_faults(entry, [str(event[0]) for event in (*setup.init, *setup.teardown)])
         yield from _effect_faults(entry, setup.effect)
 
 
-def _effect_faults(entry: Entry, effect: str) -> Iterator[Fault]:
+def _effect_faults(entry: model.Entry, effect: str) -> Iterator[Fault]:
     """Report an effect that nothing implements or names, or a dotted name that leads nowhere."""
     if "." not in effect:
         # One that is emitted by `effect.later` needs no implementation.
@@ -132,16 +129,12 @@ def _contracts() -> Iterator[Fault]:
             chain_of(entry)
             code, remedy = "contract", "Change its body, or the component."
             plan = plan_variant(entry.id)
-            if not _is_wrapped(plan):
+            used = [REGISTRY.find("decorator", str(use[0])) for use in plan.decorators]
+            # A decorator may give the component what the args lack.
+            if not any(one is not None and one.body.kind == "wrap" for one in used):
                 check_required(plan.component, plan.args)
         except (RequestError, AuthoringError) as error:
             yield fault_of(entry, code, error.message, remedy)
-
-
-def _is_wrapped(plan: Plan) -> bool:
-    """Return whether a decorator may give the component what the args lack."""
-    used = [REGISTRY.find("decorator", str(use[0])) for use in plan.decorators]
-    return any(entry is not None and entry.body.kind == "wrap" for entry in used)
 
 
 def _modes() -> Iterator[Fault]:

@@ -1,12 +1,19 @@
-"""What lint reports of one entry: its place, a code, what is wrong and what to do."""
+"""What lint reports of one entry: unknown names, and what is wrong with its events and plays."""
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
-from repl_pair.errors import did_you_mean
+from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import record
-from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.assertions.view import ROOTS
+from repl_pair.runtime.authoring.lines import STEPS, Signature, signature_of, unknown_step
+from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.model import Entry, Step
 from repl_pair.runtime.registry.origin import BUILTIN, file_of
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.values.classes import is_map
+from repl_pair.runtime.values.paths import parse_path
 
 
 @record
@@ -57,3 +64,75 @@ _REMEDIES = {
     "handler": "Register it: @repl_pair.handler({!r})",
     "effect": "Register it: @repl_pair.effect({!r})",
 }
+
+
+def event_faults(entry: Entry, names: Sequence[str]) -> Iterator[Fault]:
+    """Report events that neither a handler nor a method of the story's class takes."""
+    own = _methods_of(entry)
+    if entry.kind == "variant" and own is None:
+        # What a function gives is there only once it ran: its methods may take the events.
+        return
+    left = names if own is None else [name for name in names if not own(name)]
+    yield from unknown_names(entry, "handler", left)
+
+
+def step_faults(entry: Entry, steps: Sequence[Step]) -> Iterator[Fault]:
+    """Report the lines of a play that no run could carry out."""
+    for step in steps:
+        name = str(step[0])
+        if name == "dispatch":
+            yield from event_faults(entry, [str(step[1][0])])
+        elif name == "call":
+            yield from _call_faults(entry, str(step[1]))
+        elif name not in STEPS:
+            yield from _assertion_faults(entry, name, step[1:])
+
+
+def _methods_of(entry: Entry) -> Callable[[str], bool] | None:
+    """Return what a name is a public method by; None where the component is no class."""
+    story = REGISTRY.find("story", story_of(entry.id)) if entry.kind == "variant" else None
+    component = None if story is None else story.body.component.resolve()
+    if not isinstance(component, type):
+        return None
+    return lambda name: not name.startswith("_") and callable(getattr(component, name, None))
+
+
+def _call_faults(entry: Entry, method: str) -> Iterator[Fault]:
+    is_own = _methods_of(entry)
+    if is_own is not None and not is_own(method):
+        cls = REGISTRY.get("story", story_of(entry.id)).body.component.resolve()
+        near = did_you_mean(method, [name for name in dir(cls) if is_own(name)])
+        what = f"call: {cls.__name__} has no public method {method!r}.{near}"
+        yield fault_of(entry, "unknown-method", what, "Name a method that it has.")
+
+
+def _assertion_faults(entry: Entry, name: str, words: Sequence[Any]) -> Iterator[Fault]:
+    assertion = REGISTRY.find("assertion", name)
+    if assertion is None:
+        what = unknown_step(name, REGISTRY.ids("assertion"))
+        yield fault_of(entry, "unknown-step", what, "Mend its name, or register the assertion.")
+        return
+    signature = signature_of(assertion.body.component.resolve())
+    wrong = signature.fault(words) or _path_fault(signature, words) or _pattern_fault(words)
+    if wrong:
+        yield fault_of(entry, "misused-assertion", f"{name}: {wrong}", "Change its words.")
+
+
+def _path_fault(signature: Signature, words: Sequence[Any]) -> str:
+    if signature.places[:1] != ("path",):
+        return ""
+    try:
+        root = str(parse_path(words[0])[0])
+    except RequestError as error:
+        return error.message
+    known = f"paths start at {', '.join(ROOTS)}, not at {root!r}.{did_you_mean(root, ROOTS)}"
+    return "" if root in ROOTS else known
+
+
+def _pattern_fault(words: Sequence[Any]) -> str:
+    pattern = words[-1].get("match") if words and is_map(words[-1]) else None
+    try:
+        re.compile(pattern if isinstance(pattern, str) else "")
+    except re.error as error:
+        return f"{pattern!r} is no pattern: {error}."
+    return ""

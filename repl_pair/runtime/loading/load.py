@@ -4,7 +4,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
@@ -92,10 +92,12 @@ def load_file(file: Path, name: str, noted: Noted, again: set[str]) -> ModuleTyp
 def _load_with_conftests(file: Path, project: Project, noted: Noted, again: set[str]) -> bool:
     """Load a file; False where it is to be ignored or skips itself."""
     try:
-        for conftest in _conftests(file, project.root):
-            module = load_file(conftest, name_of(conftest, project), Noted(), again)
-            if _is_ignored(file, module, conftest.parent):
-                return False
+        for folder in reversed(file.parents):
+            conftest = folder / "conftest.py"
+            if folder.is_relative_to(project.root) and conftest.is_file():
+                module = load_file(conftest, name_of(conftest, project), Noted(), again)
+                if _is_ignored(file, module, folder):
+                    return False
         load_file(file, name_of(file, project), noted, again)
     except BaseException as error:
         if not is_outcome(error, "Skipped"):
@@ -103,12 +105,6 @@ def _load_with_conftests(file: Path, project: Project, noted: Noted, again: set[
         warnings.warn(f"{file} skips itself: {error}", SkippedFile, stacklevel=3)
         return False
     return True
-
-
-def _conftests(file: Path, root: Path) -> Iterator[Path]:
-    for folder in reversed(file.parents):
-        if folder.is_relative_to(root) and (conftest := folder / "conftest.py").is_file():
-            yield conftest
 
 
 def _is_ignored(file: Path, conftest: ModuleType, folder: Path) -> bool:
@@ -124,11 +120,12 @@ def _is_ignored(file: Path, conftest: ModuleType, folder: Path) -> bool:
 def _place_errors(file: Path) -> Generator[None]:
     """Give our errors their place in the file; what would end the process is one of them."""
     pid, leave = os.getpid(), os._exit  # pyright: ignore[reportPrivateUsage]  it has no other name
+    is_loading = True
 
     def refuse(status: int) -> None:
-        if os.getpid() != pid:
-            leave(status)
-        raise SystemExit(f"os._exit({status})")
+        if is_loading and os.getpid() == pid:
+            raise SystemExit(f"os._exit({status})")
+        leave(status)
 
     os._exit = refuse
     try:
@@ -146,7 +143,9 @@ def _place_errors(file: Path) -> Generator[None]:
             f"{error!r}. Put that below `if __name__ == '__main__':`.",
         ) from error
     finally:
-        os._exit = leave
+        is_loading = False  # what the file has hooked over it, such as a run's own hook, stays
+        if os._exit is refuse:
+            os._exit = leave
 
 
 def _raised_at(error: BaseException, file: Path) -> str:

@@ -131,7 +131,7 @@ def _walk(folder: Path, project: Project) -> Iterator[Path]:
         seen.add(real)
         for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
             path = Path(entry.path)
-            if _is_ignored(path, project):
+            if any(fnmatch(str(path), str(project.root / word)) for word in project.ignored):
                 continue
             if entry.is_dir():
                 yield from enter(path) if _is_entered(path, project) else ()
@@ -146,10 +146,6 @@ def _is_entered(folder: Path, project: Project) -> bool:
     if folder.name == "__pycache__" or (is_venv and not project.enters_venv):
         return False
     return not any(_fits_name(folder, pattern) for pattern in project.not_entered)
-
-
-def _is_ignored(path: Path, project: Project) -> bool:
-    return any(fnmatch(str(path), str(project.root / word)) for word in project.ignored)
 
 
 def _fits_name(path: Path, pattern: str) -> bool:

@@ -39,9 +39,16 @@ class PytestSettings:
 def read_settings(start: Path) -> PytestSettings:
     """Return what pytest uses that is started in a folder; AuthoringError for an illegal file."""
     root, table = _locate(start)
+    parser = ArgumentParser(add_help=False, allow_abbrev=False, argument_default=SUPPRESS)
+    parser.add_argument("--import-mode", default="prepend")
+    parser.add_argument("--collect-in-virtualenv", action="store_true", default=False)
+    for name in ("--ignore", "--ignore-glob"):
+        parser.add_argument(name, action="append", default=[])
     # Options of the environment stand before those of the command line, so they win.
     words = [*_words(table, "addopts"), *shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))]
-    given, _ = _options().parse_known_args(words)
+    given, _ = parser.parse_known_args(words)
+    strict_names = ("strict_xfail", "xfail_strict", "strict")
+    strict = next((table[name] for name in strict_names if name in table), False)
     return PytestSettings(
         root=root,
         stories=_words(table, "repl_pair_stories"),
@@ -52,7 +59,7 @@ def read_settings(start: Path) -> PytestSettings:
         enters_venv=given.collect_in_virtualenv,
         by_path=given.import_mode == "importlib",
         image_tolerance=_share(table, "repl_pair_image_tolerance"),
-        strict_xfail=_is_set(table, "strict_xfail", "xfail_strict", "strict"),
+        strict_xfail=str(strict).lower() in ("1", "yes", "true", "on"),
     )
 
 
@@ -100,15 +107,6 @@ def _read_ini(section: str, *, is_pytests: bool = False) -> Callable[[Path], Any
     return read
 
 
-def _options() -> ArgumentParser:
-    parser = ArgumentParser(add_help=False, allow_abbrev=False, argument_default=SUPPRESS)
-    parser.add_argument("--import-mode", default="prepend")
-    parser.add_argument("--collect-in-virtualenv", action="store_true", default=False)
-    for name in ("--ignore", "--ignore-glob"):
-        parser.add_argument(name, action="append", default=[])
-    return parser
-
-
 def _words(table: Mapping[str, Any], name: str) -> Sequence[str]:
     found = table.get(name, ())
     return shlex.split(found) if isinstance(found, str) else list(cast("Sequence[str]", found))
@@ -122,12 +120,6 @@ def _share(table: Mapping[str, Any], name: str) -> float:
     if 0 <= share <= 1:
         return share
     raise AuthoringError("bad_body", f"{name} is a share from 0 to 1, not {table[name]!r}.")
-
-
-def _is_set(table: Mapping[str, Any], *names: str) -> bool:
-    """Return the first of these settings that there is, as a truth."""
-    found = next((table[name] for name in names if name in table), False)
-    return found if isinstance(found, bool) else str(found).lower() in ("1", "yes", "true", "on")
 
 
 _READERS: Mapping[str, Callable[[Path], Mapping[str, Any] | None]] = {

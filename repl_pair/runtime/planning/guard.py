@@ -7,12 +7,14 @@ from repl_pair.errors import RequestError
 from repl_pair.runtime.authoring.agent_data import (
     data_faults,
     given_faults,
+    held_data,
+    loader_faults,
     override_fault,
     refused_overrides,
+    secret_loaders_in,
     sent_secrets,
 )
 from repl_pair.runtime.authoring.agent_lines import own_methods
-from repl_pair.runtime.authoring.agent_loaders import held_data, loader_faults, secret_loaders_in
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.reading.stored import is_closed
 from repl_pair.runtime.registry.ids import story_of

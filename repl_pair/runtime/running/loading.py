@@ -7,7 +7,7 @@ from types import AsyncGeneratorType, FrameType, GeneratorType
 from typing import Any
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.authoring.agent_loaders import refs_of_agents
+from repl_pair.runtime.authoring.agent_data import refs_of_agents
 from repl_pair.runtime.registry.registry import REGISTRY, registered
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.secrets.egress import holds_secret

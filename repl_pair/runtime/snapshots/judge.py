@@ -12,6 +12,7 @@ from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.learning import learn_secrets
+from repl_pair.runtime.snapshots import review
 from repl_pair.runtime.snapshots.artifacts import diff_lines, keep_difference
 from repl_pair.runtime.snapshots.forms import (
     compare_images,
@@ -20,15 +21,6 @@ from repl_pair.runtime.snapshots.forms import (
     output_texts,
 )
 from repl_pair.runtime.snapshots.provenance import describe_changes
-from repl_pair.runtime.snapshots.review import (
-    Rules,
-    Waiting,
-    accept,
-    current_rules,
-    let_wait,
-    stop_waiting,
-    waiting_snapshots,
-)
 from repl_pair.runtime.snapshots.serializers import Unstorable
 from repl_pair.runtime.snapshots.store import SNAPSHOTS
 from repl_pair.runtime.snapshots.stored import About, Images, SnapshotKey, Stored, Unreadable
@@ -55,7 +47,7 @@ def matches_snapshot(
     """
     assert settled.identify is not None
     assert settled.about is not None
-    identity, rules = settled.identify(), current_rules()
+    identity, rules = settled.identify(), review.current_rules()
     modes = tuple(sorted(identity.active_modes))
     key = SnapshotKey(variant_id=identity.variant_id, modes=modes, name=name)
     is_hidden = ("outputs",) in settled.secrets
@@ -79,7 +71,7 @@ def matches_snapshot(
     given = replace(given, about=settled.about())
     if rules.update:
         return _update(key, given, rules)
-    let_wait(Waiting(key=key, given=given))
+    review.let_wait(review.Waiting(key=key, given=given))
     rules.note(key, "differs")
     lines = [*_what_is_wrong(key, found, given), *wrong]
     if stored is not None and _differs_where_redacted(stored.text, plain):
@@ -87,7 +79,10 @@ def matches_snapshot(
     if rules.artifacts is not None:
         lines.append(keep_difference(rules.artifacts, key, stored, given, drawn))
     gap = "\n" if len(lines) > 1 else " "
-    reason = "\n".join(lines) + gap + (rules.accept or _advice(key))
+    call = ", ".join(map(repr, [key.variant_id, *([key.name] if key.name else [])]))
+    call += f", modes={list(key.modes)}" if key.modes else ""
+    advice = f"To accept what this run gave, the person calls repl_pair.accept_snapshot({call})."
+    reason = "\n".join(lines) + gap + (rules.accept or advice)
     verdict = Verdict.of(reason, expected=stored and stored.text, actual=given.text)
     return verdict if stored else replace(verdict, compared=False)
 
@@ -116,13 +111,13 @@ def accept_snapshot(variant_id: str, name: str = "", *, modes: Sequence[str] | N
     chooses one. Gives the text that was stored.
     """
     wanted = None if modes is None else tuple(sorted(modes))
-    waiting = [one.key for one in waiting_snapshots().values() if one.key.name == name]
+    waiting = [one.key for one in review.waiting_snapshots().values() if one.key.name == name]
     fitting = [k for k in waiting if k.variant_id == variant_id and wanted in (None, k.modes)]
     if len(fitting) > 1:
         choices = " or ".join(f"modes={list(key.modes)}" for key in fitting)
         what = f"Several outputs of {variant_id} wait: choose one with {choices}."
         raise RequestError("bad_arguments", what)
-    found = stop_waiting(fitting[0]) if fitting else None
+    found = review.stop_waiting(fitting[0]) if fitting else None
     if found is None:
         label = SnapshotKey(variant_id=str(variant_id), modes=wanted or (), name=name).label
         raise RequestError(
@@ -131,7 +126,7 @@ def accept_snapshot(variant_id: str, name: str = "", *, modes: Sequence[str] | N
             f"{did_you_mean(str(variant_id), sorted({key.variant_id for key in waiting}))} "
             "Run it first: what does not match waits.",
         )
-    accept(found)
+    review.accept(found)
     return found.given.text
 
 
@@ -185,9 +180,11 @@ def _image_faults(
     return faults, drawn
 
 
-def _match(key: SnapshotKey, stored: Stored, rules: Rules, about: Callable[[], About]) -> Verdict:
+def _match(
+    key: SnapshotKey, stored: Stored, rules: review.Rules, about: Callable[[], About]
+) -> Verdict:
     """Pass; an update brings what the output was made of up to date, and nothing else does."""
-    stop_waiting(key)
+    review.stop_waiting(key)
     if rules.update:
         if two := _two_outputs(key, stored, rules):
             return two
@@ -198,16 +195,16 @@ def _match(key: SnapshotKey, stored: Stored, rules: Rules, about: Callable[[], A
     return Verdict(passed=True)
 
 
-def _update(key: SnapshotKey, given: Stored, rules: Rules) -> Verdict:
+def _update(key: SnapshotKey, given: Stored, rules: review.Rules) -> Verdict:
     if two := _two_outputs(key, given, rules):
         return two
     SNAPSHOTS.write(key, given)
-    stop_waiting(key)
+    review.stop_waiting(key)
     rules.note(key, "stored")
     return Verdict(passed=True, reason=f"it was stored now: {rules.update}")
 
 
-def _two_outputs(key: SnapshotKey, given: Stored, rules: Rules) -> Verdict | None:
+def _two_outputs(key: SnapshotKey, given: Stored, rules: review.Rules) -> Verdict | None:
     """Refuse to store two outputs under one name: the next comparison would fail."""
     if rules.met.setdefault(key, given.digest) == given.digest:
         return None
@@ -230,13 +227,6 @@ def _what_is_wrong(key: SnapshotKey, found: Stored | Unreadable | None, given: S
     lines = diff_lines(found.text, given.text)
     more = [f"… {len(lines) - LONGEST_DIFF} more lines"] if len(lines) > LONGEST_DIFF else []
     return [f"{key.label} is not as it was stored{since}:", *lines[:LONGEST_DIFF], *more]
-
-
-def _advice(key: SnapshotKey) -> str:
-    args = [key.variant_id, *([key.name] if key.name else [])]
-    modes = f", modes={list(key.modes)}" if key.modes else ""
-    call = f"repl_pair.accept_snapshot({', '.join(map(repr, args))}{modes})"
-    return f"To accept what this run gave, the person calls {call}."
 
 
 def _marked(shown: Any, path: str) -> list[str]:

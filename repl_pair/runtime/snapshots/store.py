@@ -8,17 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from repl_pair.records import record
+from repl_pair.runtime.snapshots import story_text
 from repl_pair.runtime.snapshots.places import file_stem, folder_of, story_file
 from repl_pair.runtime.snapshots.stored import SnapshotKey, Stored, Unreadable
-from repl_pair.runtime.snapshots.story_text import (
-    Body,
-    EntryText,
-    StoryText,
-    read_entry,
-    read_story,
-    write_entry,
-    write_story,
-)
 
 
 class SnapshotStore:
@@ -51,8 +43,8 @@ class SnapshotStore:
                 image.parent.mkdir(exist_ok=True)
                 put_whole(image, given.images[name])
             digests = {name: _digest(image) for name, image in given.images.items()}
-            body = Body(text=given.text, about=given.about, images=digests)
-            entries[key] = write_entry(key, body)
+            body = story_text.Body(text=given.text, about=given.about, images=digests)
+            entries[key] = story_text.write_entry(key, body)
         _remove_files(before - images.keys())
 
     def remove(self, key: SnapshotKey) -> None:
@@ -75,26 +67,26 @@ class SnapshotStore:
         """Return the file of a key's story."""
         return story_file(self.folder or folder_of(key.variant_id), key.variant_id)
 
-    def read(self, path: Path) -> StoryText:
+    def read(self, path: Path) -> story_text.StoryText:
         """Read the file of a story, again only where it is another one; empty without a file."""
         try:
             known = self._known.get(path)
             if known is None or known.state != _state_of(path):
                 known = self._note(path, path.read_bytes())
         except FileNotFoundError:
-            return StoryText(entries={})
+            return story_text.StoryText(entries={})
         except OSError as error:
-            return StoryText(entries={}, fault=(1, str(error)))
+            return story_text.StoryText(entries={}, fault=(1, str(error)))
         return known.story
 
     def _note(self, path: Path, content: bytes) -> "_Known":
         before = self._known.get(path)
-        story = read_story(content, None if before is None else before.story)
+        story = story_text.read_story(content, None if before is None else before.story)
         found = self._known[path] = _Known(state=_state_of(path), content=content, story=story)
         return found
 
     @contextmanager
-    def _changing(self, path: Path) -> Generator[dict[SnapshotKey, EntryText]]:
+    def _changing(self, path: Path) -> Generator[dict[SnapshotKey, story_text.EntryText]]:
         """Let the outputs of a file be changed, by one process at a time."""
         path.parent.mkdir(parents=True, exist_ok=True)
         with _locked(path.parent):
@@ -105,7 +97,7 @@ class SnapshotStore:
                 known = self._note(path, before) if before else None
             entries = {} if known is None else dict(known.story.entries)
             yield entries
-            after = write_story(entries)
+            after = story_text.write_story(entries)
             if not entries:
                 path.unlink(missing_ok=True)
             elif after != before:
@@ -119,7 +111,7 @@ class _Known:
 
     state: tuple[int, ...]
     content: bytes
-    story: StoryText
+    story: story_text.StoryText
 
 
 SNAPSHOTS = SnapshotStore()
@@ -136,8 +128,11 @@ def put_whole(path: Path, content: bytes) -> None:
     """Write a file whole or not at all."""
     # Runs of two processes may store at once.
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_bytes(content)
-    draft.replace(path)
+    try:
+        draft.write_bytes(content)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -164,8 +159,8 @@ def _state_of(path: Path) -> tuple[int, ...]:
     return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
-def _open(path: Path, key: SnapshotKey, entry: EntryText) -> Stored | Unreadable:
-    body = read_entry(entry)
+def _open(path: Path, key: SnapshotKey, entry: story_text.EntryText) -> Stored | Unreadable:
+    body = story_text.read_entry(entry)
     images: dict[str, bytes] = {}
     for name, digest in body.images.items():
         file = _image_path(path, key, name)

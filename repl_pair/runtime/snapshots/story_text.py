@@ -61,8 +61,9 @@ def write_story(entries: Mapping[SnapshotKey, EntryText]) -> bytes:
 
 def write_entry(key: SnapshotKey, body: Body) -> EntryText:
     """Return the lines of one output."""
+    modes = f"[{'+'.join(key.modes)}]" if key.modes else ""
     lines = [
-        _header(key),
+        f"{key.variant_id}{modes}{f' {_json(key.name)}' if key.name else ''}",
         *_about_lines(body.about or {}),
         *(f"  image {name} {digest}" for name, digest in sorted(body.images.items())),
         *(_text_line(line) for line in body.text.removesuffix("\n").split("\n") if body.text),
@@ -168,11 +169,6 @@ _LINE = re.compile(
 _CONFLICT = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 _PLAIN = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*(?<!\s)")
 """A line that editors and git leave as it is; others are written as JSON."""
-
-
-def _header(key: SnapshotKey) -> str:
-    modes = f"[{'+'.join(key.modes)}]" if key.modes else ""
-    return f"{key.variant_id}{modes}{f' {_json(key.name)}' if key.name else ''}"
 
 
 def _key_in(line: str) -> SnapshotKey | None:

@@ -1,7 +1,10 @@
-"""Sweeps over a `concurrent.futures.Executor`: runs are sent, and their records collected."""
+"""Sweeps over a `concurrent.futures.Executor`, and an executor of processes that die alone."""
 
 import concurrent.futures
+import os
 import pickle
+import threading
+from collections.abc import Callable
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -12,7 +15,7 @@ from concurrent.futures import (
     wait,
 )
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from repl_pair.errors import RequestError, error_text
@@ -22,10 +25,13 @@ from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.running.run_records import stopped_record
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.runtime.sweeps.matrix import Pairing
-from repl_pair.runtime.sweeps.process_pool import ProcessPool
 from repl_pair.runtime.sweeps.shipping import RunTask, TaskBuilder
 from repl_pair.runtime.sweeps.sweep import SweepState, plan_pairing, refused_run
 from repl_pair.runtime.sweeps.worker import TaskResult, run_task
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+
 
 AHEAD = 2
 """How many runs are sent for each worker of a pool, so that none waits for the next."""
@@ -173,3 +179,57 @@ def _workers_of(executor: Executor) -> int | None:
 def _is_process_pool(executor: Any) -> bool:
     # Looked up here: its import puts a second name for `__main__` into the process.
     return isinstance(executor, concurrent.futures.ProcessPoolExecutor)
+
+
+T = TypeVar("T")
+
+
+class ProcessPool(Executor):
+    """Processes that take one task at a time; the future of a task whose process died fails.
+
+    Another process takes the place of a dead one. `options` are those of a ProcessPoolExecutor;
+    by default processes are never started as copies of this one.
+    """
+
+    def __init__(self, workers: int, **options: Any) -> None:
+        # Its import puts a second name for `__main__` into the process.
+        from multiprocessing import get_context
+
+        self.workers = workers
+        self._options: dict[str, Any] = {"mp_context": get_context("spawn")} | options
+        self._local = threading.local()
+        self._pools: set[ProcessPoolExecutor] = set()
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="repl_pair pool")
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
+        """Let the next free process call `fn`, which both processes must be able to import."""
+        return self._threads.submit(self._call, fn, args, kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more tasks; the processes end with their last ones."""
+        self._threads.shutdown(wait=wait, cancel_futures=cancel_futures)
+        while self._pools:
+            self._pools.pop().shutdown(wait=wait, cancel_futures=cancel_futures)
+
+    def _call(self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
+        from concurrent.futures import ProcessPoolExecutor  # it imports multiprocessing
+
+        pool: ProcessPoolExecutor | None = getattr(self._local, "pool", None)
+        if pool is None:  # each thread has one process
+            self._local.pool = pool = ProcessPoolExecutor(1, **self._options)
+            self._pools.add(pool)
+        try:
+            return pool.submit(fn, *args, **kwargs).result()
+        except BrokenExecutor:
+            del self._local.pool
+            self._pools.discard(pool)
+            pool.shutdown()
+            raise
+
+
+def process_pool(workers: int | None = None) -> ProcessPool:
+    """Return an executor of fresh processes for `run_variants`, by default one a processor.
+
+    A process that dies loses the one run that it was at. Close it, or use it in a `with` block.
+    """
+    return ProcessPool(workers or os.cpu_count() or 1)

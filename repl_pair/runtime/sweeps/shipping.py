@@ -90,7 +90,7 @@ class TaskBuilder:
         return RunTask(
             pairing=pairing,
             identity=plan.identity,
-            modules={name: _file_of(name) for name in names},
+            modules={n: str(getattr(sys.modules[n], "__file__", None) or "") for n in names},
             entries={key: data for key, data in pickled.items() if data},
             settings=_dump(settings, "What is set for all stories"),
         )
@@ -121,7 +121,13 @@ def unpack(task: RunTask) -> None:
         # What a module registers on its import, and what was sent, have the same ids.
         warnings.simplefilter("ignore", RegistrationWarning)
         for name, file in task.modules.items():
-            _import_module(name, file)
+            with _refused_as(f"The worker process cannot import {name}"):
+                try:
+                    importlib.import_module(name)
+                except ModuleNotFoundError as error:
+                    if not f"{name}.".startswith(f"{error.name}.") or not Path(file).is_file():
+                        raise
+                    execute(name, Path(file), None)
         for key, pickled in task.entries.items():
             before, entry = _REGISTERED.get(key, (b"", None))
             if before != pickled or REGISTRY.find(*key) is not entry:
@@ -150,20 +156,6 @@ def _module_of(entry: Entry) -> str:
     """Name the module that registers an entry wherever it is imported, if one does."""
     place, _, module = entry.origin.key.partition(":")
     return module if place == "module" and is_importable(module) else ""
-
-
-def _file_of(module: str) -> str:
-    return str(getattr(sys.modules[module], "__file__", None) or "")
-
-
-def _import_module(name: str, file: str) -> None:
-    with _refused_as(f"The worker process cannot import {name}"):
-        try:
-            importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if not f"{name}.".startswith(f"{error.name}.") or not Path(file).is_file():
-                raise
-            execute(name, Path(file), None)
 
 
 def _unpickle(pickled: bytes, what: str) -> Any:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.records import record
@@ -133,22 +134,17 @@ class SweepState:
         missing = len(self.pairings) - len(begun)
         failed = next((status for status in ("fail", "error") if counts[status]), "")
         is_passed = counts["pass"] and not counts["cannot_run"] and not missing
+        unbegun: Any = {"status": "cannot_run", "reason": f"not begun: {self.stop_reason}"}
         return Sweep(
             status=failed or ("pass" if is_passed else "cannot_run"),
             total=len(self.pairings),
             counts=counts | {"not_run": missing},
-            rows=tuple(self._rows.get(n) or self._unbegun(n) for n in range(len(self.pairings))),
+            rows=tuple(
+                self._rows.get(n) or SweepRow(variant_id=p.variant_id, modes=p.modes, **unbegun)
+                for n, p in enumerate(self.pairings)
+            ),
             reason=self.stop_reason or ("" if self.pairings else NOTHING),
             elapsed_ms=round((time.perf_counter() - self._since) * 1e3, 3),
-        )
-
-    def _unbegun(self, place: int) -> SweepRow:
-        pairing = self.pairings[place]
-        return SweepRow(
-            variant_id=pairing.variant_id,
-            modes=pairing.modes,
-            status="cannot_run",
-            reason=f"not begun: {self.stop_reason}",
         )
 
 

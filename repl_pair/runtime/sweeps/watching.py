@@ -29,8 +29,7 @@ class Watch:
     """Whose variants run again; `choose` returns their ids as of now, as the view may see.
 
     `what` names the choice in words. `on_run` is called with each record, on the thread of the run.
-    `serve` makes sure that a host takes the runs, and returns its undo; None where there is none.
-    By default that of an agent takes them.
+    `serve` makes a host that takes the runs where there is none, and returns its undo, or None.
     """
 
     owner: str
@@ -38,7 +37,7 @@ class Watch:
     choose: Callable[[], Sequence[str]]
     view: View
     on_run: Callback | None = None
-    serve: Callable[[], Undo | None] = lambda: (lambda: None) if OWN_CALLS.has_handler else None
+    serve: Callable[[], Undo | None] = lambda: None
 
 
 class Watches:
@@ -108,7 +107,8 @@ class Watches:
                 return
             self._baselines.clear()
             self._due.clear()
-        self._hooks.close()
+            hooks = self._hooks.pop_all()  # another thread may begin a watch meanwhile
+        hooks.close()
 
     def _on_change(self, change: Change) -> None:
         """Check after a change, unless a cell runs: then the check comes at the end of the cell."""
@@ -155,11 +155,12 @@ class Watches:
             return variant_id, self._due.pop(variant_id)
 
     def _run(self, variant_id: str, watch: Watch) -> None:
-        undo = watch.serve()
-        if undo is None:
-            self._running = False
-            return
-        self._hooks.callback(undo)
+        if not OWN_CALLS.has_handler:
+            undo = watch.serve()
+            if undo is None:
+                self._running = False
+                return
+            self._hooks.callback(undo)
         OWN_CALLS.run(
             "run_variant",
             {"variant_id": variant_id, "detail": "full"},

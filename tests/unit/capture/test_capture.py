@@ -18,6 +18,7 @@ import repl_pair
 from repl_pair.runtime.capture import bundles, captured as bounds
 from repl_pair.runtime.capture.capture import capture, install, uninstall
 from repl_pair.runtime.capture.captured import CAPTURED, PLACE, RUN, Captured
+from repl_pair.runtime.capture.late_imports import watch_late
 
 ROUNDS = 10_000
 
@@ -297,3 +298,24 @@ def test_a_filter_that_a_library_sets_at_its_import_outlives_the_run_that_import
     finally:
         warnings.filters[:] = before
         sys.modules.pop("late_library", None)
+
+
+def test_a_finder_that_another_thread_adds_while_a_run_ends_stays(monkeypatch):
+    class Late:
+        def find_spec(self, name, path=None, target=None):
+            return None
+
+    class Finders(list):
+        """A list to which another thread adds a finder as soon as it was copied."""
+
+        def __iter__(self):
+            yield from super().__iter__()
+            self.append(late) if late not in self[:] else None
+
+    late, run = Late(), Captured()
+    monkeypatch.setattr(sys, "meta_path", Finders(sys.meta_path))
+    watch_late(frozenset({"a.module.to.come"}), print, run)
+    hook = sys.meta_path[0]
+    run.at_end.pop()()
+    assert late in sys.meta_path
+    assert hook not in sys.meta_path

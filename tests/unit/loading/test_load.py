@@ -1,3 +1,4 @@
+import os
 import sys
 
 import pytest
@@ -68,3 +69,15 @@ def test_a_setting_of_the_wrong_form_is_refused(project):
     (project.folder / "pyproject.toml").write_text('[tool.repl_pair]\nstories = "a.py"\n')
     with pytest.raises(AuthoringError, match="stories is a list of patterns"):
         load_stories(project.folder)
+
+
+def test_a_hook_that_a_file_sets_over_the_end_of_the_process_stays_and_works(project, monkeypatch):
+    left = []
+    monkeypatch.setattr(os, "_exit", left.append)
+    (project.folder / "stories_hook.py").write_text(
+        "import os, repl_pair\nown = os._exit\nos._exit = lambda status: own(status + 1)\n"
+        "repl_pair.story('hooked', component=lambda: 1)\n"
+    )
+    load_stories(project.folder)
+    os._exit(3)
+    assert left == [4]

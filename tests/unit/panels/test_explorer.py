@@ -8,8 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 import repl_pair
 from repl_pair import check
-from repl_pair.panels.base.batch import Batch, Progress
-from repl_pair.panels.base.context import RUNNING, Focus, PanelContext
+from repl_pair.panels.base.context import RUNNING, Batch, Focus, PanelContext, Progress
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.base.widget import answer
 from repl_pair.panels.explorer.listing import Listing

@@ -33,6 +33,8 @@ def js(annotation, names):
             return js(ast.parse(text, mode="eval").body, names)
         case ast.Name(id=name):
             return SIMPLE.get(name) or names.get(name, name)
+        case ast.Attribute(value=ast.Name(id="messages"), attr=name):
+            return name
         case ast.BinOp(left=left, right=right):
             return f"{js(left, names)} | {js(right, names)}"
         case ast.Subscript(value=ast.Name(id="Literal"), slice=slots):

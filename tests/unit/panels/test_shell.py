@@ -304,6 +304,37 @@ def test_a_task_that_raises_becomes_a_warning_and_the_next_one_runs():
         assert begin_and_flush()
 
 
+def test_a_view_without_a_script_is_closed_again():
+    closed = []
+
+    class Unscripted(View):
+        name = "unscripted"
+
+        def close(self):
+            closed.append(self)
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        PanelWidget(Unscripted, PanelContext())
+    assert len(closed) == 1
+
+
+def test_a_listener_that_raises_keeps_no_change_from_the_others():
+    thread, received, begin = PanelThread(), [], threading.Event()
+    thread.submit(lambda: begin.wait(10))
+    undos = [thread.subscribe(lambda _changes: 1 / 0), thread.subscribe(received.append)]
+    thread.publish({FOCUS: None}, None)
+
+    def begin_and_flush():
+        begin.set()
+        return flush(thread)
+
+    with pytest.warns(UserWarning, match="ZeroDivisionError"):
+        assert begin_and_flush()
+    for undo in undos:
+        undo()
+    assert {FOCUS: None} in received
+
+
 def test_a_new_focus_is_sent_to_every_panel_of_the_context():
     context, other = PanelContext(), PanelContext()
     received = []

@@ -12,7 +12,7 @@ from PIL import Image
 import repl_pair
 from repl_pair import check
 from repl_pair.errors import RequestError
-from repl_pair.runtime.snapshots.accepting import accept_rendered
+from repl_pair.runtime.snapshots.artifacts import accept_rendered
 from repl_pair.runtime.snapshots.forms import (
     compare_images,
     fix_ids,
@@ -41,6 +41,16 @@ def key(name="", variant="One", modes=()):
 
 
 ABOUT = {"code_hash": "rc1:c", "slots": {"args": {"hash": "rp1:a", "shown": {"n": "ü\u2028\r"}}}}
+
+
+def test_what_cannot_be_written_leaves_no_draft_behind(store, tmp_path, monkeypatch):
+    def fail(_path, _target):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="full"):
+        store.write(key(), Stored(text="1\n"))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_a_module_registers_is_stored_beside_its_file():

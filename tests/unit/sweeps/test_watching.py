@@ -6,9 +6,10 @@ import pytest
 
 import repl_pair
 from repl_pair.runtime.clients.own_calls import OWN_CALLS, PERSON, OwnCalls
+from repl_pair.runtime.kernel.own_host import serve_own_calls
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.results.last import DriftCheck, baseline_of, last_result
-from repl_pair.runtime.sweeps.watching import WATCHES
+from repl_pair.runtime.sweeps.watching import WATCHES, Watch, Watches
 from repl_pair.wire import View
 
 BOUND_S = 10.0
@@ -252,6 +253,63 @@ def test_what_agents_began_ends_with_the_last_host_and_with_its_client():
     ended.clear()
     own_calls.end()
     assert ended == ["agent", "other", PERSON]
+
+
+def test_a_host_that_ends_twice_takes_no_later_one_with_it():
+    own_calls, host = OwnCalls(), Nobody()
+    undo = own_calls.serve(host)
+    own_calls.serve(host)
+    undo()
+    undo()
+    assert own_calls.has_handler
+
+
+def test_a_watch_that_begins_while_the_last_one_ends_still_follows_changes(monkeypatch):
+    watches, undos, checked = Watches(), [], []
+
+    def begin():
+        undos.append(watches.add(Watch(owner=PERSON, what="x", choose=list, view=View())))
+
+    follow = CELLS.at_end
+
+    def at_end(fn):
+        unfollow = follow(fn)
+        return lambda: (unfollow(), begin() if len(undos) == 1 else None)
+
+    monkeypatch.setattr(CELLS, "at_end", at_end)
+    monkeypatch.setattr(watches, "check", lambda: checked.append(1))
+    begin()
+    undos[0]()
+    repl_pair.tag("late")
+    undos[1]()
+    assert checked
+
+
+def test_all_runs_of_a_watch_are_taken_by_the_host_that_the_first_one_made(prices):
+    served, ran = [], []
+
+    def serve():
+        served.append(1)
+        return serve_own_calls()
+
+    undo = WATCHES.add(
+        Watch(
+            owner=PERSON,
+            what="price/A",
+            choose=lambda: ["price/A"],
+            view=View(),
+            on_run=ran.append,
+            serve=serve,
+        )
+    )
+    try:
+        for n in (3, 4, 5):
+            repl_pair.variant("price/A", args={"n": n})
+            until(lambda n=n: [r.effective_args["n"] for r in ran][-1:] == [n], "its run")
+    finally:
+        undo()
+    assert served == [1]
+    assert not OWN_CALLS.has_handler
 
 
 def test_an_own_call_is_run_by_the_latest_host_with_the_view_of_its_caller():
