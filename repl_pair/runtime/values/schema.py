@@ -1,8 +1,8 @@
 """JSON Schema from signatures and type hints, inlined."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import MISSING, fields, is_dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import MISSING, is_dataclass
 from enum import Enum
 from math import isfinite
 from typing import Any, Literal, get_args, get_origin
@@ -14,6 +14,7 @@ from repl_pair.runtime.values.classes import (
     ORDERED,
     SETS,
     current_class,
+    dataclass_names,
     has_fields,
     hint_class,
     is_map,
@@ -120,7 +121,7 @@ def _fields_schema(cls: Any, above: tuple[Any, ...]) -> Schema:
     }
 
 
-def field_names(cls: Any) -> tuple[list[str], list[str]]:
+def field_names(cls: Any) -> tuple[Sequence[str], Sequence[str]]:
     """Name the fields that may be given for a declared class, and those that must be."""
     if is_typed_dict(cls):
         names = list(class_hints(cls))
@@ -134,9 +135,7 @@ def field_names(cls: Any) -> tuple[list[str], list[str]]:
         takes = takes_of(cls)
         given = (takes.parameters or {}).items()
         return list(takes.hints), [n for n, p in given if n in takes.hints and p.default is p.empty]
-    taken = [f for f in fields(cls) if f.init]
-    needed = [f for f in taken if f.default is MISSING and f.default_factory is MISSING]
-    return [f.name for f in taken], [f.name for f in needed]
+    return dataclass_names(cls)
 
 
 def _container_schema(cls: Any, arm: Any, above: tuple[Any, ...]) -> Schema:
