@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import field
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from repl_pair.records import mutable
@@ -149,7 +150,7 @@ def _record_warnings(captured: Captured) -> None:
     filters, imported = warnings.catch_warnings(), len(sys.modules)
 
     def restore() -> None:
-        late = _filters_of(list(sys.modules)[imported:])
+        late = _filters_of(list(islice(sys.modules, imported, None)))
         # A signal may have come before there was anything to restore.
         with suppress(RuntimeError, AttributeError):
             filters.__exit__(None, None, None)
@@ -180,7 +181,7 @@ def _filters_of(modules: Collection[str]) -> list[tuple[Any, type[Warning]]]:
     """
     return [
         (action, category)
-        for action, message, category, module, _ in warnings.filters
+        for action, message, category, module, _ in (warnings.filters if modules else ())
         if message is None and module is None
         if isinstance(category, type) and category.__module__ in modules
     ]

