@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import field
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from repl_pair.records import mutable
@@ -150,7 +149,7 @@ def _record_warnings(captured: Captured) -> None:
     filters, imported = warnings.catch_warnings(), len(sys.modules)
 
     def restore() -> None:
-        late = _filters_of(list(islice(sys.modules, imported, None)))
+        late = _filters_of(list(sys.modules)[imported:] if len(sys.modules) > imported else ())
         # A signal may have come before there was anything to restore.
         with suppress(RuntimeError, AttributeError):
             filters.__exit__(None, None, None)

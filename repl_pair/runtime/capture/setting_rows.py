@@ -50,6 +50,10 @@ def _set_environ(_os: Any, was: Mapping[Any, Any]) -> None:
             environ[environ.decodekey(key)] = environ.decodevalue(value)
 
 
+def _is_as_environ(_os: Any, was: Mapping[Any, Any]) -> bool:
+    return vars(os.environ)["_data"] == was
+
+
 def _recursion(_sys: Any) -> int:
     return sys.getrecursionlimit()
 
@@ -197,7 +201,7 @@ def _set_parameters(matplotlib: Any, was: tuple[dict[str, Any], bool]) -> None:
 INLINE, PARAMETERS = "matplotlib_inline.backend_inline", "matplotlib rcParams"
 SETTINGS = (
     Setting("cwd", "os", _cwd, _set_cwd),
-    Setting("environ", "os", _environ, _set_environ),
+    Setting("environ", "os", _environ, _set_environ, _is_as_environ),
     Setting("recursion limit", "sys", _recursion, _set_recursion),
     Setting("gc", "gc", _gc, _set_gc),
     Setting("trace functions", "sys", _traces, _set_traces, _is_as_traces),

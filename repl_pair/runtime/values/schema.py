@@ -123,6 +123,8 @@ def _fields_schema(cls: Any, above: tuple[Any, ...]) -> Schema:
 
 def field_names(cls: Any) -> tuple[Sequence[str], Sequence[str]]:
     """Name the fields that may be given for a declared class, and those that must be."""
+    if is_dataclass(cls):
+        return dataclass_names(cls)
     if is_typed_dict(cls):
         names = list(class_hints(cls))
         return names, required_keys(cls)
@@ -131,11 +133,9 @@ def field_names(cls: Any) -> tuple[Sequence[str], Sequence[str]]:
     if is_model_class(cls):
         infos = cls.model_fields
         return list(infos), [name for name, info in infos.items() if info.is_required()]
-    if not is_dataclass(cls):  # it was one, and was defined again
-        takes = takes_of(cls)
-        given = (takes.parameters or {}).items()
-        return list(takes.hints), [n for n, p in given if n in takes.hints and p.default is p.empty]
-    return dataclass_names(cls)
+    takes = takes_of(cls)  # it was declared, and was defined again
+    given = (takes.parameters or {}).items()
+    return list(takes.hints), [n for n, p in given if n in takes.hints and p.default is p.empty]
 
 
 def _container_schema(cls: Any, arm: Any, above: tuple[Any, ...]) -> Schema:
