@@ -14,7 +14,7 @@ from types import (
     MethodType,
     ModuleType,
 )
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from repl_pair.records import record
 from repl_pair.runtime.ipython import interactive_shell
@@ -114,11 +114,12 @@ _INSIDE: dict[type[Any], str] = {
     classmethod: "__func__",
     property: "fget",
 }
-_WRAPS_NOTHING = frozenset(
+_DATACLASS_PARAMS: type[Any] = cast("Any", type(vars(Index)["__dataclass_params__"]))
+_WRAPS_NOTHING: frozenset[type] = frozenset(
     (
         *(type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset),
         *(ModuleType, BuiltinFunctionType, GetSetDescriptorType, MemberDescriptorType),
-        type(vars(Index)["__dataclass_params__"]),
+        _DATACLASS_PARAMS,
     )
 )
 

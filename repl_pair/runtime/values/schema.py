@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import MISSING, is_dataclass
 from enum import Enum
 from math import isfinite
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, cast, get_args, get_origin
 
 from repl_pair.runtime.values.arguments import Bounds
 from repl_pair.runtime.values.classes import (
@@ -124,7 +124,7 @@ def _fields_schema(cls: Any, above: tuple[Any, ...]) -> Schema:
 def field_names(cls: Any) -> tuple[Sequence[str], Sequence[str]]:
     """Name the fields that may be given for a declared class, and those that must be."""
     if is_dataclass(cls):
-        return dataclass_names(cls)
+        return dataclass_names(cast("Any", cls))
     if is_typed_dict(cls):
         names = list(class_hints(cls))
         return names, required_keys(cls)
