@@ -63,7 +63,7 @@ def code_hash(
     return _hash(tuple(root and root.__qualname__ for root in roots), tuple(syntaxes))
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=256)
 def _hash(roots: tuple[str | None, ...], syntaxes: tuple[tuple[str, str], ...]) -> str:
     return f"rc1:{_digest([list(roots), list(map(list, syntaxes))])}"
 
