@@ -19,6 +19,7 @@ class _Plan(NamedTuple):
 
     names: tuple[str, ...]
     every: frozenset[str]
+    needed: frozenset[str]
     defaults: dict[str, Any]
     factories: dict[str, Callable[[], Any]]
     compared: tuple[str, ...]
@@ -66,13 +67,15 @@ def defaults_of(record: Any) -> Mapping[str, Any]:
 def _make(cls: type[T], methods: Mapping[str, Any]) -> type[T]:
     made = dataclass(init=False, repr=False, eq=False)(cls)
     all_fields: tuple[Field[Any], ...] = fields(cast("Any", made))
+    every = frozenset(f.name for f in all_fields)
+    defaults = {f.name: f.default for f in all_fields if f.default is not MISSING}
+    factories = {f.name: f.default_factory for f in all_fields if f.default_factory is not MISSING}
     plan = _Plan(
         names=tuple(f.name for f in all_fields),
-        every=frozenset(f.name for f in all_fields),
-        defaults={f.name: f.default for f in all_fields if f.default is not MISSING},
-        factories={
-            f.name: f.default_factory for f in all_fields if f.default_factory is not MISSING
-        },
+        every=every,
+        needed=every - defaults.keys() - factories.keys(),
+        defaults=defaults,
+        factories=factories,
         compared=tuple(f.name for f in all_fields if f.compare),
         shown=tuple(f.name for f in all_fields if f.repr),
     )
@@ -92,14 +95,15 @@ def _init(self: Any, *positional: Any, **given: Any) -> None:
         if doubled := named.keys() & given:
             raise TypeError(f"given twice: {', '.join(sorted(doubled))}")
         given = named | given
-    values = plan.defaults | given
+    values = self.__dict__
+    values.update(plan.defaults)
+    values.update(given)
     for name, make in plan.factories.items():
-        if name not in values:
+        if name not in given:
             values[name] = make()
-    if values.keys() != plan.every:
+    if len(values) != len(plan.every) or not plan.needed <= given.keys():
         wrong = sorted(plan.every ^ values.keys())
         raise TypeError(f"{type(self).__name__}: missing or unknown {', '.join(wrong)}")
-    self.__dict__.update(values)
 
 
 def _refuse_change(self: Any, name: str, *_value: Any) -> None:

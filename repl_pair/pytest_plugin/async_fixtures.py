@@ -36,7 +36,8 @@ def loop_of(fixtures: Mapping[str, Sequence[Any]]) -> asyncio.AbstractEventLoop 
 
     `fixtures` are pytest's definitions by name, of which the last one is used.
     """
-    live = [_LOOPS[own[-1]] for own in fixtures.values() if own[-1] in _LOOPS]
+    used = fixtures.values() if _LOOPS else ()
+    live = [_LOOPS[own[-1]] for own in used if own[-1] in _LOOPS]
     loops = {id(loop): loop for loop in live}
     if len(loops) > 1:
         raise RequestError(

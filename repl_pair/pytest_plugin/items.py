@@ -133,8 +133,10 @@ class VariantItem(RunningItem):
         self.user_properties += properties_of(
             record.variant_id, record.active_modes, record.status, record.total, **more
         )
-        sys.stdout.write(record.stdout + record.unattributed)
-        sys.stderr.write(record.stderr)
+        if out := record.stdout + record.unattributed:
+            sys.stdout.write(out)
+        if record.stderr:
+            sys.stderr.write(record.stderr)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
         """Return the report of a run that did not pass."""

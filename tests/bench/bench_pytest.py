@@ -114,6 +114,7 @@ def figures() -> Generator[Row]:
         "s",
         baseline=ran[bare],
         baseline_what="parametrised functions that call and assert, nothing else",
+        budget="ratio <= 2",
     )
 
 

@@ -150,8 +150,7 @@ class RecordedView(RunView):
 def watch(settled: RunView, looks: list[Read]) -> RunView:
     """Return what is settled so that each look at it comes into `looks`."""
     watched = object.__new__(RecordedView)
-    for name, value in {**vars(settled), "looks": looks}.items():
-        object.__setattr__(watched, name, value)
+    object.__getattribute__(watched, "__dict__").update(vars(settled), looks=looks)
     return watched
 
 

@@ -1,6 +1,7 @@
 """Plays and events as they are written: which steps there are, and how lines are read."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import Parameter
 from typing import Any, cast
 
 from repl_pair.errors import AuthoringError, did_you_mean
@@ -111,7 +112,14 @@ class Signature:
 
 def signature_of(fn: Callable[..., Any]) -> Signature:
     """Return what an assertion takes behind its first parameter; any words if that is unknown."""
-    taken = takes_of(fn).parameters
+    takes = takes_of(fn)
+    known: Signature | None = vars(takes).get("signature")
+    if known is None:  # kept beside what it is read from
+        known = vars(takes)["signature"] = _signature_in(takes.parameters)
+    return known
+
+
+def _signature_in(taken: Mapping[str, Parameter] | None) -> Signature:
     if taken is None:
         return Signature(places=(), least=0, more="words")
     parameters = list(taken.values())

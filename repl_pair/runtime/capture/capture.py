@@ -149,7 +149,7 @@ def _record_warnings(captured: Captured) -> None:
     filters, imported = warnings.catch_warnings(), len(sys.modules)
 
     def restore() -> None:
-        late = _filters_of(list(sys.modules)[imported:])
+        late = _filters_of(list(sys.modules)[imported:] if len(sys.modules) > imported else ())
         # A signal may have come before there was anything to restore.
         with suppress(RuntimeError, AttributeError):
             filters.__exit__(None, None, None)
@@ -180,7 +180,7 @@ def _filters_of(modules: Collection[str]) -> list[tuple[Any, type[Warning]]]:
     """
     return [
         (action, category)
-        for action, message, category, module, _ in warnings.filters
+        for action, message, category, module, _ in (warnings.filters if modules else ())
         if message is None and module is None
         if isinstance(category, type) and category.__module__ in modules
     ]

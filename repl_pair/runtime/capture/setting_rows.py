@@ -42,6 +42,10 @@ def _set_environ(was: Mapping[Any, Any]) -> None:
             environ[environ.decodekey(key)] = environ.decodevalue(value)
 
 
+def _is_as_environ(was: Mapping[Any, Any]) -> bool:
+    return vars(os.environ)["_data"] == was
+
+
 def _gc() -> Any:
     return gc.isenabled(), gc.get_threshold(), gc.get_debug()
 
@@ -183,7 +187,7 @@ def _set_parameters(was: tuple[dict[str, Any], bool]) -> None:
 INLINE, PARAMETERS = "matplotlib_inline.backend_inline", "matplotlib rcParams"
 SETTINGS = (
     Setting("cwd", "os", os.getcwd, os.chdir),
-    Setting("environ", "os", _environ, _set_environ),
+    Setting("environ", "os", _environ, _set_environ, _is_as_environ),
     Setting("recursion limit", "sys", sys.getrecursionlimit, sys.setrecursionlimit),
     Setting("gc", "gc", _gc, _set_gc),
     Setting("trace functions", "sys", _traces, _set_traces, _is_as_traces),

@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from repl_pair.runtime.planning.sources import (
+    Index,
     Target,
     definitions_of,
     module_namespace,
@@ -41,25 +42,30 @@ def code_hash(
     roots = [unwrap(function) for function in functions]
     waiting = deque(root for root in roots if root is not None)
     found: dict[Target, str] = {}
+    indexes: dict[str, Index] = {}
     while waiting and len(found) < MAX_REACHED:
         target = waiting.popleft()
         if target in found:
             continue
-        nodes = definitions_of(target)
+        nodes = definitions_of(target, indexes)
         if not nodes:
             return UNKNOWN
-        found[target] = " ".join(map(_syntax, nodes))
-        waiting.extend(_reached(target, nodes))
-        texts = {text for node in nodes for text in _texts_in(node)} if named else set[str]()
-        for text in sorted(texts & named.keys()):
+        found[target], names, texts = _read(tuple(nodes))
+        waiting.extend(_reached(target, names))
+        for text in sorted(texts & named.keys()) if named else ():
             other = unwrap(named[text])
             if other is None:
                 return UNKNOWN
             waiting.append(other)
     if None in roots:
         return UNKNOWN
-    syntaxes = sorted([target.__qualname__, syntax] for target, syntax in found.items())
-    return f"rc1:{_digest([[root and root.__qualname__ for root in roots], syntaxes])}"
+    syntaxes = sorted((target.__qualname__, syntax) for target, syntax in found.items())
+    return _hash(tuple(root and root.__qualname__ for root in roots), tuple(syntaxes))
+
+
+@lru_cache(maxsize=256)
+def _hash(roots: tuple[str | None, ...], syntaxes: tuple[tuple[str, str], ...]) -> str:
+    return f"rc1:{_digest([list(roots), list(map(list, syntaxes))])}"
 
 
 def _digest(data: Any) -> str:
@@ -68,14 +74,12 @@ def _digest(data: Any) -> str:
     return digest.hexdigest()
 
 
-def _reached(target: Target, nodes: Iterable[ast.AST]) -> Iterator[Target]:
+def _reached(target: Target, names: Iterable[str]) -> Iterator[Target]:
     space = _namespace(target)
-    for name in sorted({name for node in nodes for name in _names_read(node)}):
-        other = unwrap(space.get(name))
-        if other is None:
-            continue
-        home = other.__module__ if isinstance(other, type) else other.__globals__.get("__name__")
-        if home == space.get("__name__"):
+    here = space.get("__name__")
+    for other in filter(None, map(unwrap, map(space.get, names))):
+        is_class = isinstance(other, type)
+        if (other.__module__ if is_class else other.__globals__.get("__name__")) == here:
             yield other
 
 
@@ -83,7 +87,9 @@ def _namespace(target: Target) -> Mapping[str, Any]:
     if isinstance(target, type):
         own = next(own_functions(target), None)
         return own.__globals__ if own else module_namespace(target)
-    cells = zip(target.__code__.co_freevars, target.__closure__ or (), strict=True)
+    if not target.__closure__:
+        return target.__globals__
+    cells = zip(target.__code__.co_freevars, target.__closure__, strict=True)
     return ChainMap({name: _contents(cell) for name, cell in cells}, target.__globals__)
 
 
@@ -95,15 +101,13 @@ def _contents(cell: Any) -> Any:
 
 
 @lru_cache(maxsize=2048)
-def _names_read(node: ast.AST) -> frozenset[str]:
-    names = (each for each in ast.walk(node) if isinstance(each, ast.Name))
-    return frozenset(name.id for name in names if isinstance(name.ctx, ast.Load))
-
-
-@lru_cache(maxsize=2048)
-def _texts_in(node: ast.AST) -> frozenset[str]:
-    constants = (each for each in ast.walk(node) if isinstance(each, ast.Constant))
-    return frozenset(str(each.value) for each in constants if isinstance(each.value, str))
-
-
-_syntax = lru_cache(maxsize=2048)(ast.dump)
+def _read(nodes: tuple[ast.AST, ...]) -> tuple[str, Sequence[str], frozenset[str]]:
+    """Return the syntax of definitions, the names that they read, sorted, and their texts."""
+    every = [each for node in nodes for each in ast.walk(node)]
+    names = [each for each in every if isinstance(each, ast.Name)]
+    texts = [each.value for each in every if isinstance(each, ast.Constant)]
+    return (
+        " ".join(map(ast.dump, nodes)),
+        sorted({name.id for name in names if isinstance(name.ctx, ast.Load)}),
+        frozenset(str(text) for text in texts if isinstance(text, str)),
+    )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean, next_step
-from repl_pair.records import record, replace
+from repl_pair.records import record
 from repl_pair.runtime.authoring.args import check_names, freeze_args, freeze_by_hints
 from repl_pair.runtime.authoring.lines import STEPS
 from repl_pair.runtime.authoring.shared import GLOBAL_ARGS, GLOBAL_DECORATORS
@@ -13,7 +13,7 @@ from repl_pair.runtime.planning.guard import check
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan, PlannedEvent
 from repl_pair.runtime.registry.extending import chain_of, lay_over, modes_along, tags_along
 from repl_pair.runtime.registry.ids import story_of
-from repl_pair.runtime.registry.model import Decorator, Entry, Play, Story, Variant
+from repl_pair.runtime.registry.model import Decorator, Entry, Event, Play, Story, Variant
 from repl_pair.runtime.registry.origin import is_agents, is_of_agent
 from repl_pair.runtime.registry.outcomes import Identity
 from repl_pair.runtime.registry.registry import REGISTRY, is_over
@@ -39,14 +39,18 @@ def layers_of(
     story: Entry, modes: Sequence[Entry], chain: Sequence[Entry], overrides: Mapping[str, Any]
 ) -> Sequence[Layer]:
     """Return the layers of one run; a later one is laid over an earlier one, overrides last."""
-    component = story.body.component.resolve()
-    given: Mapping[str, Any] = STORE.get(GLOBAL_ARGS.name) or {}
-    legal = takes_of(component).parameters or {} if given else {}
+    given = _global_args(story.body.component.resolve())
     return (
-        Layer(source=source_of(None), value={n: v for n, v in given.items() if n in legal}),
+        Layer(source=source_of(None), value=given),
         *(Layer(source=source_of(e), value=e.body.args) for e in (story, *modes, *chain)),
         Layer(source="overrides", value=overrides),
     )
+
+
+def _global_args(component: Callable[..., Any]) -> Mapping[str, Any]:
+    given: Mapping[str, Any] = STORE.get(GLOBAL_ARGS.name) or {}
+    legal = takes_of(component).parameters or {} if given else {}
+    return {name: value for name, value in given.items() if name in legal}
 
 
 def source_of(entry: Entry | None) -> str:
@@ -103,9 +107,9 @@ def plan_variant(
     for clash in clashes_of(active):
         raise RequestError("bad_arguments", clash)
     frozen = freeze_overrides(component, overrides or {}, body.args_to_events)
-    *registered, given = (layer.value for layer in layers_of(story_entry, active, chain, frozen))
-    under = merge({}, *registered)
-    merged = merge(under, given)
+    layers = (entry.body.args for entry in (story_entry, *active, *chain))
+    under = merge(_global_args(component), *layers)
+    merged = merge(under, frozen)
     dispatched = {n: merged.pop(n) for n in body.args_to_events if n in merged}
     uses = (*(STORE.get(GLOBAL_DECORATORS.name) or ()), *story.decorators, *body.decorators)
     setups = {("decorator", str(use[0])): REGISTRY.find("decorator", str(use[0])) for use in uses}
@@ -116,6 +120,11 @@ def plan_variant(
     own = tuple(part.origin.sent for part in by_agents if is_of_agent(part.origin, caller))
     others = (part for part in by_agents if not is_of_agent(part.origin, caller))
     chosen, shown = _plays(entry.id, body, plays), _substrate(entry.id, story, body, substrate)
+    args = _fit(entry.id, component, merged)
+    before = (*_events_of_args(body, dispatched, authors), *_events_in("events", authors))
+    events = [planned.event for planned in before]
+    bodies = [used.body for used in setups.values() if used is not None]
+    named = _functions_named(body, chosen, args, events, bodies)
     differs = {
         "overrides": bool(frozen),
         "modes": any(mode.id not in modes_along(story, chain) for mode in active),
@@ -128,11 +137,11 @@ def plan_variant(
         story=story,
         variant=body,
         component=component,
-        args=_fit(entry.id, component, merged),
+        args=args,
         dispatched=dispatched,
         under=under,
         overrides=frozen,
-        before_render=(*_events_of_args(body, dispatched, authors), *_events_in("events", authors)),
+        before_render=before,
         after_loading=_events_in("loaders_teardown", authors),
         plays=chosen,
         plays_by_agent=is_agents(entry.origin),
@@ -141,7 +150,9 @@ def plan_variant(
         tags=tags_along(story, chain),
         substrate=shown,
         what_if=tuple(name for name, is_other in differs.items() if is_other),
-        reached={(e.kind, e.id): e for e in (story_entry, *chain, *active)} | setups,
+        reached={(e.kind, e.id): e for e in (story_entry, *chain, *active)}
+        | setups
+        | {key: REGISTRY.find(*key) for key in named},
         written_by_agents=by_agents,
         sent=overlay + own,
         sent_by_others=tuple(slots_of(part.body) for part in others),
@@ -149,9 +160,7 @@ def plan_variant(
     check(plan, caller)
     with made_of(plan.sent, plan.sent_by_others):
         learn_from(plan.args, sensitive=plan.secret_places)
-    bodies = [e.body for e in setups.values() if e is not None]
-    functions = {key: REGISTRY.find(*key) for key in _functions_named(plan, bodies)}
-    return replace(plan, reached={**plan.reached, **functions})
+    return plan
 
 
 def snapshot_identity(
@@ -240,9 +249,15 @@ def _fit(
         raise RequestError("cannot_run", error.message) from error
 
 
-def _functions_named(plan: Plan, setups: Sequence[Decorator]) -> Iterator[tuple[str, str]]:
-    body, steps = plan.variant, list(plan.steps)
-    for name in (*body.loaders, *(ref.loader for ref in refs_in([plan.args, list(plan.events)]))):
+def _functions_named(
+    body: Variant,
+    plays: Sequence[Play],
+    args: Mapping[str, Any],
+    before: Sequence[Event],
+    setups: Sequence[Decorator],
+) -> Iterator[tuple[str, str]]:
+    steps = [step for play in plays for step in play.steps]
+    for name in (*body.loaders, *(ref.loader for ref in refs_in([args, list(before)]))):
         yield "loader", name
     for name in sorted({str(step[0]) for step in steps} - STEPS.keys()):
         yield "assertion", name
@@ -251,7 +266,7 @@ def _functions_named(plan: Plan, setups: Sequence[Decorator]) -> Iterator[tuple[
     for step in steps:
         if step[0] == "derived_equals" and len(step) > 1:
             yield "derived", str(step[1][0] if is_row(step[1]) and step[1] else step[1])
-    events = [*plan.events, *body.loaders_teardown]
+    events = [*before, *body.loaders_teardown]
     events += [step[1] for step in steps if step[0] == "dispatch"]
     events += [event for setup in setups for event in (*setup.init, *setup.teardown)]
     for name in sorted({str(event[0]) for event in events}):

@@ -14,7 +14,7 @@ from types import (
     MethodType,
     ModuleType,
 )
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from repl_pair.records import record
 from repl_pair.runtime.ipython import interactive_shell
@@ -38,8 +38,10 @@ _SOURCES: dict[str, tuple[list[str], str]] = {}
 """Files by name: the lines as linecache holds them, and their text."""
 
 
-def index_of(filename: str, space: dict[str, Any]) -> Index:
+def _index_of(filename: str, space: dict[str, Any], indexes: dict[str, Index]) -> Index:
     """Index a file or cell as it is now; `space` is the namespace of its module."""
+    if (found := indexes.get(filename)) is not None:
+        return found
     linecache.checkcache(filename)
     lines = linecache.getlines(filename, space)
     known = _SOURCES.get(filename)
@@ -47,7 +49,8 @@ def index_of(filename: str, space: dict[str, Any]) -> Index:
         if len(_SOURCES) >= _MAX_FILES:
             _SOURCES.clear()
         known = _SOURCES[filename] = lines, "".join(lines)
-    return index(known[1])
+    indexes[filename] = found = index(known[1])
+    return found
 
 
 @lru_cache(maxsize=_MAX_FILES)
@@ -111,10 +114,12 @@ _INSIDE: dict[type[Any], str] = {
     classmethod: "__func__",
     property: "fget",
 }
-_WRAPS_NOTHING = frozenset(
+_DATACLASS_PARAMS: type[Any] = cast("Any", type(vars(Index)["__dataclass_params__"]))
+_WRAPS_NOTHING: frozenset[type] = frozenset(
     (
         *(type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset),
         *(ModuleType, BuiltinFunctionType, GetSetDescriptorType, MemberDescriptorType),
+        _DATACLASS_PARAMS,
     )
 )
 
@@ -128,31 +133,42 @@ def unwrap(value: object) -> Target | None:
             value = getattr(value, name)
         elif type(value) is FunctionType and not value.__dict__:
             break
-        elif (inner := inspect.getattr_static(value, "__wrapped__", None)) is not None:
+        elif (inner := _wrapped(value)) is not None:
             value = inner
         else:
             break
     return value if isinstance(value, FunctionType | type) else None
 
 
-def definitions_of(target: Target) -> Sequence[ast.AST]:
-    """Return the definition of `target`; several for lambdas of one line; none without source."""
+def _wrapped(value: Any) -> Any:
+    if type(value) is not type:
+        return inspect.getattr_static(value, "__wrapped__", None)
+    spaces = map(vars, value.__mro__)  # the same in a tenth of the time
+    return next((space["__wrapped__"] for space in spaces if "__wrapped__" in space), None)
+
+
+def definitions_of(target: Target, indexes: dict[str, Index]) -> Sequence[ast.AST]:
+    """Return the definition of `target`; several for lambdas of one line; none without source.
+
+    `indexes` keeps the index of each file from one call to the next.
+    """
     if isinstance(target, type):
-        return next(filter(None, _class_definitions(target)), ())
+        return next(filter(None, _class_definitions(target, indexes)), ())
     code = target.__code__
-    known = index_of(code.co_filename, target.__globals__)
+    known = _index_of(code.co_filename, target.__globals__, indexes)
     return known.functions.get((code.co_firstlineno, code.co_name), [])
 
 
-def _class_definitions(cls: type[Any]) -> Iterator[Sequence[ast.AST]]:
+def _class_definitions(cls: type[Any], indexes: dict[str, Index]) -> Iterator[Sequence[ast.AST]]:
     """Try the file of a method, the file of the module, then the cells, the latest run first."""
     for method in own_functions(cls):
         code = method.__code__
-        known = index_of(code.co_filename, method.__globals__).classes.get(cls.__qualname__, [])
-        line = code.co_firstlineno
+        found = _index_of(code.co_filename, method.__globals__, indexes).classes
+        known, line = found.get(cls.__qualname__, []), code.co_firstlineno
         yield [node for node in known if node.lineno <= line <= (node.end_lineno or 0)]
     space = module_namespace(cls)
-    yield index_of(space.get("__file__") or "", space).classes.get(cls.__qualname__, [])[-1:]
+    found = _index_of(space.get("__file__") or "", space, indexes).classes
+    yield found.get(cls.__qualname__, [])[-1:]
     if cls.__module__ == "__main__":
         for source in _cells():
             if cls.__name__ in source:

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Mapping
 from dataclasses import field
+from functools import cached_property
 from typing import Any
 
 from repl_pair.records import record, to_dict
@@ -166,9 +167,9 @@ class Kind:
     grammar: Grammar
     body: type
 
-    @property
+    @cached_property
     def collection(self) -> str:
-        """Name the surface member that holds the entries."""
+        """The name of the surface member that holds the entries."""
         return f"registry/{self.name}"
 
 

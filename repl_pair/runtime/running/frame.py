@@ -105,7 +105,8 @@ class Frame:
     def secret_places(self) -> tuple[Place, ...]:
         """Return the secret places in a run: the declared ones, and those that came of it."""
         plan = self.plan
-        patched = secret_patches(plan.component, (p for used in self.uses for p in used.body.patch))
+        patches = [path for used in self.uses for path in used.body.patch]
+        patched = secret_patches(plan.component, patches) if patches else []
         roots = ("result", "last", "state") if self.is_class else ("args",)
         args = [*plan.secret_places, *secret_names(plan.component, self.args)]
         found = [("args", *place) for place in args]

@@ -170,8 +170,11 @@ def made_of(sent: Any, by_others: Any = ()) -> Generator[CallSecrets]:
     secrets.take_sent(sent)
     if by_others:
         secrets.ignore(by_others)
-    with within(secrets):
+    token = _CURRENT.set(secrets)
+    try:
         yield secrets
+    finally:
+        _CURRENT.reset(token)
 
 
 def _words(text: str) -> Iterator[str]:

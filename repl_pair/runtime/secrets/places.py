@@ -19,6 +19,7 @@ from repl_pair.runtime.values.hints import (
     Container,
     Hint,
     class_hints,
+    declares_secret,
     item_hint,
     takes_of,
 )
@@ -79,7 +80,8 @@ def answers_secret(id: str) -> bool:
 
 def secret_results(fn: Callable[..., Any]) -> list[Place]:
     """Return the places in what a function gives that its hint declares secret; `*` is any key."""
-    return list(dict.fromkeys(_hinted(takes_of(fn).gives, _DEEPEST)))
+    gives = takes_of(fn).gives
+    return list(dict.fromkeys(_hinted(gives, _DEEPEST))) if declares_secret(gives) else []
 
 
 def leads_to_declared(takers: Iterable[Callable[..., Any]], path: Any) -> bool:
@@ -140,10 +142,10 @@ def _secret_words(takers: Sequence[Callable[..., Any]], step: Sequence[Any]) -> 
 
 def places_in(value: Any, hint: Hint, depth: int = 64) -> list[Place]:
     """Return the places in a value that its hint declares secret; what is below `depth` is."""
+    if not declares_secret(hint):
+        return []
     if hint.sensitive or depth == 0:
         return [()]
-    if not hint.containers:
-        return []
     if is_map(value):
         pairs = [(key, value[key], item_hint(hint, key)) for key in value]
     elif is_set(value):

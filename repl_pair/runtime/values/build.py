@@ -9,7 +9,6 @@ from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.values.classes import (
     class_behind,
     current_class,
-    hint_class,
     is_map,
     is_model_class,
     is_named_tuple,
@@ -167,8 +166,7 @@ def _model_input(given: Mapping[Any, Frozen], cls: Any, thaw: Thaw, where: str) 
     values: dict[str, Any] = {}
     for name, inner in given.items():
         hint = hints.get(name, ANYTHING)
-        known = hint_class(hint.only)
-        named = inner is not None and isinstance(known, type) and issubclass(known, Enum)
+        named = inner is not None and isinstance(hint.cls, type) and issubclass(hint.cls, Enum)
         values[_input_name(cls, name)] = thaw(
             inner, hint if named else ANYTHING, join_path(where, name)
         )

@@ -3,8 +3,8 @@
 import sys
 import weakref
 from collections import abc
-from collections.abc import Callable, Mapping
-from dataclasses import fields as dataclass_fields, is_dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields as dataclass_fields, is_dataclass
 from typing import Any, TypeGuard, TypeVar, get_origin
 
 from repl_pair.errors import RequestError
@@ -211,18 +211,34 @@ def has_fields(cls: Any) -> bool:
     return is_dataclass(cls) or is_typed_dict(cls) or is_named_tuple(cls) or is_model_class(cls)
 
 
+@per_class
+def dataclass_names(cls: Any) -> tuple[Sequence[str], Sequence[str]]:
+    """Name the fields that a dataclass is built from, and those that must be given."""
+    taken = [f for f in dataclass_fields(cls) if f.init]
+    needed = [f.name for f in taken if f.default is MISSING and f.default_factory is MISSING]
+    return [f.name for f in taken], needed
+
+
+@per_class
+def is_plain_container(cls: Any) -> bool:
+    """Return whether a class is dict, list, tuple, or a dataclass with no base that is more."""
+    is_dataclass_alone = "__dataclass_fields__" in _SPACE(cls) and lineage(cls)[1:] == (object,)
+    return cls is dict or cls is list or cls is tuple or is_dataclass_alone
+
+
 def fields_of(value: Any) -> dict[str, Any] | None:
     """Return the fields that build an instance of a declared class, None for other objects."""
     cls = real_class(value)
     if is_dataclass(cls):
-        names = [f.name for f in dataclass_fields(cls) if f.init]
+        names = dataclass_names(cls)[0]
     elif is_named_tuple(cls):
         names = cls._fields
     elif is_model_class(cls):
         return {n: getattr(value, n) for n in cls.model_fields} | (value.model_extra or {})
     else:
         return None
-    return {name: getattr(value, name) for name in names if hasattr(value, name)}
+    fields = {name: getattr(value, name, MISSING) for name in names}
+    return {name: field for name, field in fields.items() if field is not MISSING}
 
 
 def is_named_tuple(cls: Any) -> bool:

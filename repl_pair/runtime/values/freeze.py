@@ -15,6 +15,7 @@ from repl_pair.runtime.values.classes import (
     hint_class,
     is_library_scalar,
     is_map,
+    is_plain_container,
     is_row,
     is_secret_class,
     is_set,
@@ -30,6 +31,7 @@ from repl_pair.runtime.values.library import copier_of
 from repl_pair.runtime.values.paths import join_path
 
 MAX_DEPTH = 200
+_SCALARS = frozenset({type(None), bool, int, float, str})
 _IMMUTABLE = frozenset({type(None), timezone, EnumMember})
 """The other types of which a value is kept as it is."""
 Above = tuple[int, ...]
@@ -56,12 +58,25 @@ def freeze_response(value: Any, where: str) -> Frozen:
 
 
 def _freeze(value: Any, hint: Hint, where: str, above: Above) -> Frozen:
+    if type(value) in _SCALARS and not hint.sensitive:
+        return value
     if type(value) in (Secret, Given):
         return value
     if is_secret_class(type(value)):
         return Secret(value)
     if hint.sensitive:
         return Secret(_freeze(value, replace(hint, sensitive=False), where, above))
+    if _is_immutable(real_class(value)) or not is_plain_container(real_class(value)):
+        made = _freeze_leaf(value, hint, where)
+        if made is not _NONE:
+            return made
+    if id(value) in above or len(above) >= MAX_DEPTH:
+        raise bad_data(where, "contains itself, or is nested too deeply; data is a tree")
+    return _freeze_container(value, hint, where, (*above, id(value)))
+
+
+def _freeze_leaf(value: Any, hint: Hint, where: str) -> Frozen:
+    """Freeze what is a value as a whole; `_NONE` for what is made of parts."""
     if _is_immutable(real_class(value)) or is_library_scalar(value):
         return value
     if isinstance(value, Enum):
@@ -79,9 +94,10 @@ def _freeze(value: Any, hint: Hint, where: str, above: Above) -> Frozen:
             return copy(value)
         except ValueError as error:
             raise bad_data(where, str(error)) from None
-    if id(value) in above or len(above) >= MAX_DEPTH:
-        raise bad_data(where, "contains itself, or is nested too deeply; data is a tree")
-    return _freeze_container(value, hint, where, (*above, id(value)))
+    return _NONE
+
+
+_NONE: Any = object()
 
 
 def _is_immutable(kind: type) -> bool:
@@ -92,7 +108,7 @@ def _freeze_container(value: Any, hint: Hint, where: str, above: Above) -> Froze
     if isinstance(value, Ref):
         return Ref(str.__str__(value.loader), _freeze_map(value.kwargs, ANYTHING, where, above))
     if isinstance(value, Record):
-        cls = hint_class(hint.only)
+        cls = hint.cls
         is_named = cls is not None and type_ref(cls) == value.type
         frozen = _freeze_map(value.fields, hint if is_named else ANYTHING, where, above)
         return frozen if is_named else Record(value.type, frozen)
@@ -200,8 +216,7 @@ def _object_columns(value: Any) -> Iterable[Any]:
 
 
 def _names(hint: Hint, cls: type) -> bool:
-    named = hint_class(hint.only)
-    return named is not None and same_class(named, cls)
+    return hint.cls is not None and same_class(hint.cls, cls)
 
 
 def _check_reachable(cls: type, hint: Hint, where: str) -> None:

@@ -130,7 +130,7 @@ def texts_in(value: Any) -> Iterator[str]:
 
 def sensitive_paths(frozen: Frozen) -> tuple[Place, ...]:
     """Return the places of Secrets."""
-    nodes = walk(frozen)
+    nodes = walk(frozen) if _is_marked(frozen) else ()
     return tuple(place for place, node, inside in nodes if type(node) is Secret and not inside)
 
 
@@ -141,16 +141,35 @@ def refs_in(frozen: Frozen) -> list[Ref]:
 
 def ref_places(frozen: Frozen) -> list[tuple[Place, Ref, bool]]:
     """Return every Ref with its place, and whether it stands in a Secret."""
-    return [found for found in walk(frozen, into_refs=False) if type(found[1]) is Ref]
+    nodes = walk(frozen, into_refs=False) if _is_marked(frozen) else ()
+    return [found for found in nodes if type(found[1]) is Ref]
 
 
 def secrets_in(frozen: Frozen) -> list[Any]:
     """Return the live leaves under every Secret, revealed where a secret type wraps them."""
     return [
         revealed(node) if is_secret_class(type(node)) else node
-        for _, node, inside in walk(frozen)
+        for _, node, inside in (walk(frozen) if _is_marked(frozen) else ())
         if inside and type(node) is not Secret and not list(_children(node))
     ]
+
+
+def _is_marked(frozen: Frozen) -> bool:
+    """Return whether a Secret or Ref stands anywhere: most data has none, and needs no places."""
+    nodes = [frozen]
+    for node in nodes:
+        kind = real_class(node)
+        if kind in _PLAIN:
+            continue
+        if kind is Secret or kind is Ref:
+            return True
+        if kind in _MANY:
+            nodes.extend(node)
+        elif kind is Record:
+            nodes.append(node.fields)
+        elif is_map(node):
+            nodes.extend(node.values())
+    return False
 
 
 def _children(frozen: Frozen) -> Iterable[tuple[str, Frozen]]:

@@ -71,10 +71,15 @@ class Hint:
     metadata: tuple[Any, ...] = ()
     """Of the hint and all its alternatives."""
 
-    @property
+    @cached_property
     def only(self) -> Any:
-        """Return the alternative if there is exactly one, else Any."""
+        """The alternative if there is exactly one, else Any."""
         return self.arms[0] if len(self.arms) == 1 else Any
+
+    @cached_property
+    def cls(self) -> Any:
+        """The class behind that alternative, None where there is none."""
+        return hint_class(self.only)
 
     @cached_property
     def containers(self) -> "tuple[Container, ...]":
@@ -246,8 +251,29 @@ def _word(origin: Any) -> str:
 
 def item_hint(hint: Hint, key: Any, fields: Fields = class_hints) -> Hint:
     """Return the hint of the field, value or item that stands at `key` of a container."""
+    if not hint.containers:
+        return ANYTHING
     found = [inner for one in hint.containers for inner in _items_of(one, key, fields)]
     return _join(found) if found else ANYTHING
+
+
+def declares_secret(hint: Hint) -> bool:
+    """Return whether a hint, or one in it however deep, is declared secret."""
+    known: bool | None = vars(hint).get("declares")
+    if known is not None:
+        return known
+    pending, met, is_settled = [hint], set[type](), True
+    for one in pending:
+        for container in one.containers:
+            pending.extend(container.parts)
+            if container.has_fields and container.cls not in met:
+                met.add(container.cls)
+                pending.extend(class_hints(container.cls).values())
+                is_settled = is_settled and container.cls in _FIELDS
+    found = any(one.sensitive for one in pending)
+    if is_settled:
+        vars(hint)["declares"] = found
+    return found
 
 
 def _items_of(container: Container, key: Any, fields: Fields) -> tuple[Hint, ...]:

@@ -87,7 +87,7 @@ _PACKAGES = frozenset(package for package, _ in _LIBRARY)
 def copier_of(value: Any) -> Callable[[Any], Any] | None:
     """Return what copies a value of a library that is data and no table of pandas, else None."""
     cls = real_class(value)
-    library = _library_of(cls) if root_of(cls) in _PACKAGES else None
+    library = _library_of(cls)
     return None if library is None else library.copy
 
 
@@ -115,7 +115,8 @@ def build_library(value: Any, cls: type[Any], arm: Any, where: str) -> Any:
 
 
 def _library_of(cls: type[Any]) -> _Library | None:
-    for (package, name), library in _LIBRARY.items():
-        if cls is getattr(sys.modules.get(package), name, None):
-            return library
+    if root_of(cls) in _PACKAGES:
+        for (package, name), library in _LIBRARY.items():
+            if cls is getattr(sys.modules.get(package), name, None):
+                return library
     return None

@@ -4,7 +4,7 @@ import ast
 import json
 import re
 from collections.abc import Iterable, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any, cast
 
 from repl_pair.errors import RequestError
@@ -29,7 +29,7 @@ def parse_path(path: str | Sequence[Any]) -> Steps:
     RequestError `bad_arguments` names the position of what is wrong and a legal form.
     """
     if isinstance(path, str):
-        return _parse_text(path)
+        return (_parse_short if len(path) <= _SHORT else _parse_text)(path)
     odd = [
         i for i, key in enumerate(path) if isinstance(key, bool) or not isinstance(key, str | int)
     ]
@@ -109,6 +109,10 @@ def _parse_text(text: str, *, cuts: bool = False) -> tuple[Any, ...]:
     if not steps:
         raise _bad_path(text, "it is empty")
     return tuple(steps)
+
+
+_SHORT = 200
+_parse_short = lru_cache(maxsize=1024)(_parse_text)
 
 
 def _unquoted(text: str, at: int, quoted: re.Match[str]) -> str:

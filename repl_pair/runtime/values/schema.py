@@ -1,11 +1,11 @@
 """JSON Schema from signatures and type hints, inlined."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import MISSING, fields, is_dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import MISSING, is_dataclass
 from enum import Enum
 from math import isfinite
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, cast, get_args, get_origin
 
 from repl_pair.runtime.values.arguments import Bounds
 from repl_pair.runtime.values.classes import (
@@ -14,6 +14,7 @@ from repl_pair.runtime.values.classes import (
     ORDERED,
     SETS,
     current_class,
+    dataclass_names,
     has_fields,
     hint_class,
     is_map,
@@ -120,8 +121,10 @@ def _fields_schema(cls: Any, above: tuple[Any, ...]) -> Schema:
     }
 
 
-def field_names(cls: Any) -> tuple[list[str], list[str]]:
+def field_names(cls: Any) -> tuple[Sequence[str], Sequence[str]]:
     """Name the fields that may be given for a declared class, and those that must be."""
+    if is_dataclass(cls):
+        return dataclass_names(cast("Any", cls))
     if is_typed_dict(cls):
         names = list(class_hints(cls))
         return names, required_keys(cls)
@@ -130,13 +133,9 @@ def field_names(cls: Any) -> tuple[list[str], list[str]]:
     if is_model_class(cls):
         infos = cls.model_fields
         return list(infos), [name for name, info in infos.items() if info.is_required()]
-    if not is_dataclass(cls):  # it was one, and was defined again
-        takes = takes_of(cls)
-        given = (takes.parameters or {}).items()
-        return list(takes.hints), [n for n, p in given if n in takes.hints and p.default is p.empty]
-    taken = [f for f in fields(cls) if f.init]
-    needed = [f for f in taken if f.default is MISSING and f.default_factory is MISSING]
-    return [f.name for f in taken], [f.name for f in needed]
+    takes = takes_of(cls)  # it was declared, and was defined again
+    given = (takes.parameters or {}).items()
+    return list(takes.hints), [n for n, p in given if n in takes.hints and p.default is p.empty]
 
 
 def _container_schema(cls: Any, arm: Any, above: tuple[Any, ...]) -> Schema:

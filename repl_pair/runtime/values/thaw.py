@@ -44,6 +44,7 @@ from repl_pair.runtime.values.library import build_library, copier_of, library_c
 from repl_pair.runtime.values.paths import join_path
 
 Load = Callable[[Ref], Any]
+_SCALARS = frozenset({bool, int, float, str})
 
 
 def thaw(frozen: Frozen, hint: Any = Any, *, load: Load, where: str = "args") -> Any:
@@ -86,7 +87,8 @@ def _thaw(frozen: Frozen, hint: Hint, load: Load, where: str, hashable: bool = F
     if not hint.arms:
         return _fresh(frozen, load, where, hashable)
     if len(hint.arms) == 1:
-        return _build(frozen, hint, load, where)
+        is_scalar = type(frozen) is hint.cls and hint.cls in _SCALARS
+        return frozen if is_scalar else _build(frozen, hint, load, where)
     return _build_any_of(frozen, hint, load, where)
 
 
@@ -119,10 +121,9 @@ def _is_of(frozen: Frozen, arm: Any) -> bool:
 
 def _build(frozen: Frozen, hint: Hint, load: Load, where: str) -> Any:
     """Build a value of a hint's one alternative."""
-    arm = hint.only
+    arm, cls = hint.only, hint.cls
     if get_origin(arm) is Literal:
         return choose(frozen, arm, where)
-    cls = hint_class(arm)
     if cls is None:
         return _fresh(frozen, load, where)
     if issubclass(cls, Enum):
