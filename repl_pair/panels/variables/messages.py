@@ -51,7 +51,10 @@ class Reading(TypedDict):
 
 
 class VariablesPatch(TypedDict, total=False):
-    """What agents have open now; how many cells have ended, after which rows may have changed."""
+    """What agents have open now; how many cells have ended, and evaluations of agents.
+
+    Rows may have changed at each end.
+    """
 
     gate: Gate
-    cells: int
+    ended: int

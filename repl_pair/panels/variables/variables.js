@@ -6,7 +6,7 @@
  * @typedef {{ slots: Record<string, any>, why: string }} Row
  * @typedef {{ list: string, total: number, start: number, rows: Row[], beside: Record<string, any> }} Page
  * @typedef {{ slots: Record<string, any>, refusal: string, paths: string[], why: string }} Reading
- * @typedef {{ gate?: Gate, cells?: number }} VariablesPatch
+ * @typedef {{ gate?: Gate, ended?: number }} VariablesPatch
  * @typedef {{ gate: ({}) => Gate, rows: ({start?: number, match?: string}) => Page, value: ({path: string}) =>
  *   Reading }} Asks
  */
@@ -34,6 +34,7 @@ function bytesText(bytes) {
 function slotText(value) {
   if (Array.isArray(value)) return value.map(slotText).join(" × ");
   if (typeof value === "number") return value.toLocaleString();
+  if (value?.$elided) return `${value.$elided.head ?? value.$elided.type}…`;
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
@@ -147,7 +148,9 @@ async function draw({ root, ask, read, listen, signal }) {
     // A list of other names has other rows in the same places.
     if (answer.list !== list || answer.total !== total) for (const start of pages.keys()) if (Math.abs(start - answer.start) > PAGE) pages.delete(start);
     ({ list, total } = answer);
-    pages.set(answer.start, { rows: answer.rows, tick: asked });
+    // While a cell adds names as fast as they are read, the earlier rows stay.
+    const isLost = !answer.rows.length && answer.start < total;
+    pages.set(answer.start, { rows: isLost ? (pages.get(answer.start)?.rows ?? []) : answer.rows, tick: asked });
     if (answer.start === 0) drawBeside(answer.beside);
     held.style.height = `${total * ROW}px`;
     const moved = (name, place) => {
@@ -172,7 +175,7 @@ async function draw({ root, ask, read, listen, signal }) {
     refresh();
   }
 
-  listen("cells", () => {
+  listen("ended", () => {
     tick += 1;
     refresh();
     if (chosen !== null && inSight) readValue(chosen, true);
@@ -288,10 +291,14 @@ async function draw({ root, ask, read, listen, signal }) {
     filter.focus();
   }
 
+  let besideText = "";
+
   function drawBeside(slots) {
+    if (besideText === JSON.stringify(slots)) return;
+    besideText = JSON.stringify(slots);
     const lists = Object.entries(slots).filter(([, found]) => Array.isArray(found) && found.length);
     const parts = lists.map(([name, found]) =>
-      h("details", { "data-list": name, open: beside.querySelector(`[data-list="${CSS.escape(name)}"]`)?.open }, h("summary", {}, `${name} ${found.length.toLocaleString()}`), h("p", { class: "rp-mono" }, ...found.flatMap((item, at) => [at ? ", " : "", ...(typeof item === "string" ? [item] : drawJson(item))]))),
+      h("details", { "data-list": name, open: beside.querySelector(`[data-list="${CSS.escape(name)}"]`)?.open }, h("summary", { "data-key": `list ${name}` }, `${name} ${found.length.toLocaleString()}`), h("p", { class: "rp-mono" }, ...found.flatMap((item, at) => [at ? ", " : "", ...(typeof item === "string" ? [item] : drawJson(item))]))),
     );
     fill(beside, ...parts);
     beside.hidden = !parts.length;
@@ -338,7 +345,12 @@ async function draw({ root, ask, read, listen, signal }) {
     if (mine === latest) drawReading(given, answer, isAgain);
   });
 
-  function drawReading(given, { slots, refusal, paths, why }, isAgain) {
+  let readingText = "";
+
+  function drawReading(given, answer, isAgain) {
+    if (isAgain && readingText === JSON.stringify(answer)) return;
+    readingText = JSON.stringify(answer);
+    const { slots, refusal, paths, why } = answer;
     const { path: read, type, value, ...more } = slots;
     const facts = Object.entries(more).map(([slot, found]) => (slot === "bytes" ? bytesText(found) : slot === "size" ? `size ${slotText(found)}` : slotText(found)));
     const steps = paths.map((each) => h("button", { class: "rp-mono", "data-key": `path ${each}`, onclick: () => readValue(each) }, each));
@@ -350,7 +362,7 @@ async function draw({ root, ask, read, listen, signal }) {
           h("pre", {}, ...drawValue(value)),
           steps.length ? h("div", { class: "rp-row rp-steps" }, h("span", { class: "rp-faint" }, "Read on"), ...steps) : null,
         ];
-    fill(details, h("p", { class: "rp-faint rp-readers" }, readersText()), ...body);
+    fill(details, h("p", { class: "rp-faint rp-readers", title: "On its way the server also replaces what has the form of a secret." }, readersText()), ...body);
     if (isAgain) return;
     details.scrollTop = 0;
     live.textContent = refusal ? `${given}: refused` : `${read}: ${type}`;

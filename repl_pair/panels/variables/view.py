@@ -15,13 +15,16 @@ from repl_pair.panels.variables.messages import (
     Row,
     VariablesPatch,
 )
+from repl_pair.runtime.clients.activity import ACTIVITY, Activity
 from repl_pair.runtime.clients.approvals import GRANTS, QUEUE
 from repl_pair.runtime.clients.clients import ATTACHED, CLIENTS, PAUSED, Client, paused_since
 from repl_pair.runtime.kernel.agents_answer import answer_as_agent
 from repl_pair.runtime.ops.listing import move_cursor
+from repl_pair.runtime.ops.table import TABLE
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.results.markdown import Markdown, cell, code, table
 from repl_pair.runtime.secrets.learning import namespace
+from repl_pair.runtime.surface import PERSONS
 from repl_pair.runtime.values.marks import is_secret_key, secret_type
 from repl_pair.runtime.values.paths import parse_cuts
 from repl_pair.wire import REDACTED, Json, raise_for_error
@@ -54,14 +57,17 @@ class VariablesView(View[VariablesPatch]):
 
     def __init__(self, context: PanelContext, send: Callable[[VariablesPatch], None]) -> None:
         super().__init__(context, send)
-        self._cells = 0
+        self._ended = 0
         self._last = ("", "")
-        self._undos = (CELLS.track(), CELLS.at_end(lambda: PANEL_THREAD.submit(self._end_cell)))
+        self._undos = (CELLS.track(), CELLS.at_end(lambda: PANEL_THREAD.submit(self._send_end)))
 
     def handle_changes(self, changes: Changes) -> None:
-        """Send what agents have open, where any of it changed."""
+        """Send what agents have open, where any of it changed, and that code of one ended."""
         if any(member in changes for member in _OF_GATE):
             self.send({"gate": self.on_gate()})
+        keys = changes.get(ACTIVITY.name, frozenset())
+        if keys is None or any(map(_is_ended_eval, keys)):
+            self._send_end()
 
     def on_gate(self) -> Gate:
         """Return who is attached, and what is known of their gate `inspect`."""
@@ -108,25 +114,39 @@ class VariablesView(View[VariablesPatch]):
         for undo in self._undos:
             undo()
 
-    def _end_cell(self) -> None:
-        self._cells += 1
-        self.send({"cells": self._cells})
+    def _send_end(self) -> None:
+        self._ended += 1
+        self.send({"ended": self._ended})
 
     def _list(self, start: int, match: str) -> Mapping[str, Any]:
-        """Return a page of `list_variables`: a cursor of the list is moved to where it begins."""
+        """Return a page of `list_variables`: a cursor of the list is moved to where it begins.
+
+        Without rows where the names change faster than they are read.
+        """
         args: dict[str, Any] = {"limit": PAGE} | ({"match": match} if match else {})
-        if not start or self._last[0] != match or not self._last[1]:
-            first = _ask(args)
-            self._last = match, first.get("cursor", "")
-            if not start or not self._last[1]:
-                return first if not start else first | {"items": []}
+        if start and self._last[0] == match and (page := self._page_at(start, args)):
+            return page
+        first = _ask(args)
+        self._last = match, first.get("cursor", "")
+        return (self._page_at(start, args) or first | {"items": []}) if start else first
+
+    def _page_at(self, start: int, args: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Return a page of the latest list; None where it has one page only, or is stale."""
+        if not (cursor := self._last[1]):
+            return None
         try:
-            return _ask(args | {"cursor": move_cursor(self._last[1], start)})
+            return _ask({**args, "cursor": move_cursor(cursor, start)})
         except ReplPairError as error:
             if error.code != "stale_cursor":
                 raise
-            self._last = "", ""
-            return self._list(start, match)
+            return None
+
+
+def _is_ended_eval(key: str) -> bool:
+    """Return whether a call of an agent has ended that may have set the person's variables."""
+    call: Activity | None = PERSONS.item(ACTIVITY.name, key)
+    op = None if call is None or call.state == "running" else TABLE.get(call.op)
+    return op is not None and op.access == "eval"
 
 
 def _ask(args: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,7 +169,8 @@ def _why_at(path: str) -> str:
 
 def _cells(slots: Mapping[str, Any], why: str) -> Sequence[str]:
     size = [str(slots["size"])] if "size" in slots else map(str, slots.get("shape", ()))
-    return code(str(slots["id"])), cell(str(slots["type"])), REDACTED if why else " by ".join(size)
+    name = code(slots["id"]) if type(slots["id"]) is str else "…"  # a very long one is elided
+    return name, cell(str(slots["type"])), REDACTED if why else " by ".join(size)
 
 
 def _inspect_of(client: Client) -> Inspect:

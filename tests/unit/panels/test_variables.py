@@ -12,10 +12,14 @@ from pydantic import SecretStr
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.base.widget import answer
 from repl_pair.panels.variables.view import MOST_LISTED, PAGE, VariablesView
-from repl_pair.runtime.clients.activity import LOG
+from repl_pair.records import replace
+from repl_pair.runtime.clients.activity import ACTIVITY, LOG
 from repl_pair.runtime.clients.approvals import QUEUE, Asker
 from repl_pair.runtime.clients.clients import CLIENTS, Client, pause, resume
+from repl_pair.runtime.ops.table import TABLE
 from repl_pair.runtime.registry.cells import CELLS
+from repl_pair.runtime.surface import PERSONS
+from repl_pair.wire import Request, View
 
 PASSWORD = "plover-7730-larch"
 
@@ -135,6 +139,22 @@ def test_any_page_is_read_by_a_cursor_that_is_moved_there(person, opened, monkey
     assert view.on_rows(start=99 * PAGE)["rows"] == []
 
 
+def test_names_that_change_faster_than_they_are_read_refuse_nothing(person, opened, monkeypatch):
+    person.update({f"n{n:04}": n for n in range(3 * PAGE)})
+    view = opened()[0]
+    module = sys.modules[VariablesView.__module__]
+    real = module.answer_as_agent
+
+    def add_and_answer(*args):
+        person[f"z{len(person)}"] = 1
+        return real(*args)
+
+    monkeypatch.setattr(module, "answer_as_agent", add_and_answer)
+    assert len(view.on_rows()["rows"]) == PAGE
+    page = view.on_rows(start=PAGE)
+    assert (page["rows"], page["total"] > 3 * PAGE) == ([], True)
+
+
 def test_names_are_filtered_by_a_part_of_them(person, opened):
     person.update({f"n{n:04}": n for n in range(3 * PAGE)}, Orders=1, order_lines=2)
     view = opened()[0]
@@ -178,11 +198,28 @@ def test_the_end_of_each_cell_is_sent_without_any_row_until_it_is_closed(person,
     end()
     end()
     assert flush(PANEL_THREAD)
-    assert sent == [{"cells": 1}, {"cells": 2}]
+    assert sent == [{"ended": 1}, {"ended": 2}]
     view.close()
     end()
     assert flush(PANEL_THREAD)
     assert len(sent) == 2
+
+
+def test_rows_may_have_changed_when_code_of_an_agent_ended(opened, monkeypatch):
+    evaluating = replace(TABLE.get("list_variables"), name="eval_code", access="eval")
+    monkeypatch.setitem(TABLE._ops, "eval_code", evaluating)
+    _, sent = opened()
+    answers = []
+    for op, access in (("list_variables", "read"), ("eval_code", "eval")):
+        view = View(principal="claude", access=frozenset({access}))
+        answers.append(LOG.follow(Request(op=op, call=op, view=view), lambda _reply: None))
+    assert flush(PANEL_THREAD)
+    assert sent == []
+    for answer_call in answers:
+        answer_call({"ok": True, "result": None})
+    assert flush(PANEL_THREAD)
+    assert sent == [{"ended": 1}]
+    PERSONS.reset(ACTIVITY.name, {})
 
 
 def test_what_the_panel_asks_is_no_call_of_an_agent(person, opened):
@@ -210,6 +247,11 @@ def test_every_answer_is_json_whatever_the_names_and_values(person, opened):
         reading = answer(view, "value", {"path": name})["answer"]
         assert reading["slots"] or reading["refusal"], name
     assert "$elided" in json.dumps(page["rows"])
+    person.update({f"{'long' * 200}{n}": n for n in range(PAGE)})
+    page = answer(view, "rows", {})["answer"]
+    assert len(page["rows"]) == PAGE
+    assert len(json.dumps(page)) < 40_000
+    assert str(view.text()).count("| … | int |") == MOST_LISTED - 2
 
 
 def test_its_text_has_names_types_and_sizes_and_no_value(person, opened):
