@@ -23,6 +23,27 @@ import repl_pair
 for _n in range(100_000):
     globals()[f"name_{_n:06}"] = _n
 """
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
+    "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+MORE_SLOTS = f"""
+from dataclasses import replace
+from functools import wraps
+from repl_pair.runtime.ops.table import TABLE
+
+def answer_more(name, add):
+    op = TABLE.get(name)
+    TABLE._ops[name] = replace(op, fn=wraps(op.fn)(lambda **given: add(op.fn(**given))))
+
+def add_bytes(page):
+    for line in page["items"]:
+        line |= {{"bytes": 1_234_567, "module": "shop"}}
+    return page
+
+answer_more("list_variables", add_bytes)
+answer_more("get_value", lambda value: value | {{"outputs": [{{"image/png": {PIXEL!r}}}]}})
+"""
 SHOW = "repl_pair.show(panel='variables')"
 KEEP_ROWS = """() => {
   window.seen = [...document.querySelectorAll(".rp-variables .rp-line")];
@@ -138,6 +159,19 @@ async def test_a_hundred_thousand_names_are_drawn_only_where_they_are_seen(lab):
     await panel.get_by_role("searchbox").fill("77123")
     await expect(row(panel, "name_077123")).to_be_visible()
     await expect(panel.get_by_role("row")).to_have_count(2)
+
+
+async def test_whatever_slots_the_ops_answer_are_shown(lab):
+    _, panel = await opened(lab, SHOP, MORE_SLOTS, SHOW)
+    await expect(panel.get_by_role("columnheader")).to_have_text(
+        ["name", "type", "size", "memory", "module"]
+    )
+    await expect(row(panel, "orders").get_by_role("gridcell")).to_have_text(
+        ["orders", "list", "120", "1.2 MB", "shop"]
+    )
+    await row(panel, "login").click()
+    await expect(details(panel).get_by_role("img")).to_be_visible()
+    await expect(details(panel)).not_to_contain_text("iVBOR")
 
 
 async def test_keys_in_it_reach_no_notebook(lab):

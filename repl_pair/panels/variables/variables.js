@@ -168,6 +168,7 @@ async function draw({ root, ask, read, listen, signal }) {
 
   function setMatch() {
     match = filter.value.trim();
+    root.querySelector(":scope > .rp-fault")?.remove();
     pages.clear();
     [list, total, active, columns, isWanted] = ["", null, 0, [], false];
     grid.scrollTop = 0;
@@ -351,7 +352,7 @@ async function draw({ root, ask, read, listen, signal }) {
     if (isAgain && readingText === JSON.stringify(answer)) return;
     readingText = JSON.stringify(answer);
     const { slots, refusal, paths, why } = answer;
-    const { path: read, type, value, ...more } = slots;
+    const { path: read, type, value, outputs = [], ...more } = slots;
     const facts = Object.entries(more).map(([slot, found]) => (slot === "bytes" ? bytesText(found) : slot === "size" ? `size ${slotText(found)}` : slotText(found)));
     const steps = paths.map((each) => h("button", { class: "rp-mono", "data-key": `path ${each}`, onclick: () => readValue(each) }, each));
     const body = refusal
@@ -359,6 +360,7 @@ async function draw({ root, ask, read, listen, signal }) {
       : [
           h("p", { class: "rp-facts" }, h("strong", {}, type), ...facts.map((fact) => ` · ${fact}`)),
           why ? h("p", { class: "rp-why" }, `Redacted: ${why}.`) : null,
+          ...outputs.flatMap(showBundle),
           h("pre", {}, ...drawValue(value)),
           steps.length ? h("div", { class: "rp-row rp-steps" }, h("span", { class: "rp-faint" }, "Read on"), ...steps) : null,
         ];

@@ -61,14 +61,14 @@ class Value(TypedDict):
 @op(access="read", toolset="values", needs={"values": "inspect"})
 def list_variables(
     call: Call,
-    match: Annotated[str, "Of names that hold this text, in either case"] = "",
-    values: Annotated[bool, "With values, bounded and redacted"] = False,
+    match: str | None = None,
+    values: Annotated[bool, "Redacted values"] = False,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
 ) -> Variables:
     """List the person's variables: names, types and shapes; apart, their functions and classes."""
     space = namespace()
-    part = match.casefold()
+    part = (match or "").casefold()
     named = sorted(name for name in space if part in name.casefold())
     names = [name for name in named if is_visible(name, space[name])]
     call.max_items, call.value_chars = limit, VALUE_CHARS
