@@ -62,11 +62,11 @@ class Value(TypedDict):
 def list_variables(
     call: Call,
     match: str | None = None,
-    values: Annotated[bool, "Redacted values"] = False,
+    values: Annotated[bool, "With values, bounded and redacted"] = False,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
 ) -> Variables:
-    """List the person's variables: names, types and shapes; apart, their functions and classes."""
+    """List the person's variables: names, types, shapes; apart, their functions and classes."""
     space = namespace()
     part = (match or "").casefold()
     named = sorted(name for name in space if part in name.casefold())

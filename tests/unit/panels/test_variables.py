@@ -40,6 +40,8 @@ def opened(open_view):
     def open_panel():
         view, sent = open_view(VariablesView)
         views.append(view)
+        assert flush(PANEL_THREAD)
+        sent.clear()  # what late changes of an earlier test called for
         return view, sent
 
     yield open_panel
