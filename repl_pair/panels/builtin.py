@@ -10,6 +10,7 @@ from repl_pair.panels.explorer.view import ExplorerView
 from repl_pair.panels.play.view import PlayView
 from repl_pair.panels.snapshot.view import SnapshotView
 from repl_pair.panels.trace.view import TraceView
+from repl_pair.panels.variables.view import VariablesView
 from repl_pair.runtime.registry.model import Component, Entry, Origin, Panel
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -22,6 +23,7 @@ VIEWS: tuple[type[View[Any]], ...] = (
     PlayView,
     SnapshotView,
     TraceView,
+    VariablesView,
 )
 """The built-in views."""
 _ORIGIN = Origin(key=BUILTIN, label="repl_pair", line=0)

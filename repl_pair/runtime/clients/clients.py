@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from repl_pair.errors import KernelError, RequestError, next_step
-from repl_pair.records import record
+from repl_pair.records import record, replace
 from repl_pair.runtime.surface import PERSONS, Cell, Collection, Store
 from repl_pair.wire import PERSON, View
 
@@ -45,13 +45,17 @@ PERSONS.declare(ATTACHED)
 
 @record
 class Client:
-    """One attached link of an agent; `started` and `place` tell apart processes of one pid."""
+    """One attached link of an agent; `started` and `place` tell apart processes of one pid.
+
+    `access` is what its latest call had open, None before the first.
+    """
 
     id: str
     principal: str
     pid: int
     started: str | None = None
     place: str = ""
+    access: frozenset[str] | None = None
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> "Client":
@@ -112,6 +116,13 @@ class Clients:
     def remove(self, client_id: str) -> None:
         """Remove a client, if it is attached."""
         if self._attached.pop(client_id, None) is not None:
+            self._publish()
+
+    def note_access(self, client_id: str | None, access: frozenset[str]) -> None:
+        """Note what a call of a client had open; a change of it is published."""
+        client = self._attached.get(client_id or "")
+        if client is not None and client.access != access:
+            self._attached[client.id] = replace(client, access=access)
             self._publish()
 
     def present(self) -> list[Client]:

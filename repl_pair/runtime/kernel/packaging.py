@@ -16,6 +16,7 @@ from repl_pair.runtime.secrets import egress
 from repl_pair.runtime.secrets.handles import HANDLES
 from repl_pair.runtime.secrets.known import NEEDLES, within
 from repl_pair.runtime.secrets.learning import learn_secrets
+from repl_pair.runtime.secrets.truncate import Keep
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.runtime.surface import STORE
 from repl_pair.wire import (
@@ -37,8 +38,8 @@ _CALLER_TEXT = frozenset({"not_found", "bad_arguments", "bad_id", "bad_body"})
 """Codes of refusals that quote the caller, and were made for its view."""
 
 
-def package(job: Job, value: Any) -> Reply:
-    """Return the reply that carries an op's value."""
+def package(job: Job, value: Any, keep: Keep | None = None) -> Reply:
+    """Return the reply that carries an op's value; `keep` takes what is elided, to read it on."""
     with within(job.call.secrets):
         call = job.call
         if job.op.access == "write":  # its answer repeats the ids that it was sent
@@ -46,9 +47,10 @@ def package(job: Job, value: Any) -> Reply:
         learn_secrets()
         usual, handles = egress.Limits(), list[str]()
 
-        def keep(whole: Any) -> str:
-            handles.append(HANDLES.keep(whole, call.view.principal))
-            return handles[-1]
+        def note(whole: Any) -> str:
+            kept = HANDLES.keep(whole, call.view.principal) if keep is None else keep(whole)
+            handles.append(kept)
+            return kept
 
         asked = words_of(job.args) if call.view.tier is not None else ()
         out = egress.send_out(
@@ -63,7 +65,7 @@ def package(job: Job, value: Any) -> Reply:
                 each=call.value_chars,
                 chars=0 if call.view.principal == PERSON else _chars_of(job),
             ),
-            keep=keep,
+            keep=note,
             shape=answer_type(job.op.fn),
         )
         return ok_reply(

@@ -8,7 +8,7 @@ from typing import Any
 from repl_pair.errors import KernelError, ReplPairError, RequestError, next_step
 from repl_pair.runtime.clients.activity import LOG
 from repl_pair.runtime.clients.approvals import QUEUE, Asker
-from repl_pair.runtime.clients.clients import BOOT, check_pause
+from repl_pair.runtime.clients.clients import BOOT, CLIENTS, check_pause
 from repl_pair.runtime.kernel import packaging
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.ops.call import Call
@@ -55,6 +55,8 @@ def _open(request: Request, reply: OnReply, progress: OnProgress) -> Job:
             "The request came too late to be taken up; nothing was run.",
             detail={LATE: time.monotonic()},
         )
+    if request.view.principal != PERSON:
+        CLIENTS.note_access(request.client, request.view.access)
     check_pause(request.view)
     BOOT.refuse_repeated(request.call)
     REGISTRY.retire_stale()

@@ -89,8 +89,18 @@ def page(ids: Sequence[str], *, limit: int, cursor: str | None, query: Sequence[
     end = start + limit
     answer: Page[str] = {"items": list(ids[start:end]), "total": len(ids)}
     if end < len(ids):
-        answer["cursor"] = base64.urlsafe_b64encode(f"{mark}:{end}".encode()).decode()
+        answer["cursor"] = _write_cursor(mark, end)
     return answer
+
+
+def move_cursor(cursor: str, start: int) -> str:
+    """Return the cursor of the page that begins at `start`, of the list that a cursor is of."""
+    mark, _, _ = base64.urlsafe_b64decode(cursor.encode()).decode().partition(":")
+    return _write_cursor(mark, start)
+
+
+def _write_cursor(mark: str, start: int) -> str:
+    return base64.urlsafe_b64encode(f"{mark}:{start}".encode()).decode()
 
 
 def page_of(

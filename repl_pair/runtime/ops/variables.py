@@ -61,13 +61,16 @@ class Value(TypedDict):
 @op(access="read", toolset="values", needs={"values": "inspect"})
 def list_variables(
     call: Call,
+    match: str | None = None,
     values: Annotated[bool, "With values, bounded and redacted"] = False,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
 ) -> Variables:
-    """List the person's variables: names, types and shapes; apart, their functions and classes."""
+    """List the person's variables: names, types, shapes; apart, their functions and classes."""
     space = namespace()
-    names = [name for name in sorted(space) if is_visible(name, space[name])]
+    part = (match or "").casefold()
+    named = sorted(name for name in space if part in name.casefold())
+    names = [name for name in named if is_visible(name, space[name])]
     call.max_items, call.value_chars = limit, VALUE_CHARS
     learn_secrets()
 
@@ -82,7 +85,7 @@ def list_variables(
         call.suggest("get_value", path=chosen["items"][0])
     found = chosen | {"items": list(map(line, chosen["items"]))}
     for slot, kind in zip(("functions", "classes"), _CODE, strict=True):
-        names = [name for name in sorted(space) if is_of(space[name], kind) and _is_public(name)]
+        names = [name for name in named if is_of(space[name], kind) and _is_public(name)]
         found |= {slot: names} if names and cursor is None else {}
     return cast("Variables", found)
 

@@ -126,3 +126,16 @@ def test_a_process_accepts_each_call_once_and_remembers_so_many():
     for number in range(REMEMBERED_CALLS):
         boot.note_call(str(number))
     boot.refuse_repeated("a")
+
+
+def test_what_a_client_has_open_is_published_when_it_changes():
+    store = Store()
+    store.declare(ATTACHED)
+    clients = Clients(store)
+    clients.add(HERE)
+    for access in ({"read"}, {"read"}, {"read", "inspect"}):
+        clients.note_access("here", frozenset(access))
+    clients.note_access("nobody", frozenset({"read"}))
+    clients.note_access(None, frozenset({"read"}))
+    assert store.item(ATTACHED.name, "here").access == {"read", "inspect"}
+    assert store.revision(ATTACHED.name) == 3
