@@ -17,8 +17,8 @@ PERSONS.declare(ACTIVITY)
 
 KEPT = 1_000
 ARGS_CHARS = 200
-CODES, CODE_CHARS = 100, 65_536
-"""Of how many calls, the latest, the code that was sent is kept, and how much of it."""
+CODE_CHARS, CODES_CHARS = 65_536, 4_000_000
+"""How much code of one call is kept, and of all of them: the earliest go first."""
 CODE_PARAMETERS: dict[str, str] = {}
 """The parameter that is code, by op."""
 _SHORT = 60
@@ -98,9 +98,7 @@ class ActivityLog:
     def _record(self, request: Request, **slots: Any) -> Activity:
         n, code = next(self._numbers), request.args.get(CODE_PARAMETERS.get(request.op, ""))
         if isinstance(code, str):
-            self._codes[n] = cut_at_word(code, CODE_CHARS)
-            for old in list(self._codes)[:-CODES]:
-                self._codes.pop(old, None)
+            self._keep_code(n, cut_at_word(code, CODE_CHARS))
         activity = Activity(
             n=n,
             at=time.time(),
@@ -114,7 +112,13 @@ class ActivityLog:
         )
         self._store.put(ACTIVITY.name, _key(activity.n), activity)
         self._store.remove(ACTIVITY.name, _key(activity.n - KEPT))
+        self._codes.pop(activity.n - KEPT, None)
         return activity
+
+    def _keep_code(self, n: int, code: str) -> None:
+        self._codes[n] = code
+        while sum(map(len, self._codes.values())) > CODES_CHARS:
+            self._codes.pop(min(self._codes), None)
 
 
 def args_text(args: Mapping[str, Any]) -> str:
