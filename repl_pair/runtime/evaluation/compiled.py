@@ -32,7 +32,7 @@ class Compiled:
     body: CodeType
     value: CodeType | None
     is_secret: bool
-    """Whether the last expression is a path with a secret name in it, such as `user.pin`."""
+    """Whether the last expression is a path with a secret name in it, such as `user.password`."""
 
     @property
     def parts(self) -> list[CodeType]:
