@@ -1,4 +1,4 @@
-"""Code that an agent sends, asked over each link: its answer, and what the person finds after it."""
+"""Code that an agent sends, over each link: its answer, and what the person finds after it."""
 
 import pytest
 

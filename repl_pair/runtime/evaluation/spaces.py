@@ -1,7 +1,9 @@
 """The names that sent code sees: a copy of the person's, or theirs; and what became of theirs."""
 
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import field
 from typing import Any, Literal
 
 from repl_pair.records import mutable
@@ -12,6 +14,8 @@ MOST_NAMES = 100
 """How many names of each kind are listed."""
 _OF_THE_SHELL = re.compile(r"_+|_i+|_i?\d+|_[iod]h|In|Out|get_ipython|exit|quit")
 """The names that IPython sets after each cell of the person's, and finds as it left them."""
+_LAST_ERROR = ("last_type", "last_value", "last_traceback", "last_exc")
+"""What of `sys` a debugger looks at after an error of the person's."""
 _MISSING: Any = object()
 
 
@@ -23,6 +27,7 @@ class Space:
     before: Mapping[str, Any]
     globals: dict[str, Any]
     locals: dict[str, Any]
+    last_error: Mapping[str, Any] = field(default_factory=lambda: _last_error())
 
     @property
     def assigned(self) -> dict[str, Any]:
@@ -42,13 +47,10 @@ class Space:
         return {slot: shown for slot, names in found.items() if (shown := _listed(names))}
 
     def put_back(self) -> None:
-        """Give the shell back its own names, such as `_` and `Out`."""
-        for name in filter(_is_of_the_shell, {**self.before, **self.persons}):
-            was = self.before.get(name, _MISSING)
-            if was is _MISSING:
-                self.persons.pop(name, None)
-            elif self.persons.get(name, _MISSING) is not was:
-                self.persons[name] = was
+        """Give the shell back its own names, such as `_` and `Out`, and the last error."""
+        names = filter(_is_of_the_shell, {**self.before, **self.persons})
+        _put_back(self.persons, self.before, names)
+        _put_back(vars(sys), self.last_error, _LAST_ERROR)
 
 
 def open_space(scope: Scope) -> Space:
@@ -62,6 +64,18 @@ def open_space(scope: Scope) -> Space:
     copied = {**around, **before}
     its_globals, its_locals = (around, persons) if scope == "user" else (copied, copied)
     return Space(persons=persons, before=before, globals=its_globals, locals=its_locals)
+
+
+def _last_error() -> dict[str, Any]:
+    return {name: vars(sys)[name] for name in _LAST_ERROR if name in vars(sys)}
+
+
+def _put_back(space: dict[str, Any], before: Mapping[str, Any], names: Iterable[str]) -> None:
+    for name in names:
+        if name not in before:
+            space.pop(name, None)
+        elif space.get(name, _MISSING) is not before[name]:
+            space[name] = before[name]
 
 
 def _listed(names: list[Any]) -> list[str]:
