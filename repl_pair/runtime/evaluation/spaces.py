@@ -50,7 +50,7 @@ class Space:
         """Give the shell back its own names, such as `_` and `Out`, and the last error."""
         names = filter(_is_of_the_shell, {**self.before, **self.persons})
         _put_back(self.persons, self.before, names)
-        _put_back(vars(sys), self.last_error, _LAST_ERROR)
+        _put_back(sys.__dict__, self.last_error, _LAST_ERROR)
 
 
 def open_space(scope: Scope) -> Space:
@@ -67,7 +67,7 @@ def open_space(scope: Scope) -> Space:
 
 
 def _last_error() -> dict[str, Any]:
-    return {name: vars(sys)[name] for name in _LAST_ERROR if name in vars(sys)}
+    return {name: sys.__dict__[name] for name in _LAST_ERROR if name in sys.__dict__}
 
 
 def _put_back(space: dict[str, Any], before: Mapping[str, Any], names: Iterable[str]) -> None:
