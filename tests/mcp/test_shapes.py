@@ -156,9 +156,10 @@ OF_GATES = {
     ("--allow", "inspect"): {"get_value"},
     ("--ask", "inspect"): {"get_value", "read_approval"},
     ("--allow", "write"): {"record_as_variant", "register_variant", "unregister"},
-    ("--allow", "eval"): {"record_as_variant", "register_variant", "unregister"},
+    ("--allow", "eval"): {"eval_code", "record_as_variant", "register_variant", "unregister"},
+    ("--ask", "eval"): {"eval_code", "read_approval"},
     ("--ask", "inspect,write,eval"): {
-        *("get_value", "read_approval"),
+        *("get_value", "read_approval", "eval_code"),
         *("record_as_variant", "register_variant", "unregister"),
     },
 }
@@ -173,8 +174,8 @@ def test_an_opened_gate_lists_its_few_tools_and_keeps_the_list_small(kernel, con
         described = agent.ask("describe_op", op="register_mode")
     more = [tool for tool in frame["result"]["tools"] if tool["name"] not in DEFAULT]
     assert set(tools) == {*DEFAULT, *OF_GATES[options]}
-    assert len(more) <= 8
-    assert len(json.dumps(more, separators=(",", ":")).encode()) <= 4_000
+    assert len(more) <= 10
+    assert len(json.dumps(more, separators=(",", ":")).encode()) <= 5_500
     if direct is not None:  # what is not listed is called by its name, and never through run_op
         assert "Nearest: tag" in direct["error"]["message"]
         assert described["hints"][0].startswith("register_mode(")
@@ -191,7 +192,8 @@ def test_a_toolset_lists_what_was_opened_and_no_more(kernel, connect):
     assert set(closed) == set(DEFAULT)
     assert {"register_story", "clear_all"} <= authoring
     assert set(opened) == {*DEFAULT, *OF_GATES["--ask", "inspect,write,eval"], *authoring} - {
-        "read_approval"
+        "read_approval",
+        "eval_code",
     }
     slots = [set(found["list_variables"].input_schema["properties"]) for found in (opened, closed)]
     assert slots[0] - slots[1] == {"values"}
