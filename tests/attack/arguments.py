@@ -76,8 +76,7 @@ SAID = ("print({})", "raise ValueError({})", "[{0}, {{{0}: 1}}]", "made = {}\nma
         "'at ' + {} + ', here'")  # fmt: skip
 """Code that says a secret which the kernel knows."""
 ODD = ("raise SystemExit", "raise KeyboardInterrupt", "exit()", "input()", "x = = 1", "%pwd", "_",
-       "import os; os._exit(1)", "1 / 0", "'\\ud800'", "", "raise BaseException",
-       "globals()[7] = 1")  # fmt: skip
+       "import os; os._exit(1)", "1 / 0", "'\\ud800'", "", "raise BaseException")  # fmt: skip
 
 
 def pool_of(name: str) -> str:
