@@ -144,7 +144,8 @@ async def test_200_runs_of_each_kind_of_story_are_flat(link, at_desk, counts, by
         for _ in range(RUNS):
             await run(link, f"flat.{kind}/It", by)
         async with asyncio.timeout(BOUND_S):
-            while (after := await counts())["threads"] != before["threads"]:
+            # Of those that linger for a moment fewer may be left.
+            while Counter((after := await counts())["threads"]) - Counter(before["threads"]):
                 await asyncio.sleep(0.05)
         assert after["files"] == before["files"], kind
         more = Counter(after["objects"])
