@@ -173,6 +173,9 @@ def test_an_opened_gate_lists_its_few_tools_and_keeps_the_list_small(kernel, con
         direct = agent.ask("clear_kind", kind="tags") if "write" in options[1] else None
         described = agent.ask("describe_op", op="register_mode")
     more = [tool for tool in frame["result"]["tools"] if tool["name"] not in DEFAULT]
+    if "eval_code" in tools:
+        hints = tools["eval_code"].annotations
+        assert (hints.read_only_hint, hints.destructive_hint) == (False, True)
     assert set(tools) == {*DEFAULT, *OF_GATES[options]}
     assert len(more) <= 10
     assert len(json.dumps(more, separators=(",", ":")).encode()) <= 5_500
