@@ -15,6 +15,7 @@ EVAL = View(principal="claude", access=frozenset({"read", "run", "eval"}))
 
 @pytest.fixture(autouse=True)
 def clear():
+    PERSONS.reset(ACTIVITY.name, {})  # other tests call as agents too
     yield
     PERSONS.reset(ACTIVITY.name, {})
 
