@@ -106,7 +106,7 @@ repl_pair.variant("deep.log/Plain")
 
 @pytest.fixture(scope="module")
 def agent(kernel, connect):
-    with connect("--kernel", kernel.path, "--allow", "eval") as agent:
+    with connect("--kernel", kernel.path) as agent:
         yield agent
 
 
@@ -114,11 +114,22 @@ def agent(kernel, connect):
 def test_what_a_run_prints_of_a_secret_is_redacted_however_deep_it_stands(agent, place):
     at = PLACES.index(place)
     found = agent.ask("run_variant", variant_id="deep.log/Plain", overrides={"at": at})["result"]
-    sent = agent.ask("eval_code", code=f"log({at})")["result"]
-    assert found["stdout"] == sent["stdout"] == "connecting with [redacted]\n"
-    raised = {"type": "ValueError", "message": "refused: [redacted]"}
-    assert found["result"] == sent["value"] == raised
+    assert found["stdout"] == "connecting with [redacted]\n"
+    assert found["result"] == {"type": "ValueError", "message": "refused: [redacted]"}
     assert SECRETS[place].encode() not in agent.record.out
+
+
+def test_what_sent_code_prints_of_a_secret_is_redacted_however_deep_it_stands(
+    start_kernel, connect
+):
+    # A kernel that has searched for no run yet.
+    with connect("--kernel", start_kernel(SETUP).path, "--allow", "eval") as agent:
+        for at, place in enumerate(PLACES):
+            sent = agent.ask("eval_code", code=f"log({at})")["result"]
+            assert (place, sent["stdout"]) == (place, "connecting with [redacted]\n")
+            raised = {"type": "ValueError", "message": "refused: [redacted]"}
+            assert (place, sent["value"]) == (place, raised)
+            assert SECRETS[place].encode() not in agent.record.out
 
 
 def test_the_status_of_a_kernel_states_how_much_the_budget_of_the_search_left_out(agent, kernel):
