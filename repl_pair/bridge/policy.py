@@ -15,7 +15,7 @@ OPEN: frozenset[str] = frozenset({"read", "run"})
 GATED: tuple[str, ...] = ("inspect", "write", "eval")
 """Access that the person has to open by name."""
 DEFAULT_TOOLSETS: frozenset[str] = frozenset({"core", "kernel", "values"})
-TOOLSETS_OF_GATES: Mapping[str, str] = {"write": "write"}
+TOOLSETS_OF_GATES: Mapping[str, str] = {"write": "write", "eval": "eval"}
 """The toolset that is listed where a gate is open or asks."""
 APPROVAL = "approval"
 """The toolset of the ops about the person's approval."""

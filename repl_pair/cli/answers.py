@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapp
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import click
 
@@ -42,13 +42,15 @@ _NO_KERNEL = frozenset(
 
 
 def exit_code(reply: Reply) -> int:
-    """Return a command's exit code: an answer with `status` and `total` is a verdict."""
+    """Return a command's exit code: a verdict has `status` and `total`, sent code its status."""
     if not reply["ok"]:
         code = reply["error"]["code"]
         return USAGE if code in _USAGE else NO_KERNEL if code in _NO_KERNEL else FAIL
     result = reply["result"]
-    judged = isinstance(result, dict) and {"status", "total"} <= result.keys()
-    return FAIL if judged and result["status"] != "pass" else PASS
+    slots = cast("dict[str, Any]", result) if isinstance(result, dict) else {}
+    failed = slots.get("status") in ("error", "cannot_run")
+    judged = {"status", "total"} <= slots.keys()
+    return FAIL if failed or (judged and slots["status"] != "pass") else PASS
 
 
 def answer(reply: Reply, show: Show, *, as_json: bool) -> int:

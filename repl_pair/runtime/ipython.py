@@ -10,6 +10,12 @@ def interactive_shell() -> Any | None:
     return None if ipython is None else ipython.get_ipython()
 
 
+def user_namespace() -> dict[str, Any]:
+    """Return the person's namespace itself: that of their shell, else of `__main__`."""
+    shell = interactive_shell()
+    return vars(sys.modules["__main__"]) if shell is None else shell.user_ns
+
+
 def ipython_module(name: str = "") -> Any:
     """Return IPython, or a submodule such as `core.displayhook`; None while it is not imported."""
     return sys.modules.get(f"IPython.{name}" if name else "IPython")

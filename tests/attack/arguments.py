@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from random import Random
 from typing import Any
 
+from places import PLACES
+
 from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import Policy
 from repl_pair.runtime.authoring.agent_bodies import FORMS
@@ -62,6 +64,20 @@ METHODS = ("fill", "tell", "keep")
 ODD_METHODS = ("plan", "__init__", "_token", "fill", "nothing")
 TEXTS = ("plain", "", "a" * 3_000, "x\0y", "\u2028\u0085\u3164\u200b", "<script>&amp;", "{{7*7}}",
          "../../etc/passwd", "\x1b[31m", "https://ann:plain@h", "é" * 40)  # fmt: skip
+
+
+KNOWN = [place.name for place in PLACES if place.known]
+WHOLE = ("{}", "{};", "x = 1\n{}", "type({}).__name__", "x = {}", "[{}] and 1")
+"""Code over a variable, in which nothing leaves the place where it stands."""
+SAID = ("print({})", "raise ValueError({})", "[{0}, {{{0}: 1}}]", "made = {}\nmade", "repr({})",
+        "import sys; print({}, file=sys.stderr)", "import json; json.dumps([{}])",
+        "{}.encode().hex()", "import warnings; warnings.warn({})", "display({})",
+        "import base64; base64.b64encode({}.encode()).decode()", "def f(): return {}\nf()",
+        "import asyncio; await asyncio.sleep(0, {})", "x = = {}",
+        "'at ' + {} + ', here'")  # fmt: skip
+"""Code that says a secret which the kernel knows."""
+ODD = ("raise SystemExit", "raise KeyboardInterrupt", "exit()", "input()", "x = = 1", "%pwd", "_",
+       "import os; os._exit(1)", "1 / 0", "'\\ud800'", "", "raise BaseException")  # fmt: skip
 
 
 def pool_of(name: str) -> str:
@@ -226,6 +242,8 @@ class Generator:
             return self.fed("approval")
         if op == "unregister" and name == "id":
             return self.fed(args["kind"])
+        if op == "eval_code" and name == "code":
+            return self.code()
         if name in ("new_variant_id", f"{op.removeprefix('register_')}_id"):
             return self.new_id(pool_of(name))
         if name == "wait_s" and self.ops[op]["lane"] == "main":
@@ -249,6 +267,15 @@ class Generator:
         if self.pools[pool_of(name)] and name not in ("base_url", "doc"):
             return self.fed(pool_of(name))
         return rng.choice(WORDS.get(name, TEXTS))
+
+    def code(self) -> str:
+        """Draw code: over a variable, about a secret that is known, or odd."""
+        how = self.rng.random()
+        if how < 0.4:
+            return self.rng.choice(WHOLE).format(self.fed("variable"))
+        if how < 0.8:
+            return self.rng.choice(SAID).format(f"VALUES[{self.rng.choice(KNOWN)!r}]()")
+        return self.rng.choice(ODD)
 
     def fed(self, pool: str) -> Any:
         """Choose a value that was answered before, a text where there is none."""

@@ -155,6 +155,42 @@ async def test_a_long_call_is_approved_when_its_end_was_read(lab, attach):
     assert await notebook.run_code(IDS) == "shop.sum/Long shop.sum/Two\n"
 
 
+CODE = """total = 0
+for n in range(3):
+    total += n  # \u202e\u200b
+total"""
+
+
+async def test_code_is_seen_before_it_runs_and_read_when_it_has_run(lab, attach, axe):
+    notebook = await open_panel(lab)
+    seen = CODE.replace("\u202e\u200b", "<U+202E><U+200B>")
+    async with attach(notebook, "--ask", "eval") as agent:
+        async with asyncio.TaskGroup() as group:
+            reply = group.create_task(agent.ask("eval_code", code=CODE, scope="user"))
+            await expect(asked(notebook)).to_contain_text(
+                "agent asks to run code in your namespace"
+            )
+            text = asked(notebook).get_by_label("What it would do")
+            assert await text.text_content() == seen
+            assert await notebook.run_code("print('total' in globals())") == "False\n"
+            await button(notebook, "Approve once").click()
+        assert reply.result()["result"]["value"] == 3
+        async with asyncio.TaskGroup() as group:
+            group.create_task(agent.ask("eval_code", code="1 / 0"))
+            await button(notebook, "Deny").click()
+    assert await notebook.run_code("print(total)") == "3\n"
+    await button(notebook, "Calls").click()
+    rows = panel(notebook).get_by_role("row")
+    await expect(rows.filter(has_text="ok: added n, total")).to_have_count(1)
+    await expect(rows.filter(has_text="denied")).to_have_count(1)
+    await rows.filter(has_text="ok: added").get_by_role("button", name="Code").click()
+    code = panel(notebook).locator(".rp-agent-log pre")
+    assert await code.text_content() == seen
+    assert await axe(notebook.page, ".rp-agent") == []
+    await rows.filter(has_text="ok: added").get_by_role("button", name="Code").click()
+    await expect(code).to_have_count(0)
+
+
 async def test_a_denial_reaches_the_agent_with_its_reason(lab, attach):
     notebook = await open_panel(lab)
     async with attach(notebook, "--ask", "write") as agent, asyncio.TaskGroup() as group:

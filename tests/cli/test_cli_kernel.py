@@ -51,6 +51,18 @@ def test_a_failure_in_a_real_kernel_exits_1(kernel, shell):
     assert "result: expected 5, got 4" in ran.stdout
 
 
+def test_the_person_sends_code_of_their_own_where_they_open_the_gate(kernel, shell, envelopes):
+    def send(code, *options):
+        ran = shell("op", "eval_code", "--json", json.dumps({"code": code}), *options)
+        return ran.returncode, envelopes(ran.stdout)[0]
+
+    assert send("1 + 1", "--allow", "eval")[1]["result"]["value"] == 2
+    codes = [send(code, "--allow", "eval")[0] for code in ("1 + 1", "1 / 0", "x = = 1")]
+    assert codes == [0, 1, 1]
+    refused = send("1 + 1")[1]
+    assert refused["error"]["code"] == "not_found"
+
+
 def test_the_kernels_of_the_machine_are_listed(kernel, shell):
     listed = shell("kernels")
     assert listed.returncode == 0

@@ -17,12 +17,18 @@ pytestmark = pytest.mark.anyio
 
 BOUND_S = 25.0
 AGENT = View(principal="agent")
+EVAL = View(principal="agent", access=frozenset({"read", "run", "eval"}))
 SHOWN = (
     *("display_data", "update_display_data", "execute_result", "clear_output", "error"),
     *("comm_open", "comm_msg", "comm_close"),
 )
 SLOTS = ("status", "outputs", "stdout", "stderr", "unattributed", "warnings", "logs")
-LANES = ("main", "worker", "the person's own")
+LANES = ("main", "worker", "the person's own", "eval")
+CALL = """
+_plan = __import__("repl_pair.runtime.planning.planner", fromlist=["*"]).plan_variant({id!r})
+_given = _plan.component(**{{**_plan.args, **{overrides!r}}})
+await _given if hasattr(_given, "__await__") else _given
+"""
 
 STORIES = """
 import asyncio, json, logging, os, subprocess, sys, threading, time, warnings
@@ -63,13 +69,26 @@ class Desk:
         return ast.literal_eval(ast.literal_eval(it["data"]["text/plain"]))
 
     async def run(self, variant_id: str, lane: str = "main", **overrides: Any) -> dict[str, Any]:
-        """Run a variant as an agent or, on the third lane, as the person; give what it put out."""
+        """Run a variant as an agent or, on the third lane, as the person; give what it put out.
+
+        On the fourth, code that an agent sends calls its component.
+        """
+        if lane == "eval":
+            return await self.eval(CALL.format(id=variant_id, overrides=overrides))
         if lane == "the person's own":
             await self.cell(f"repl_pair.run({variant_id!r}, overrides={overrides!r});")
         else:
             answer = await self.answer(variant_id, lane=lane, overrides=overrides or None)
             assert answer["status"] == "pass", answer
         return await self.record(variant_id)
+
+    async def eval(self, code: str, **args: Any) -> dict[str, Any]:
+        """Let an agent run code; give what it put out, without empty slots."""
+        args = {"code": code, "wait_s": BOUND_S, **args}
+        reply = await self.link.request("eval_code", args, view=EVAL, timeout_s=BOUND_S)
+        assert reply["ok"], str(reply)
+        assert reply["result"]["status"] in ("ok", "error"), reply
+        return {n: v for n, v in reply["result"].items() if n in SLOTS and n != "status"}
 
     async def record(self, variant_id: str) -> dict[str, Any]:
         """Return what the last run of a variant put out; empty slots are left out."""
@@ -915,6 +934,8 @@ async def test_figures_of_a_run_are_in_its_record_and_closed_and_the_persons_are
     assert before == [[1], [True], "mine", 1, False, 0]
     await desk.shown()
     for how, count in IMAGES.items():
+        if (how, lane) == ("Judged", "eval"):
+            continue  # it has no play, which draws that
         assert (how, images(await desk.run(f"plot/{how}", lane))) == (how, (count, []))
         assert await desk.value(FIGURES_NOW) == before
     once = "[drawn.count(how) for how in ('left open', 'result', 'in a list')]"

@@ -22,7 +22,19 @@ from tests.kernel.leaving_probes import COUNTS, FINGERPRINT, STORIES
 pytestmark = pytest.mark.anyio
 
 BOUND_S = 25.0
-AGENT = View(principal="agent")
+AGENT = View(principal="agent", access=frozenset({"read", "run", "eval"}))
+
+
+EVALS = {
+    "busy(); await waits()": "ok",
+    "draws()": "ok",
+    "def f(): raise ValueError\nf()": "error",
+    "x = = 1": "error",
+    "import os; os.environ['A'] = os.getcwd(); os.chdir('/'); sys.setrecursionlimit(4_000)": "ok",
+    "await waits(60.0)": "error",
+    "busy('loops')": "error",
+}
+"""What an agent sends, and the status of its answer."""
 
 
 @pytest.fixture
@@ -189,6 +201,9 @@ async def test_after_runs_of_every_kind_each_way_out_leaves_the_kernel_as_before
             slow = {"overrides": {"seconds": 60.0}, "timeout_s": 0.05, "lane": lane}
             assert (await run(link, "waits/It", **slow))["result"]["status"] == "error"
         assert (await run(link, "draws/It"))["result"]["status"] == "pass"
+        for code, status in EVALS.items():
+            answer = (await ask(link, "eval_code", code=code, timeout_s=0.4))["result"]
+            assert (code, answer["status"]) == (code, status)
         assert (await run(link, "busy/It", overrides={"how": "fails"}))["ok"]
         changes = (await ask(link, "read_changes"))["result"]["next"]
         waiting = asyncio.create_task(ask(link, "read_changes", since=changes, wait_s=50.0))

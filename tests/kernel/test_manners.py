@@ -10,7 +10,7 @@ from repl_pair.wire import View
 pytestmark = pytest.mark.anyio
 
 BOUND_S = 25.0
-AGENT = View(principal="agent")
+AGENT = View(principal="agent", access=frozenset({"read", "run", "eval"}))
 
 STORIES = """
 import asyncio, logging, sys, time, warnings
@@ -133,10 +133,13 @@ async def test_beside_a_running_cell_reads_answer_and_runs_wait(
     assert (await ask(link, "ping"))["result"]["busy"] is True
     heard = []
     waiting = run(link, on_progress=heard.append, wait_s=BOUND_S)
-    given_up = await ask(link, "run_variant", variant_id="busy/It", wait_s=0.2)
-    assert given_up["result"]["status"] == "cannot_run"
-    assert given_up["result"]["reason"].startswith("not started within 0.2 s: ")
-    assert len(given_up["next_steps"]) == 2
+    code = {"code": "answer = await busy()\n_ = __ = In = answer\nanswer", "scope": "user"}
+    evaluating = asyncio.create_task(ask(link, "eval_code", **code, wait_s=BOUND_S))
+    for op, args in [("run_variant", {"variant_id": "busy/It"}), ("eval_code", code)]:
+        given_up = await ask(link, op, **args, wait_s=0.2)
+        assert given_up["result"]["status"] == "cannot_run"
+        assert given_up["result"]["reason"].startswith("not started within 0.2 s: ")
+        assert len(given_up["next_steps"]) == 2
     await eventually(lambda: heard, what="progress")
     assert not waiting.done()
     gate.touch()
@@ -144,6 +147,7 @@ async def test_beside_a_running_cell_reads_answer_and_runs_wait(
     assert output_of(ran) == "own output\n'mine'"
     assert ran.reply["execution_count"] == count + 1
     assert (await waiting)["result"]["status"] == "pass"
+    assert (await evaluating)["result"]["value"] == "done"
     after = await at_desk(person.run, "[_, __, len(In), sorted(Out)[-2:]]")
     assert after.reply["execution_count"] == count + 2
     assert ast.literal_eval(after.value) == ["mine", "before", count + 3, [count, count + 1]]
@@ -213,17 +217,17 @@ def rest_of_iopub(person, code):
             (own if mine else before).append(message["content"])
 
 
-@pytest.mark.parametrize("lane", ["main", "worker"])
+@pytest.mark.parametrize("lane", ["main", "worker", "eval"])
 async def test_what_a_run_puts_out_lands_in_its_record_and_nowhere_else(
     link, person, at_desk, lane
 ):
     await at_desk(person.run, STORIES)
     await at_desk(person.run, "import logging; logging.basicConfig(force=True)")
     await at_desk(person.run, "'mine'")
-    rounds = 1 if lane == "main" else 2
-    reply = await ask(
-        link, "run_variant", variant_id="noisy/It", overrides={"rounds": rounds}, lane=lane
-    )
+    rounds = 2 if lane == "worker" else 1
+    how = {"variant_id": "noisy/It", "overrides": {"rounds": rounds}, "lane": lane}
+    how = {"code": "await noisy()"} if lane == "eval" else how
+    reply = await ask(link, "eval_code" if lane == "eval" else "run_variant", **how)
     answer = reply["result"]
     assert answer["stdout"] == "printed\n" * rounds
     shown = [output["text/html"] for output in answer["outputs"] if "text/html" in output]
@@ -231,7 +235,7 @@ async def test_what_a_run_puts_out_lands_in_its_record_and_nowhere_else(
     before, own = await at_desk(rest_of_iopub, person, "print(_)")
     assert before == []
     assert own == [{"name": "stdout", "text": "mine\n"}]
-    if lane == "main":
+    if lane != "worker":
         assert answer["warnings"] == ["UserWarning: warned"]
         assert {"text/plain": "'hooked'"} in answer["outputs"]
 

@@ -10,8 +10,8 @@ from repl_pair.wire import View
 pytestmark = pytest.mark.anyio
 
 BOUND_S = 25.0
-AGENT = View(principal="agent")
-LANES = ("main", "worker")
+AGENT = View(principal="agent", access=frozenset({"read", "run", "eval"}))
+LANES = ("main", "worker", "eval")
 STORIES = """
 import builtins, getpass, logging, os, subprocess, sys
 import repl_pair
@@ -67,9 +67,15 @@ async def in_thread(fn, *args):
 
 async def run(link, way, lane):
     args = {"variant_id": f"calls.{way}/It", "lane": lane}
-    reply = await link.request("run_variant", args, view=AGENT, timeout_s=BOUND_S)
+    op, args = ("eval_code", {"code": f"{way}()"}) if lane == "eval" else ("run_variant", args)
+    reply = await link.request(op, args, view=AGENT, timeout_s=BOUND_S)
     assert reply["ok"], str(reply)
-    return reply["result"]
+    ran = reply["result"]
+    if lane != "eval":
+        return ran
+    error = ran.get("error", {})
+    reason = f"{error.get('type')}: {error.get('message')}"
+    return {"result": ran.get("value"), "reason": reason, **ran}
 
 
 async def read_prompts(person):

@@ -9,7 +9,7 @@ from repl_pair.wire import View
 pytestmark = pytest.mark.anyio
 
 BOUND_S = 30.0
-AGENT = View(principal="agent")
+AGENT = View(principal="agent", access=frozenset({"read", "run", "eval"}))
 STORIES = """
 import asyncio, gc, os, random, sys, tempfile, warnings
 import repl_pair
@@ -92,22 +92,24 @@ def at_desk(person):
     return run
 
 
-async def run(link, way, **args):
-    args = {"variant_id": f"sets.{way}/It", **args}
-    reply = await link.request("run_variant", args, view=AGENT, timeout_s=BOUND_S)
+async def run(link, way, by="run_variant", **args):
+    wait = "await " * (way == "awaits")
+    what = {"variant_id": f"sets.{way}/It"} if by == "run_variant" else {"code": f"{wait}{way}()"}
+    reply = await link.request(by, {**what, **args}, view=AGENT, timeout_s=BOUND_S)
     assert reply["ok"], str(reply)
     return reply["result"]
 
 
-async def test_a_run_on_the_main_lane_gives_back_every_setting_and_names_it(link, at_desk):
+@pytest.mark.parametrize("by", ["run_variant", "eval_code"])
+async def test_a_run_on_the_main_lane_gives_back_every_setting_and_names_it(link, at_desk, by):
     await at_desk(STORIES + LIBRARIES)
     await run(link, "nothing")  # IPython draws a tip from `random` when somebody attaches
     await at_desk(LOOK)
     for _ in range(2):
-        told = {way: (await run(link, way)).get("restored") for way in TOLD}
+        told = {way: (await run(link, way, by)).get("restored") for way in TOLD}
         assert told == TOLD
         assert await at_desk(DIFFERENCE) == "[]"
-    stopped = await run(link, "hangs", timeout_s=0.2)
+    stopped = await run(link, "hangs", by, timeout_s=0.2)
     assert stopped["status"] == "error"
     assert await at_desk("repl_pair.run('sets.style/It').restored") == "('matplotlib rcParams',)"
     assert await at_desk("(await repl_pair.arun('sets.awaits/It')).restored") == "('environ',)"

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 BOUND_S = 25.0
 GRACE_S = 1.0
-AGENT = View(principal="agent")
+AGENT = View(principal="agent", access=frozenset({"read", "run", "eval"}))
 BY_PERSON = ("cannot_run", "interrupted by the person")
 DEADLINE_S = 0.4
 """Long enough for a run to have begun by then on a slow machine."""
@@ -193,8 +193,16 @@ async def ask(link, op, on_progress=None, **args):
     return await link.request(op, args, view=AGENT, timeout_s=BOUND_S, on_progress=on_progress)
 
 
-async def answer(link, form="", folder="", **args):
-    """Run one form; give the record."""
+async def answer(link, form="", folder="", by="run", **args):
+    """Run one form, or send code that calls it; give the record."""
+    if by == "eval":
+        wait = "await " * (form in ASYNC)
+        code = f"Path({str(folder)!r}, {form!r}).touch()\n"
+        code += f"{wait}FORMS[{form!r}](Path({str(folder)!r}, 'over').exists)"
+        reply = await ask(link, "eval_code", code=code, **args)
+        assert reply["ok"], str(reply)
+        assert reply["result"]["error"]["type"] == "Stopped"
+        return reply["result"]
     story = "async" if form in ASYNC + STUBBORN_ASYNC else "plain"
     overrides = {"form": form, "folder": str(folder)}
     reply = await ask(link, "run_variant", variant_id=f"{story}/It", overrides=overrides, **args)
@@ -255,13 +263,14 @@ FELT = "[hurt, beating.done(), beats]"
 # --- the deadline
 
 
+@pytest.mark.parametrize("by", ["run", "eval"])
 async def test_every_run_on_the_main_lane_is_answered_at_its_deadline(
-    link, person, at_desk, tmp_path
+    link, person, at_desk, tmp_path, by
 ):
     await at_desk(person.run, STORIES)
     for form in PLAIN + ASYNC:
         begun = time.monotonic()
-        record = await answer(link, form, tmp_path, timeout_s=DEADLINE_S)
+        record = await answer(link, form, tmp_path, by, timeout_s=DEADLINE_S)
         took = time.monotonic() - begun
         assert (form, *verdict(record), "still_running" in record) == (form, *OVERDUE, False)
         assert took < SOON_S, form
@@ -485,13 +494,15 @@ def interrupt(person):
     control.close()
 
 
-@pytest.mark.parametrize("how", ["SIGINT", "interrupt_request"])
+@pytest.mark.parametrize(
+    ("how", "by"), [("SIGINT", "run"), ("interrupt_request", "run"), ("interrupt_request", "eval")]
+)
 async def test_the_persons_stop_ends_an_agents_run_in_every_form(
-    link, kernel, person, at_desk, tmp_path, how
+    link, kernel, person, at_desk, tmp_path, how, by
 ):
     await at_desk(person.run, STORIES + BEATS)
     for form in PLAIN + ASYNC:
-        running = start(link, form, tmp_path)
+        running = start(link, form, tmp_path, by)
         await eventually((tmp_path / form).exists, what=form)
         begun = time.monotonic()
         kernel.signal(signal.SIGINT) if how == "SIGINT" else interrupt(person)
@@ -500,8 +511,9 @@ async def test_the_persons_stop_ends_an_agents_run_in_every_form(
         # A signal that meets Python just before it sleeps is seen after the sleep.
         assert time.monotonic() - begun < SOON_S, form
         assert (await at_desk(person.run, "sum(range(100_000)); 'fine'")).value == "'fine'"
-    read = (await ask(link, "read_assertions", variant_id="async/It"))["result"]
-    assert verdict(read) == BY_PERSON
+    if by == "run":
+        read = (await ask(link, "read_assertions", variant_id="async/It"))["result"]
+        assert verdict(read) == BY_PERSON
     hurt, ended, beats = ast.literal_eval((await at_desk(person.run, FELT)).value)
     assert (hurt, ended) == ([], False), "a stop met the person's own task or thread"
     assert min(beats.values()) > 20, beats

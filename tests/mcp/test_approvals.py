@@ -380,6 +380,52 @@ def test_a_terminal_shows_a_call_whole_and_spelled_out_before_it_asks(
     until(lambda: tags(kernel) == "['t_long']", "the approved call")
 
 
+CODE = """import repl_pair
+given = []
+for n in range(40):
+    given.append(n)  # line {n}
+sum(given)"""
+
+
+def test_code_is_shown_as_code_runs_once_when_it_is_approved_and_not_when_it_is_denied(
+    kernel, open_agent, until, on_terminal
+):
+    code = CODE + "\u202e\r".join(["\n# hidden", "config"])
+    with open_agent(ask="eval", wait_s=0) as agent:
+        assert {"eval_code", READ} <= {tool.name for tool in agent.tools()}
+        reply = agent.ask("eval_code", code=CODE, scope="user")
+        assert code_of(reply) == "approval_pending"
+        handle = reply["error"]["detail"]["handle"]
+        listed = kernel.cell("one = QUEUE.pending()[0]; print(preview_call(one))")
+        shown = {"kind": "code", "title": "run code in your namespace", "text": CODE}
+        assert listed == f"{shown}\n"
+        assert kernel.cell("print('given' in globals())") == "False\n"
+        with on_terminal("approve", handle) as terminal:
+            seen = terminal.read_until("[y/N]")
+            terminal.write("y\n")
+            assert "approved" in terminal.read_to_end()
+        for line in CODE.splitlines():
+            assert line in seen
+        answer = agent.ask(READ, handle=handle, wait_s=20)
+        assert answer["result"]["value"] == 780
+        assert kernel.cell("print(len(given))") == "40\n"
+        hidden = agent.ask("eval_code", code=code, timeout_s=2.5)["error"]["detail"]["handle"]
+        text = kernel.cell("print(preview_call(QUEUE.pending()[0]))")
+        assert "<U+202E><U+000D>config" in text
+        assert "run code over a copy of your namespace, for up to 2.5 s" in text
+        kernel.cell("answer('deny', 'no')")
+        until(lambda: code_of(agent.ask(READ, handle=hidden)) == "approval_denied", "the denial")
+        other = agent.ask("eval_code", code="given.clear()", scope="user")
+        assert code_of(other) == "approval_pending"
+        assert kernel.cell("print(len(given))") == "40\n"
+        refused = agent.ask("eval_code", code="x" * 70_000)
+        assert code_of(refused) == "bad_arguments"
+        assert kernel.cell("print(len(QUEUE.pending()))") == "1\n"
+        same = f"LOG.code_of(a.n) == {CODE!r}"
+        log = kernel.cell(f"print([(a.state, {same}) for a in LOG.latest() if a.has_code])")
+    assert log == "[('denied', False), ('ok', True)]\n"
+
+
 def test_no_agent_answers_for_the_person(kernel, agent):
     handle = register(agent, "t_own")["error"]["detail"]["handle"]
     tries = [

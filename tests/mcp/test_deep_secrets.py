@@ -119,6 +119,19 @@ def test_what_a_run_prints_of_a_secret_is_redacted_however_deep_it_stands(agent,
     assert SECRETS[place].encode() not in agent.record.out
 
 
+def test_what_sent_code_prints_of_a_secret_is_redacted_however_deep_it_stands(
+    start_kernel, connect
+):
+    # A kernel that has searched for no run yet.
+    with connect("--kernel", start_kernel(SETUP).path, "--allow", "eval") as agent:
+        for at, place in enumerate(PLACES):
+            sent = agent.ask("eval_code", code=f"log({at})")["result"]
+            assert (place, sent["stdout"]) == (place, "connecting with [redacted]\n")
+            raised = {"type": "ValueError", "message": "refused: [redacted]"}
+            assert (place, sent["value"]) == (place, raised)
+            assert SECRETS[place].encode() not in agent.record.out
+
+
 def test_the_status_of_a_kernel_states_how_much_the_budget_of_the_search_left_out(agent, kernel):
     assert "unsearched_parts" not in agent.ask("kernel_status")["result"]
     kernel.cell("big = {'a': {'b': list(range(50_000))}}")

@@ -800,6 +800,43 @@ PEEKING = {
 }
 
 
+PROBED = """
+value = list(PROBES.values())[{probe}]()
+said = f"plain-before {{words(value)}} plain-after"
+sites[{site!r}](said, value)
+{{"neighbour": "plain-result", "value": value if {site!r} == "result" else None}}
+"""
+PUTS_OUT = ("result", "stdout", "stderr", "exception", "log", "warning", "display", "image")
+CODES = {
+    "config": "plain-config",
+    "db_password": "",
+    "settings.signer.get_secret_value()": "",
+    "import vault_settings\nvault_settings.connect()": "plain-broker",
+    "[vault, notes, login]": "plain-note",
+    "vars(vault)": "plain-shelf",
+    "class Client: api_token = 'made-here-' + '4' * 9\nprint('plain', Client.api_token)": "plain",
+    "raise KeyError(TOKEN)": "",
+    "def inner(key):\n    raise ValueError(ODD)\ninner(TOKEN)": "inner",
+    "import threading\nt = threading.Thread(target=print, args=['plain', TOKEN])\n"
+    "t.start(); t.join()": "plain",
+    "globals()['plain_' + TOKEN] = 1": "plain_",
+}
+"""What an agent sends, and what stands beside the secrets in its answer."""
+
+
+def evaluate(told):
+    """Send code that says each secret in every way that output has."""
+    if not told.inspects:
+        with pytest.raises(Exception, match="Unknown tool: eval_code"):
+            told.ask("eval_code", code="TOKEN")
+        return
+    for probe in range(PROBES):
+        for site in PUTS_OUT:
+            told.ask("eval_code", code=PROBED.format(probe=probe, site=site))
+    for code in CODES:
+        told.ask("eval_code", code=code, scope="user")
+
+
 def come_and_go(told):
     told.ask("detach_kernel")
     told.ask("run_op", op="detach_kernel")
@@ -851,6 +888,7 @@ DRIVERS = {
     "workspace_to_data": give_data,
     **dict.fromkeys(("watch_variant", "changed_variants", "reset_variant"), follow_runs),
     "record_as_variant": record_secrets,
+    "eval_code": evaluate,
     "detach_kernel": come_and_go,
 }
 """What is asked of each op; the list of variants comes first."""
@@ -864,7 +902,7 @@ def kernel(start_kernel):
 
 @pytest.fixture(
     scope="module",
-    params=[("legacy", ()), ("auto", ("inspect", "write"))],
+    params=[("legacy", ()), ("auto", ("inspect", "write", "eval"))],
     ids=lambda param: "-".join((param[0], *param[1])),
 )
 def told(request, kernel, connect, until, tmp_path_factory):
@@ -901,7 +939,7 @@ def test_slices_hold_no_canary_when_they_are_put_together(told):
 
 def test_the_tools_that_can_be_listed_are_all_listed(told):
     opened = Policy(
-        allow=frozenset({"inspect", "write"} if told.inspects else ()),
+        allow=frozenset({"inspect", "write", "eval"} if told.inspects else ()),
         toolsets=frozenset({"values"}),
     )
     assert [t.name for t in told.tools] == [d["name"] for d in manifest.load() if opened.lists(d)]
@@ -931,6 +969,19 @@ def test_where_the_kernel_stands_is_shown_without_the_secrets_in_its_names(told)
     (thread,) = (thread for thread in shown["threads"] if thread["name"] == name)
     assert f"plain_{REDACTED}" in [frame["function"] for frame in thread["frames"]]
     assert f"plain-task {REDACTED}" in [task["name"] for task in shown["tasks"]]
+
+
+def test_code_is_answered_with_what_stands_beside_the_secrets_in_every_output(told):
+    asked = {n: reply for n, reply in told.replies.items() if n.startswith("eval_code ")}
+    assert len(asked) == (PROBES * len(PUTS_OUT) + len(CODES)) * told.inspects
+    silent = [n for n, r in asked.items() if not (r["ok"] and r.get("redacted"))]
+    # A whole environment may be cut before a secret in it.
+    assert [n for n in silent if "[0]()" not in n] == []
+    for code, plain in CODES.items() if told.inspects else ():
+        found = asked[f"eval_code {json.dumps({'code': code, 'scope': 'user'})}"]["result"]
+        shown = json.dumps({slot: found.get(slot) for slot in found if slot != "redacted"})
+        assert REDACTED in shown, code
+        assert plain in shown, code
 
 
 def test_what_stands_beside_a_secret_is_reported(told):

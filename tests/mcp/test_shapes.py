@@ -156,9 +156,10 @@ OF_GATES = {
     ("--allow", "inspect"): {"get_value", "read_history", "read_traceback"},
     ("--ask", "inspect"): {"get_value", "read_approval", "read_history", "read_traceback"},
     ("--allow", "write"): {"record_as_variant", "register_variant", "unregister"},
-    ("--allow", "eval"): {"record_as_variant", "register_variant", "unregister"},
+    ("--allow", "eval"): {"eval_code", "record_as_variant", "register_variant", "unregister"},
+    ("--ask", "eval"): {"eval_code", "read_approval"},
     ("--ask", "inspect,write,eval"): {
-        *("get_value", "read_approval", "read_history", "read_traceback"),
+        *("eval_code", "get_value", "read_approval", "read_history", "read_traceback"),
         *("record_as_variant", "register_variant", "unregister"),
     },
 }
@@ -172,6 +173,9 @@ def test_an_opened_gate_lists_its_few_tools_and_keeps_the_list_small(kernel, con
         direct = agent.ask("clear_kind", kind="tags") if "write" in options[1] else None
         described = agent.ask("describe_op", op="register_mode")
     more = [tool for tool in frame["result"]["tools"] if tool["name"] not in DEFAULT]
+    if "eval_code" in tools:
+        hints = tools["eval_code"].annotations
+        assert (hints.read_only_hint, hints.destructive_hint) == (False, True)
     assert set(tools) == {*DEFAULT, *OF_GATES[options]}
     assert len(more) <= 10
     assert len(json.dumps(more, separators=(",", ":")).encode()) <= 5_500
@@ -191,7 +195,8 @@ def test_a_toolset_lists_what_was_opened_and_no_more(kernel, connect):
     assert set(closed) == set(DEFAULT)
     assert {"register_story", "clear_all"} <= authoring
     assert set(opened) == {*DEFAULT, *OF_GATES["--ask", "inspect,write,eval"], *authoring} - {
-        "read_approval"
+        "read_approval",
+        "eval_code",
     }
     slots = [set(found["list_variables"].input_schema["properties"]) for found in (opened, closed)]
     assert slots[0] - slots[1] == {"values"}

@@ -10,9 +10,9 @@
  *   calls: Record<string, any>[] }} State
  * @typedef {{ detached: boolean, loses: string }} Detached
  * @typedef {{ calls?: Record<string, any>[], overview?: Overview }} AgentPatch
- * @typedef {{ state: ({}) => State, answer: ({handle: string, decision: "once" | "session" | "deny", reason?:
- *   string}) => string, withdraw_grant: ({handle: string}) => boolean, pause: ({paused: boolean}) => null, detach:
- *   ({sure?: boolean}) => Detached }} Asks
+ * @typedef {{ state: ({}) => State, code: ({n: number}) => string | null, answer: ({handle: string, decision:
+ *   "once" | "session" | "deny", reason?: string}) => string, withdraw_grant: ({handle: string}) => boolean, pause:
+ *   ({paused: boolean}) => null, detach: ({sure?: boolean}) => Detached }} Asks
  */
 
 const KEPT_CALLS = 1000;
@@ -219,15 +219,31 @@ async function draw({ root, ask, listen }) {
     ),
   );
 
+  /** The code that calls sent, where the person has opened it, by number. */
+  const codes = new Map();
+  const toggleCode = (n) =>
+    guarded(root, async () => {
+      if (!codes.delete(n)) codes.set(n, (await ask("code", { n })) ?? "It is no longer kept.");
+      drawLog();
+    });
+
+  function drawCode(call) {
+    const text = codes.get(call.n);
+    if (text === undefined) return [];
+    return [h("tr", {}, h("td", { colspan: "6" }, h("pre", { tabindex: "0", "aria-label": `Code of call ${call.n}` }, text)))];
+  }
+
   function drawRow(call) {
     const outcome = call.state === "ok" ? call.verdict || "ok" : call.state;
+    const verdict = call.verdict === "ok" ? "pass" : call.verdict;
+    const code = { "data-key": `code-${call.n}`, "aria-expanded": String(codes.has(call.n)), onclick: toggleCode(call.n) };
     return h(
       "tr",
-      { "data-status": call.state === "running" ? "running" : call.verdict || (call.state === "ok" ? "pass" : "cannot_run") },
+      { "data-status": call.state === "running" ? "running" : verdict || (call.state === "ok" ? "pass" : "cannot_run") },
       h("td", {}, new Date(call.at * 1000).toLocaleTimeString()),
       h("td", {}, call.principal),
-      h("td", {}, h("code", {}, `${call.op}(${call.args})`)),
-      h("td", { title: call.reason }, outcome),
+      h("td", {}, h("code", {}, `${call.op}(${call.args})`), call.has_code ? [" ", h("button", code, "Code")] : null),
+      h("td", { title: call.reason }, call.names ? `${outcome}: ${call.names}` : outcome),
       h("td", {}, call.state === "running" ? "" : call.elapsed_ms.toFixed(1)),
       h("td", {}, call.redacted ? String(call.redacted) : ""),
     );
@@ -236,9 +252,9 @@ async function draw({ root, ask, listen }) {
   function drawLog() {
     if (!open) return;
     const matching = [...calls.values()].filter((call) =>
-      `${call.op} ${call.args} ${call.state} ${call.verdict} ${call.principal}`.toLowerCase().includes(wanted),
+      `${call.op} ${call.args} ${call.state} ${call.verdict} ${call.names} ${call.principal}`.toLowerCase().includes(wanted),
     );
-    fill(rows, matching.slice(-100).reverse().map(drawRow));
+    fill(rows, matching.slice(-100).reverse().flatMap((call) => [drawRow(call), ...drawCode(call)]));
     if (!matching.length) fill(rows, h("tr", {}, h("td", { colspan: "6", class: "rp-empty" }, "No call.")));
   }
 

@@ -7,7 +7,7 @@ from repl_pair.panels.agent.messages import AgentPatch, Detached, Overview, Stat
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
 from repl_pair.records import to_dict
-from repl_pair.runtime.clients.activity import ACTIVITY, LOG
+from repl_pair.runtime.clients.activity import ACTIVITY, LOG, Activity
 from repl_pair.runtime.clients.approvals import APPROVALS, GRANTS, QUEUE
 from repl_pair.runtime.clients.clients import (
     ATTACHED,
@@ -20,12 +20,15 @@ from repl_pair.runtime.clients.clients import (
 from repl_pair.runtime.clients.own_calls import PERSON
 from repl_pair.runtime.kernel import attach
 from repl_pair.runtime.ops.asked_calls import describe_approval, describe_grant
-from repl_pair.runtime.results.markdown import Markdown, cell, code, table
+from repl_pair.runtime.results.markdown import Markdown, cell, code, fenced, table
 from repl_pair.runtime.surface import PERSONS
 from repl_pair.runtime.sweeps.watching import WATCHES
+from repl_pair.runtime.values.invisible import escape_invisible
 
 LATEST = 200
 """How many calls a panel begins with."""
+SENT = 20
+"""Of how many of them the static form shows the code that was sent."""
 OVERVIEW_MEMBERS = (APPROVALS.name, GRANTS.name, ATTACHED.name, PAUSED.name)
 
 
@@ -49,6 +52,11 @@ class AgentView(View[AgentPatch]):
     def on_state(self) -> State:
         """Return all that the panel shows."""
         return {"calls": list(map(to_dict, LOG.latest(LATEST))), **self._overview()}
+
+    def on_code(self, n: int) -> str | None:
+        """Return the whole code that a call sent; None where it is no longer kept."""
+        code = LOG.code_of(n)
+        return None if code is None else escape_invisible(code)
 
     def on_answer(
         self, handle: str, decision: Literal["once", "session", "deny"], reason: str = ""
@@ -78,10 +86,14 @@ class AgentView(View[AgentPatch]):
         return {"detached": not loses, "loses": "; ".join(loses)}
 
     def text(self) -> Markdown:
-        """Return how often agents called each op."""
-        counts = Counter((activity.principal, activity.op) for activity in LOG.latest(LATEST))
+        """Return how often agents called each op, and the latest code that they sent."""
+        latest = LOG.latest(LATEST)
+        counts = Counter((activity.principal, activity.op) for activity in latest)
         rows = [(cell(who), code(op), str(n)) for (who, op), n in sorted(counts.items())]
-        return Markdown(table(("agent", "called", "times"), rows) or "No agent called anything.")
+        called = table(("agent", "called", "times"), rows) or "No agent called anything."
+        sent = [(one, LOG.code_of(one.n)) for one in latest if one.has_code][:SENT]
+        blocks = [f"{cell(_outcome_of(one))}\n\n{fenced(text)}" for one, text in sent if text]
+        return Markdown("\n\n".join([called, *blocks]))
 
     def _overview(self) -> Overview:
         return {
@@ -91,3 +103,9 @@ class AgentView(View[AgentPatch]):
             "grants": [describe_grant(each) for each in QUEUE.grants()],
             "paused": paused_since() is not None,
         }
+
+
+def _outcome_of(call: Activity) -> str:
+    """Return who sent code, and what came of it: `agent: ok, added x`."""
+    came = call.verdict or call.state
+    return f"{call.principal}: {came}{', ' if call.names else ''}{call.names}"

@@ -11,8 +11,8 @@ from repl_pair.records import Undo
 from repl_pair.runtime.capture.captured import Captured, current_capture, for_run, wrap
 
 NO_STDIN = (
-    "A run has no stdin, so it can't ask the person. Pass the answer as an argument, or stub the "
-    "function that asks."
+    "A run or an eval has no stdin, so it can't ask the person. Pass the answer as an argument, or "
+    "stub the function that asks."
 )
 
 
@@ -65,11 +65,13 @@ def _exit(own: Any, status: int) -> None:
     captured = current_capture()
     if captured is None or captured.forked:
         own(status)
-    raise SystemExit(f"os._exit({status}) was called in a run; it would end the process.")
+    raise SystemExit(
+        f"os._exit({status}) was called in a run or an eval; it would end the process."
+    )
 
 
 def _refuse_exit(_captured: Captured) -> NoReturn:
-    raise SystemExit("A run was asked to end; it would end the kernel.")
+    raise SystemExit("A run or an eval was asked to end; it would end the kernel.")
 
 
 def _refuse_to_ask(_captured: Captured, *_args: Any, **_named: Any) -> NoReturn:

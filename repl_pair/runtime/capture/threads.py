@@ -19,7 +19,9 @@ from repl_pair.runtime.capture.comms import close_comms
 
 Carried = list[tuple[ContextVar[Any], Any]]
 
-INHERITED = frozenset(("repl_pair_captured", "repl_pair_effects", "repl_pair_stubs"))
+INHERITED = frozenset(
+    ("repl_pair_captured", "repl_pair_effects", "repl_pair_sender", "repl_pair_stubs")
+)
 """Names of the context variables that make code part of a run."""
 POOLS = "concurrent.futures.thread"
 

@@ -10,13 +10,17 @@ from typing import Any, cast
 from repl_pair.errors import ReplPairError
 from repl_pair.records import record
 from repl_pair.runtime.surface import PERSONS, Collection, Store
-from repl_pair.wire import PERSON, Reply, Request
+from repl_pair.wire import PERSON, Reply, Request, cut_at_word
 
 ACTIVITY = Collection(name="activity", doc="The latest calls of agents, by number.")
 PERSONS.declare(ACTIVITY)
 
 KEPT = 1_000
 ARGS_CHARS = 200
+CODE_CHARS, CODES_CHARS = 65_536, 4_000_000
+"""How much code of one call is kept, and of all of them: the earliest go first."""
+CODE_PARAMETERS: dict[str, str] = {}
+"""The parameter that is code, by op."""
 _SHORT = 60
 
 OnReply = Callable[[Reply], None]
@@ -28,7 +32,8 @@ class Activity:
 
     One that was asked for and not made has the state of its approval: denied, withdrawn, expired.
     `at` is in epoch seconds, `args` a short text, `verdict` the status of a run, `approval` the
-    handle of the approval that the call used, `reason` why it was refused.
+    handle of the approval that the call used, `reason` why it was refused. `has_code`: `code_of`
+    knows what code was sent. `names` are those that it changed, as a short text.
     """
 
     n: int
@@ -44,6 +49,8 @@ class Activity:
     verdict: str = ""
     approval: str | None = None
     reason: str = ""
+    has_code: bool = False
+    names: str = ""
 
 
 class ActivityLog:
@@ -52,6 +59,7 @@ class ActivityLog:
     def __init__(self, store: Store = PERSONS) -> None:
         self._store = store
         self._numbers = itertools.count(1)
+        self._codes: dict[int, str] = {}
 
     def follow(self, request: Request, answer: OnReply) -> OnReply:
         """Record an accepted call; return what records its reply and then calls `answer`."""
@@ -83,20 +91,34 @@ class ActivityLog:
         rows = (self._store.item(ACTIVITY.name, key) for key in reversed(keys))
         return [activity for activity in rows if activity is not None]
 
+    def code_of(self, n: int) -> str | None:
+        """Return the code that a call sent, None where it sent none or it is no longer kept."""
+        return self._codes.get(n)
+
     def _record(self, request: Request, **slots: Any) -> Activity:
+        n, code = next(self._numbers), request.args.get(CODE_PARAMETERS.get(request.op, ""))
+        if isinstance(code, str):
+            self._keep_code(n, cut_at_word(code, CODE_CHARS))
         activity = Activity(
-            n=next(self._numbers),
+            n=n,
             at=time.time(),
             principal=request.view.principal,
             client=request.client,
             op=request.op,
             args=args_text(request.args),
             approval=request.approval,
+            has_code=n in self._codes,
             **slots,
         )
         self._store.put(ACTIVITY.name, _key(activity.n), activity)
         self._store.remove(ACTIVITY.name, _key(activity.n - KEPT))
+        self._codes.pop(activity.n - KEPT, None)
         return activity
+
+    def _keep_code(self, n: int, code: str) -> None:
+        self._codes[n] = code
+        while sum(map(len, self._codes.values())) > CODES_CHARS:
+            self._codes.pop(min(self._codes), None)
 
 
 def args_text(args: Mapping[str, Any]) -> str:
@@ -115,8 +137,19 @@ def _outcome(reply: Reply) -> dict[str, Any]:
     if not reply["ok"]:
         return counts | {"state": reply["error"]["code"], "reason": reply["error"]["message"]}
     result = reply["result"]
-    status = cast("dict[str, Any]", result).get("status") if isinstance(result, dict) else None
-    return counts | {"state": "ok", "verdict": status if isinstance(status, str) else ""}
+    slots = cast("dict[str, Any]", result) if isinstance(result, dict) else {}
+    status, names = slots.get("status"), slots.get("names")
+    verdict = status if isinstance(status, str) else ""
+    return counts | {"state": "ok", "verdict": verdict, "names": _names_text(names)}
+
+
+def _names_text(names: Any) -> str:
+    """Return `added a, b; changed c` of the names in the answer to sent code."""
+    if not isinstance(names, dict):
+        return ""
+    found = cast("dict[str, Any]", names).items()
+    lists = [(what, cast("list[Any]", some)) for what, some in found if isinstance(some, list)]
+    return cut_at_word("; ".join(f"{w} {', '.join(map(str, n))}" for w, n in lists), ARGS_CHARS)
 
 
 def _key(n: int) -> str:

@@ -6,6 +6,7 @@ Written by `make docs` from the modules of this package; a test compares.
 _OPS = """kernel.host_ops describe ping
 ops.cells read_history read_traceback
 ops.changes read_changes read_more
+ops.evaluating eval_code
 ops.explaining explain_variant get_docs_markdown get_story_instructions list_substrates
 ops.explaining share_variant variant_to_data workspace_to_data
 ops.kinds get_decorator get_workspace list_assertions list_decorators list_modes list_panels

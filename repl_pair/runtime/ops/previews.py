@@ -46,6 +46,13 @@ def preview_clearing(args: Mapping[str, Any], principal: str) -> Preview:
     return {"kind": "list", "title": f"take out {len(gone)} entries", "text": "\n".join(gone)}
 
 
+def preview_code(args: Mapping[str, Any], _principal: str) -> Preview:
+    """Show the code that would run, and over which names."""
+    where = "in your namespace" if args.get("scope") == "user" else "over a copy of your namespace"
+    seconds = f", for up to {args['timeout_s']:g} s" if "timeout_s" in args else ""
+    return {"kind": "code", "title": f"run code {where}{seconds}", "text": str(args.get("code"))}
+
+
 def _registered_text(kind: str, id: str) -> str:
     is_known = kind in KINDS and REGISTRY.find(kind, id) is not None
     return _json(to_data(kind, id)) if is_known else ""

@@ -1,5 +1,6 @@
 """Ops that run one variant, or render it without a verdict."""
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, cast
 
@@ -45,8 +46,8 @@ Answering = Callable[[RunRecord], Any]
 
 _BITMAPS = {"image/png": "iVBORw0KGgo", "image/jpeg": "/9j/"}
 """How each begins, in base64."""
-SHORT_HTML = 200
-"""Characters of HTML that a lean answer shows: not more than its other text takes."""
+SHORT_HTML, LONG_HTML = 200, sys.maxsize
+"""Characters of HTML that a lean answer shows, not more than its other text takes; and any."""
 
 
 def answer(record: RunRecord, call: Call | None = None, *, detail: Detail = "lean") -> Any:
@@ -69,7 +70,8 @@ def answer(record: RunRecord, call: Call | None = None, *, detail: Detail = "lea
     }
     if call is not None:
         as_html = full or (record.identity is not None and record.identity.substrate != SUBSTRATE)
-        whole["outputs"] = [_shown(leaving_of(bundle), call, as_html) for bundle in record.outputs]
+        chars = LONG_HTML if as_html else SHORT_HTML
+        whole["outputs"] = [show_bundle(call, bundle, html=chars) for bundle in record.outputs]
     always = {slot for slot, (_, is_required) in slots.items() if is_required}
     always |= _MADE if full else set[str]()
     left_out = {"errors"} if full else (_MADE | _FULL) - {"assertions", "outputs"}
@@ -85,17 +87,19 @@ _FULL = {"last", "state", "events", "effects", "plays", "steps"}
 """Slots of a full answer: those that it always has, and those that may be empty."""
 
 
-def _shown(bundle: Mapping[str, Any], call: Call, as_html: bool) -> dict[str, Any]:
+def show_bundle(
+    call: Call, bundle: Mapping[str, Any], *, html: int, else_html: str = 'detail="full" has them'
+) -> dict[str, Any]:
     """Return what an agent can use of a MIME bundle: its text, and its bitmaps as they are.
 
     What does not begin like a bitmap is other text under its name, which may be a secret.
     """
     shown: dict[str, Any] = {}
-    for mime, data in bundle.items():
+    for mime, data in leaving_of(bundle).items():
         if mime in _BITMAPS and isinstance(data, str) and data.startswith(_BITMAPS[mime]):
             shown[mime] = call.add_raw_json(data)
-        elif mime == "text/html" and not as_html and len(str(data)) > SHORT_HTML:
-            shown[mime] = f'[{len(str(data))} characters: detail="full" has them]'
+        elif mime == "text/html" and len(str(data)) > html:
+            shown[mime] = f"[{len(str(data))} characters: {else_html}]"
         elif mime.startswith("text/") or mime in _BITMAPS:
             shown[mime] = data
     return shown

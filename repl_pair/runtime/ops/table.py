@@ -8,6 +8,7 @@ from typing import Any, TypedDict, TypeVar
 
 from repl_pair.errors import NextStep, RequestError, did_you_mean, next_step
 from repl_pair.records import record
+from repl_pair.runtime.clients.activity import CODE_PARAMETERS
 from repl_pair.runtime.ops.modules import MODULES
 from repl_pair.runtime.stopping.short_turns import short_turns
 from repl_pair.runtime.stopping.stop import Stop
@@ -20,7 +21,7 @@ Deadline = Callable[[Mapping[str, Any]], float | None]
 
 
 class Preview(TypedDict):
-    """What a call would do, as text for the person; `kind` is its form: diff, list or call."""
+    """What a call would do, as text for the person; `kind` is diff, list, code or call."""
 
     kind: str
     title: str
@@ -112,17 +113,21 @@ class Table:
         unfinished: Callable[[Mapping[str, Any], Stop], Any] | None = None,
         stoppable: bool = True,
         preview: PreviewCall | None = None,
+        code: str | None = None,
     ) -> Callable[[F], F]:
         """Register a function as an op; name, input schema and doc come from the function.
 
         `needs` maps a parameter to the further access that it takes; without that access the
-        parameter does not exist. `persons` ops do not exist for an agent.
+        parameter does not exist. `persons` ops do not exist for an agent. `code` is the parameter
+        whose whole text the person can read in the log of agents' calls.
         """
         assert access in ACCESS, access
         assert lane in LANES, lane
 
         def register(fn: F) -> F:
             name = fn.__name__
+            if code is not None:
+                CODE_PARAMETERS[name] = code
             hints = inspect.get_annotations(fn, eval_str=True)
             contexts = [n for n, hint in hints.items() if getattr(hint, "__op_context__", False)]
             self._ops[name] = Op(

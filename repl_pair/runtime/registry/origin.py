@@ -2,6 +2,9 @@
 
 import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -61,9 +64,15 @@ def outside() -> tuple[FrameType, int]:
 
 
 def find_origin() -> Origin:
-    """Return the origin of the first frame outside this package on the caller's stack."""
+    """Return the origin of the first frame outside this package on the caller's stack.
+
+    Of code that an agent sent that is the agent, but for the modules that it imports.
+    """
     frame, _ = outside()
     module, file = (frame.f_globals.get(name, "?") for name in ("__name__", "__file__"))
+    sender = _SENDER.get()
+    if sender and (module == "__main__" or frame.f_globals.get("__spec__") is None):
+        return agent_origin(sender)
     shell = interactive_shell()
     if module == "__main__" and shell is not None and frame.f_globals is shell.user_ns:
         return cell_origin(shell, frame.f_lineno)
@@ -73,6 +82,19 @@ def find_origin() -> Origin:
         return Origin(key=f"{SCRIPT}{file}", label=label, line=frame.f_lineno, run=run)
     run = module_run(sys.modules.get(module))
     return Origin(key=f"module:{module}", label=module, line=frame.f_lineno, run=run)
+
+
+@contextmanager
+def sent_by(principal: str) -> Generator[None]:
+    """Let what is registered in this block be of who sent its code; so in the threads it starts."""
+    token = _SENDER.set(principal)
+    try:
+        yield
+    finally:
+        _SENDER.reset(token)
+
+
+_SENDER: ContextVar[str] = ContextVar("repl_pair_sender", default="")
 
 
 def cell_origin(shell: Any, line: int = 0) -> Origin:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.values.invisible import escape_invisible
 
 _IN_CELLS = str.maketrans({"\\": "\\\\", "|": "\\|", "`": "\\`", "&": "&amp;", "<": "&lt;"})
 _ITEMS = re.compile(r"\s*(?:(?:[-+*]|\d{1,9}[.)])\s+)*")
@@ -30,6 +31,14 @@ def code(text: str) -> str:
     clean = NEEDLES.scrub(text)[0]
     plain = bool(clean.strip()) and clean.isprintable() and not set("`|") & set(clean)
     return f"`{clean}`" if plain else cell(clean)
+
+
+def fenced(text: str) -> str:
+    """Return a text as a block of Python code, which nothing in it ends."""
+    clean = NEEDLES.scrub(escape_invisible(text))[0].rstrip("\n")
+    longest = max(map(len, re.findall("`+", clean)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}python\n{clean}\n{fence}"
 
 
 def prose(text: str) -> str:

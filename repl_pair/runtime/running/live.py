@@ -7,11 +7,11 @@ from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.records import record
+from repl_pair.runtime.capture.showing import show_open
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.running.dispatching import dispatch
 from repl_pair.runtime.running.openings import Opening, open_variant
-from repl_pair.runtime.running.phases import show_figures
 from repl_pair.runtime.secrets.places import secret_payload
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.freeze import freeze
@@ -120,7 +120,7 @@ class Live:
             try:
                 frame.last = await dispatch(frame, [name, dict(payload)])
             finally:
-                show_figures(frame)
+                show_open(frame.captured)
 
         try:
             opening.walk(send)

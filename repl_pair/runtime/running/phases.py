@@ -1,13 +1,12 @@
 """The phases of a run, as data; each walks its part of one run and raises what went wrong."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from repl_pair.errors import ReplPairError
 from repl_pair.runtime.authoring.decorator_uses import Used
 from repl_pair.runtime.authoring.lines import ACTING
-from repl_pair.runtime.capture.bundles import figure_of, rich_values
-from repl_pair.runtime.capture.comms import show_states
+from repl_pair.runtime.capture.showing import show_open, show_value
 from repl_pair.runtime.planning.plan import PlannedEvent
 from repl_pair.runtime.registry.model import Event
 from repl_pair.runtime.running.calling import check_required
@@ -66,11 +65,7 @@ async def render(frame: Frame) -> None:
     if not frame.is_class:
         await _make(frame)
     if frame.is_made:
-        rich = rich_values(frame.result)
-        for value, bundle in rich:
-            frame.captured.note_formatted(bundle, value)
-            frame.captured.show(bundle)
-        show_figures(frame, drawn=[figure_of(value) for value, _ in rich])
+        show_value(frame.captured, frame.result)
 
 
 async def play(frame: Frame) -> None:
@@ -78,7 +73,7 @@ async def play(frame: Frame) -> None:
     try:
         await play_all(frame)
     finally:
-        show_figures(frame)
+        show_open(frame.captured)
 
 
 async def tear_down(frame: Frame) -> None:
@@ -114,14 +109,6 @@ PHASES: Mapping[str, Callable[[Frame], Awaitable[None]]] = {
 """In their order; teardown is walked even after a failure."""
 
 
-def show_figures(frame: Frame, *, drawn: Sequence[Any] = ()) -> None:
-    """Show widgets as they are now; show and close the open figures, but those `drawn` already."""
-    if frame.captured.figures is not None:
-        frame.captured.figures.show_open(drawn=drawn)
-    if frame.captured.comms:
-        show_states(frame.captured)
-
-
 async def _make(frame: Frame) -> None:
     """Call the component; what it raises is kept if the first step of a play may expect it."""
     assert frame.component is not None
@@ -132,7 +119,7 @@ async def _make(frame: Frame) -> None:
     except STOPS:
         raise
     except (Exception, SystemExit) as error:
-        show_figures(frame)
+        show_open(frame.captured)
         frame.raised = error
         first = next(iter(frame.plan.steps), None)
         is_expected = first is not None and first[0] == RAISES

@@ -8,7 +8,7 @@ from itertools import chain
 from types import FunctionType, ModuleType
 from typing import Any, cast
 
-from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.ipython import user_namespace
 from repl_pair.runtime.reading.fields import MACHINERY, read_fields
 from repl_pair.runtime.secrets.forms import url_passwords
 from repl_pair.runtime.secrets.known import NEEDLES
@@ -32,8 +32,7 @@ _CONTAINERS = frozenset(map(id, (dict, list, tuple, set, frozenset)))
 
 def namespace() -> dict[str, Any]:
     """Return a copy of the person's namespace: its names, not keys of other types."""
-    shell = interactive_shell()
-    space = (vars(sys.modules["__main__"]) if shell is None else shell.user_ns).copy()
+    space = user_namespace().copy()
     return {name: value for name, value in space.items() if type(name) is str}
 
 

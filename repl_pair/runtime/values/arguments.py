@@ -40,6 +40,18 @@ class Bounds:
         return {"minimum": self.low} | ({} if self.high is None else {"maximum": self.high})
 
 
+@row
+class Longest:
+    """The most characters that a text may have, in `Annotated`."""
+
+    chars: int
+
+    @property
+    def schema(self) -> dict[str, int]:
+        """Return it as JSON Schema."""
+        return {"maxLength": self.chars}
+
+
 def read_call_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a call as its op takes them: null is left out, 5.0 may be 5.
 
@@ -103,6 +115,8 @@ def _faults(schema: Mapping[str, Any], value: Any, where: str) -> list[str]:
     if kind in ("integer", "number") and "minimum" in schema and not low <= value <= high:
         span = f"at least {low:g}" if high == inf else f"{low:g} to {high:g}"
         return [f"{where}: expected {span}, got {value!r:.60}."]
+    if kind == "string" and len(value) > schema.get("maxLength", inf):
+        return [f"{where}: expected up to {schema['maxLength']:,} characters, got {len(value):,}."]
     if kind == "object":
         return _object_faults(schema, value, f"{where}.")
     return _array_faults(schema, value, where) if kind == "array" else []

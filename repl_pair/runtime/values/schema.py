@@ -7,7 +7,7 @@ from enum import Enum
 from math import isfinite
 from typing import Any, Literal, cast, get_args, get_origin
 
-from repl_pair.runtime.values.arguments import Bounds
+from repl_pair.runtime.values.arguments import Bounds, Longest
 from repl_pair.runtime.values.classes import (
     LISTS,
     MAPS,
@@ -78,7 +78,7 @@ def _hint_schema(hint: Hint, above: tuple[Any, ...]) -> Schema:
     if len(found) > 1 and all(one.get("type") in ("integer", "number") for one in found):
         schema = {"type": "number"}
     for bounds in hint.metadata:
-        if real_class(bounds) is Bounds:
+        if real_class(bounds) in (Bounds, Longest):
             schema |= bounds.schema
     if hint.doc is not None:
         schema["description"] = hint.doc

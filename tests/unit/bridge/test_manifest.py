@@ -18,6 +18,7 @@ OPS = {
     "get_docs_markdown": "read",
     "get_story": "read",
     "get_story_instructions": "read",
+    "eval_code": "eval",
     "get_value": "inspect",
     "get_variant": "read",
     "get_workspace": "read",

@@ -10,11 +10,14 @@ from repl_pair.runtime.clients import clients
 from repl_pair.runtime.clients.activity import (
     ACTIVITY,
     ARGS_CHARS,
+    CODE_CHARS,
+    CODES_CHARS,
     KEPT,
     LOG,
     ActivityLog,
     args_text,
 )
+from repl_pair.runtime.ops.table import TABLE
 from repl_pair.runtime.surface import PERSONS, STORE, Store
 from repl_pair.wire import Request, View
 
@@ -150,3 +153,38 @@ def test_pausing_twice_keeps_when_it_began_and_resuming_twice_is_nothing():
     undo()
     assert clients.paused_since() is None
     assert [change.member for change in changes] == ["paused", "paused"]
+
+
+# --- the code that was sent
+
+
+def sent(code):
+    assert TABLE.get("eval_code"), "its module names the parameter that is code"
+    return request("eval_code", code=code)
+
+
+def test_the_whole_code_of_a_call_can_be_read_while_it_runs_later_and_where_it_was_refused():
+    log, _store = make_log()
+    code = "x = 1\n" * 200
+    answer = log.follow(sent(code), lambda _reply: None)
+    assert log.code_of(1) == code
+    names = {"added": ["x", "y"], "changed": ["z"]}
+    answer({"ok": True, "result": {"status": "ok", "names": names}})
+    log.refuse(sent("x = 2"), ReplPairError("approval_denied", "No."))
+    log.follow(request("list_stories", code="x = 3"), lambda _reply: None)
+    noted = [(a.has_code, log.code_of(a.n), a.names) for a in reversed(log.latest())]
+    assert noted == [(True, code, "added x, y; changed z"), (True, "x = 2", ""), (False, None, "")]
+    assert len(log.latest()[-1].args) <= ARGS_CHARS
+
+
+def test_code_is_kept_as_long_as_its_call_and_the_earliest_goes_where_all_are_too_large():
+    log, _store = make_log()
+    for _ in range(KEPT + 10):
+        log.follow(sent("1"), lambda _reply: None)
+    assert (log.code_of(10), log.code_of(11)) == (None, "1")
+    many = CODES_CHARS // CODE_CHARS
+    for _ in range(many + 1):
+        log.follow(sent("x" * (CODE_CHARS + 9)), lambda _reply: None)
+    kept = [code for a in log.latest(KEPT) if (code := log.code_of(a.n))]
+    assert {len(code) for code in kept} == {CODE_CHARS}
+    assert len(kept) == many
