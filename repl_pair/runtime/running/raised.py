@@ -2,7 +2,6 @@
 
 import linecache
 import os
-import re
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -12,17 +11,14 @@ from types import CodeType, FrameType
 from typing import Any, cast
 
 from repl_pair.errors import error_text, message_of
-from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.reading.code import cell_of, show_line
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.runtime.stopping.stop import STOPS, stop_of
-from repl_pair.runtime.values.marks import is_secret_key
-from repl_pair.wire import REDACTED, cut_at_word
+from repl_pair.wire import cut_at_word
 
 LONGEST = 1_900
 """How many characters of a reason are kept: as many as an answer shows."""
-LONGEST_CODE = 200
-"""How many characters of a line of code are kept."""
 _HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 """The folder of the runtime: what is raised in it is not the person's."""
 _PACKAGE = os.path.dirname(os.path.dirname(_HERE)) + os.sep
@@ -164,30 +160,11 @@ def _line_of(function: CodeType, number: int) -> dict[str, Any]:
     filename = function.co_filename
     folders = filename.replace("\\", "/").split("/")
     is_library = filename.startswith((_LIBRARY, "<frozen "))
-    code = _shown_code(linecache.getline(filename, number).strip())
+    code = show_line(linecache.getline(filename, number).strip())
     return {
-        "file": _shown(filename),
+        "file": cell_of(filename) or filename,
         "line": number,
         "function": function.co_name,
         **({"code": code} if code else {}),
         "is_own": not is_library and _INSTALLED.isdisjoint(folders),
     }
-
-
-def _shown_code(line: str) -> str:
-    """Return a line of code; beside a name of secrets its literals are none to be shown."""
-    if any(map(is_secret_key, _WORD.findall(line))):
-        line = _LITERAL.sub(f'"{REDACTED}"', line)
-    return cut_at_word(line, LONGEST_CODE)
-
-
-_WORD = re.compile(r"\w+")
-_LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
-
-
-def _shown(filename: str) -> str:
-    """Return a cell by its number, as tracebacks in the notebook do; files as they are."""
-    compiler = getattr(interactive_shell(), "compile", None)
-    name = getattr(compiler, "format_code_name", None)
-    found = None if name is None else name(filename)
-    return filename if found is None else str(found[1])
