@@ -82,12 +82,23 @@ def read_line(entry: Entry, **slots: Any) -> dict[str, Any]:
     return filled(id=entry.id, doc=entry.body.doc.partition("\n")[0], **slots)
 
 
-def page(ids: Sequence[str], *, limit: int, cursor: str | None, query: Sequence[Any]) -> Page[str]:
-    """Return a page of ids; a cursor holds for one query only."""
+def page(
+    ids: Sequence[str],
+    *,
+    limit: int,
+    cursor: str | None,
+    query: Sequence[Any],
+    first: Callable[[int], Sequence[str]] | None = None,
+) -> Page[str]:
+    """Return a page of ids; a cursor holds for one query only.
+
+    `first` gives the first so many in order of ids that stand in none.
+    """
     mark = sha256(json.dumps(query, default=str).encode()).hexdigest()[:12]
     start = 0 if cursor is None else _read_cursor(cursor, mark)
     end = start + limit
-    answer: Page[str] = {"items": list(ids[start:end]), "total": len(ids)}
+    ordered = ids if first is None else first(end)
+    answer: Page[str] = {"items": list(ordered[start:end]), "total": len(ids)}
     if end < len(ids):
         answer["cursor"] = base64.urlsafe_b64encode(f"{mark}:{end}".encode()).decode()
     return answer
