@@ -50,6 +50,7 @@ CLOSED_CLASSES = (
 )
 """Classes into whose instances no agent's path leads."""
 
+_CODE = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
 _NAMES_LIMIT = 1000
 
 _TUPLE_FIELD = real_class(inspect.FullArgSpec.__dict__["args"])
@@ -111,6 +112,18 @@ def read_field(value: Any, key: Key | Cut) -> Any:
         if found is not _MISSING and not is_closed(found):
             return found
     raise PathMiss(key, _open_names(value))
+
+
+def read_code(value: Any, key: Key | Cut) -> Any:
+    """Read a function, class or module that is stored at a key; MISSING where there is none.
+
+    It is for the end of a path: nothing behind it is open.
+    """
+    if is_closed(value) or type(key) not in (str, int):
+        return _MISSING
+    found = _read(value, key)
+    is_code = any(base is cls for base in lineage(real_class(found)) for cls in _CODE)
+    return found if is_code else _MISSING
 
 
 def names_beside(value: Any, key: Key | Cut) -> list[Any]:
@@ -176,18 +189,18 @@ def _plain_base(value: Any, known: Iterable[int], lookups: tuple[str, ...]) -> A
 
 def _member_name(key: Any) -> Any:
     is_member = any(base is Enum for base in lineage(real_class(key)))
-    name = _find(_stored(key), "_name_") if is_member else None
+    name = _find(stored_in(key), "_name_") if is_member else None
     return name if type(name) is str else None
 
 
 def _read_stored(value: Any, key: Key | Cut) -> Any:
     if type(key) is not str or key.startswith("_"):
         return _MISSING
-    found = _find(_stored(value), key)
+    found = _find(stored_in(value), key)
     return _read_slot(value, key) if found is _MISSING else found
 
 
-def _stored(value: Any) -> dict[Any, Any]:
+def stored_in(value: Any) -> dict[Any, Any]:
     """Return the instance's own dict, without asking a class that defines `__dict__` itself."""
     cls = real_class(value)
     for base in lineage(cls):
@@ -238,7 +251,7 @@ def _open_names(value: Any) -> list[str]:
     if is_closed(value):
         return []
     names: list[Any] = [*islice(_keys(_dict_behind(value) or {}), _NAMES_LIMIT)]
-    names += islice(_keys(_stored(value)), _NAMES_LIMIT)
+    names += islice(_keys(stored_in(value)), _NAMES_LIMIT)
     for base in lineage(real_class(value)):
         names += islice(space_of(base), _NAMES_LIMIT)
     names += column_names(value)[:_NAMES_LIMIT]
