@@ -560,6 +560,7 @@ def look_at_variables(told):
 def get_values(told):
     for path in VALUES:
         told.ask("get_value", path=path) if told.inspects else None
+        told.ask("describe_object", path=path, members=True) if told.inspects else None
     if not told.inspects:
         with pytest.raises(Exception, match="Unknown tool: get_value"):
             told.ask("get_value", path="config")

@@ -153,12 +153,12 @@ def test_the_annotations_state_the_worst(agent):
 
 
 OF_GATES = {
-    ("--allow", "inspect"): {"get_value"},
-    ("--ask", "inspect"): {"get_value", "read_approval"},
+    ("--allow", "inspect"): {"describe_object", "get_value"},
+    ("--ask", "inspect"): {"describe_object", "get_value", "read_approval"},
     ("--allow", "write"): {"record_as_variant", "register_variant", "unregister"},
     ("--allow", "eval"): {"record_as_variant", "register_variant", "unregister"},
     ("--ask", "inspect,write,eval"): {
-        *("get_value", "read_approval"),
+        *("describe_object", "get_value", "read_approval"),
         *("record_as_variant", "register_variant", "unregister"),
     },
 }
@@ -173,8 +173,8 @@ def test_an_opened_gate_lists_its_few_tools_and_keeps_the_list_small(kernel, con
         described = agent.ask("describe_op", op="register_mode")
     more = [tool for tool in frame["result"]["tools"] if tool["name"] not in DEFAULT]
     assert set(tools) == {*DEFAULT, *OF_GATES[options]}
-    assert len(more) <= 8
-    assert len(json.dumps(more, separators=(",", ":")).encode()) <= 4_000
+    assert len(more) <= 10
+    assert len(json.dumps(more, separators=(",", ":")).encode()) <= 5_500
     if direct is not None:  # what is not listed is called by its name, and never through run_op
         assert "Nearest: tag" in direct["error"]["message"]
         assert described["hints"][0].startswith("register_mode(")

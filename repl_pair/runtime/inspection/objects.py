@@ -1,7 +1,12 @@
 """What an object is: its class and bases, where it is defined, how it is called, its doc."""
 
 import inspect
-from types import MethodDescriptorType, ModuleType
+from types import (
+    ClassMethodDescriptorType,
+    GetSetDescriptorType,
+    MethodDescriptorType,
+    ModuleType,
+)
 from typing import Any
 
 from repl_pair.runtime.inspection.members import (
@@ -55,6 +60,13 @@ def read_end(holder: Any, key: Key | Cut) -> Any:
         raise PathMiss(key, dict.fromkeys([*miss.near, *members])) from None
 
 
+def stands_for_code(value: Any) -> bool:
+    """Return whether a value is a function, class or module, or a method or wrapper of one."""
+    if kind_of(real_class(value)) != "data" or function_in(value) is not None:
+        return True
+    return is_exactly(value, MethodDescriptorType, GetSetDescriptorType, ClassMethodDescriptorType)
+
+
 def describe(value: Any, *, is_secret: bool = False) -> dict[str, Any]:
     """Return what a value is, from what is stored about it; slots that hold nothing are left out.
 
@@ -62,8 +74,7 @@ def describe(value: Any, *, is_secret: bool = False) -> dict[str, Any]:
     code.
     """
     cls, is_class = real_class(value), is_of(value, type)
-    kind = kind_of(cls)
-    is_code = kind != "data" or is_exactly(value, MethodDescriptorType) or function_in(value)
+    kind, is_code = kind_of(cls), stands_for_code(value)
     of = value if is_code else cls
     out: dict[str, Any] = {"type": qualname_of(cls)}
     if is_class or not is_code:
@@ -88,8 +99,7 @@ def doc_of(value: Any) -> str:
         doc = space_of(value).get("__doc__")
     else:
         function = function_in(value)
-        is_in_c = function is None and kind_of(real_class(value)) == "function"
-        held = value if is_in_c or is_exactly(value, MethodDescriptorType) else function
+        held = value if function is None and stands_for_code(value) else function
         doc = None if held is None else held.__doc__
     # Of a class in C its signature stands before its doc.
     return doc.rpartition("\n--\n\n")[2] if type(doc) is str else ""

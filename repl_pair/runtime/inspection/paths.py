@@ -27,9 +27,15 @@ class Found(NamedTuple):
 
 
 def look_up(
-    path: str, may_begin: Callable[[str, Any], bool], read_last: Step = read_field
+    path: str,
+    may_begin: Callable[[str, Any], bool],
+    read_last: Step = read_field,
+    *,
+    op: str = "get_value",
 ) -> Found:
     """Follow a path of stored data, none of whose code runs; `read_last` reads its last step.
+
+    A refusal names the way back by `op`.
 
     RequestError `not_found` with what is near, alike for what is closed and what is not there;
     `bad_arguments` for a slice of what has none.
@@ -49,7 +55,7 @@ def look_up(
 
     def step(holder: Any, key: Key | Cut) -> Any:
         nonlocal is_secret
-        _check_slice(holder, key, format_path(read))
+        _check_slice(holder, key, format_path(read), op)
         is_declared = not isinstance(key, tuple) and declares_secret(holder, key)
         if is_declared or any(map(is_secret_label, names_beside(holder, key))):
             is_secret = True
@@ -65,28 +71,28 @@ def look_up(
     try:
         value = follow(space[name], steps, step=step)
     except PathMiss as miss:
-        raise _refuse_step(name, miss) from miss
+        raise _refuse_step(name, miss, op) from miss
     return Found(value, format_path(read), is_secret)
 
 
-def _check_slice(holder: Any, key: Key | Cut, path: str) -> None:
+def _check_slice(holder: Any, key: Key | Cut, path: str, op: str) -> None:
     is_slice = isinstance(key, tuple) and any(isinstance(part, slice) for part in key)
     if is_slice and not has_slices(holder):
         what = qualname_of(real_class(holder))
         raise RequestError(
             "bad_arguments",
             f"{path} is a {what}, which has no slices: lists, tuples, arrays and frames have.",
-            next_steps=[next_step("get_value", path=path)],
+            next_steps=[next_step(op, path=path)],
         )
 
 
-def _refuse_step(root: str, miss: PathMiss) -> RequestError:
+def _refuse_step(root: str, miss: PathMiss, op: str) -> RequestError:
     """Return the refusal of a path that leads nowhere: what is near, and the way back."""
     near = f" Nearest: {', '.join(map(str, miss.near))}." if miss.near else ""
     whole = format_path((root, *parse_cuts(miss.reached))) if miss.reached else root
     what = join_path("", miss.step) if isinstance(miss.step, tuple) else repr(miss.step)
     why = f" ({miss.reason})" if miss.reason else ""
-    back = next_step("get_value", path=whole)
+    back = next_step(op, path=whole)
     return RequestError(
         "not_found", f"There is no {what} in {whole}{why}.{near}", next_steps=[back]
     )

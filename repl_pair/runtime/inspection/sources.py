@@ -56,7 +56,9 @@ class Place(NamedTuple):
 
 def function_in(value: Any) -> FunctionType | None:
     """Return the function that a method, property or wrapper stands for; None of what is none."""
+    met: FunctionType | None = None
     for _ in range(_MOST_WRAPPERS):
+        met = value if is_exactly(value, FunctionType) else met
         if name := _INSIDE.get(id(real_class(value))):
             value = getattr(value, name)
         elif is_exactly(value, cached_property):
@@ -65,7 +67,7 @@ def function_in(value: Any) -> FunctionType | None:
             value = stored["__wrapped__"]
         else:
             break
-    return value if is_exactly(value, FunctionType) else None
+    return value if is_exactly(value, FunctionType) else met
 
 
 def place_of(value: Any) -> Place | None:

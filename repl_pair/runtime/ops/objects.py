@@ -3,13 +3,11 @@
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from repl_pair.runtime.inspection.members import MemberKind, members_of
-from repl_pair.runtime.inspection.names import kind_of
-from repl_pair.runtime.inspection.objects import describe, may_begin, read_end
+from repl_pair.runtime.inspection.objects import describe, may_begin, read_end, stands_for_code
 from repl_pair.runtime.inspection.paths import look_up
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.values.classes import real_class
 
 SHOWN_CHARS = 4_000
 """Of a doc or a source; `read_more` has the rest."""
@@ -59,7 +57,7 @@ def describe_object(
 
     No path leads on behind a function, class or module.
     """
-    found = look_up(path, may_begin, read_end)
+    found = look_up(path, may_begin, read_end, op="describe_object")
     call.max_items = SHOWN_CHARS
     out: dict[str, Any] = {"path": found.path}
     out |= describe(found.value, is_secret=found.is_secret)
@@ -72,6 +70,6 @@ def describe_object(
         del out["items"]
     elif not members:
         call.suggest("describe_object", path=found.path, members=True)
-    if kind_of(real_class(found.value)) == "data" and not found.is_secret:
+    if not (found.is_secret or stands_for_code(found.value)):
         call.suggest("get_value", path=found.path)
     return cast("Described", out)

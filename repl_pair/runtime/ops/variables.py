@@ -32,8 +32,8 @@ from repl_pair.runtime.values.marks import is_secret_key
 
 VALUE_CHARS = 300
 """Of each value in the list of variables."""
-FULL_PARTS, FULL_DEPTH = 5_000, 16
-"""Of a value in full: characters of a text, parts of a container; levels."""
+FULL_CHARS, FULL_PARTS, FULL_DEPTH = 10_000, 500, 16
+"""Of a value in full: characters of a text, parts of a container, levels."""
 _SEARCHED = 400_000
 """Of a longer text not all can be read, so its size gives the length of nothing in it."""
 _SIZED = frozenset(map(id, (list, tuple, dict, set, frozenset)))
@@ -140,7 +140,8 @@ def get_value(
         return cast("Value", head | {"value": f"<{head['type']}>"})
     shown = Limits().width - 1
     if detail == "full":
-        call.max_items, call.max_depth = FULL_PARTS, FULL_DEPTH
+        call.max_items = FULL_CHARS if is_exactly(value, str) else FULL_PARTS
+        call.max_depth = FULL_DEPTH
     elif is_exactly(value, list, tuple) and len(value) > Limits().width:
         call.suggest("get_value", path=f"{head['path']}[{shown}:{2 * shown}]")
     for part in parts_to_read(value):
