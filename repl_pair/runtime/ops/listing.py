@@ -25,8 +25,8 @@ from repl_pair.runtime.values.frozen import to_plain
 
 DEFAULT_LIMIT = 25
 MAX_LIMIT = 200
-Limit = Annotated[int, Bounds(1, MAX_LIMIT), "Items per page"]
-Cursor = Annotated[str | None, "From the previous page"]
+Limit = Annotated[int, Bounds(1, MAX_LIMIT), "Per page"]
+Cursor = Annotated[str | None, "Of the last page"]
 _EMPTY = frozenset({str, list, tuple, dict, bool})
 """Types whose empty values are left out."""
 

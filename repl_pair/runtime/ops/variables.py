@@ -77,10 +77,10 @@ class Value(TypedDict):
 @op(access="read", toolset="values", needs={"values": "inspect"})
 def list_variables(
     call: Call,
-    match: Annotated[str | None, "Part of a name, or a glob"] = None,
-    type: Annotated[str | None, "Such as DataFrame"] = None,
+    match: Annotated[str | None, "Name or glob"] = None,
+    type: Annotated[str | None, "Its name"] = None,
     kinds: Annotated[list[Kind] | None, "Usual: data"] = None,
-    sort: Annotated[Sort, "bytes: largest first; recent: last defined"] = "name",
+    sort: Annotated[Sort, "Largest or latest first"] = "name",
     values: Annotated[bool, "With values, bounded and redacted"] = False,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
