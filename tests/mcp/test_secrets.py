@@ -777,6 +777,7 @@ DRIVERS = {
     "read_changes": follow_changes,
     "list_variables": look_at_variables,
     "get_value": get_values,
+    "describe_object": get_values,
     **dict.fromkeys(WRITING, write_beside),
     "list_assertions": list_assertions,
     "list_decorators": read_kinds,
