@@ -108,7 +108,7 @@ async def list_kernels(
 ) -> ListedKernels:
     """List this machine's kernels: notebook, busy or idle since when, age, last activity.
 
-    The latest active first. `runtime`: repl_pair is in it; `attached`: by you; `dead`: so many.
+    Latest active first. `runtime`: has repl_pair; `attached`: by you; `dead`: how many.
     """
     probed = await call.links.probe()
     # A stopped one is not alive, and has the status that its process gives it.
@@ -136,7 +136,7 @@ async def use_kernel(call: BridgeCall, kernel: Which) -> KernelLine:
 async def kernel_status(call: BridgeCall, kernel: WhichOrChosen = None) -> KernelReport:
     """Describe a kernel: alive, busy with which cell since when, what is stuck, what it holds.
 
-    On `channel` shell calls wait for cells; `why`: why they do, or why it does not answer.
+    On `channel` shell calls wait for cells; `why` says what keeps it.
     """
     try:
         call.link = await call.links.get(kernel)
@@ -213,7 +213,7 @@ async def read_op(
     """Call an op that is not a tool and only reads.
 
     Such as read_stacks, tests_passing, read_assertions, snapshot_identity, list_tags, list_modes,
-    list_assertions, explain_variant, get_docs_markdown, changed_variants, get_story_instructions.
+    explain_variant, changed_variants, get_story_instructions.
     """
     return ForwardedReply(await call.forward("read_op", op, args or {}, kernel))
 

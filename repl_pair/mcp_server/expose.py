@@ -13,7 +13,7 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 DOC_CHARS = 1000
 KERNEL = {
     "type": "string",
-    "description": "Needed if several are alive",
+    "description": "If several are alive",
 }
 _INVISIBLE = re.compile(
     "\x1b\\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"

@@ -1367,6 +1367,7 @@ async def test_variables_are_listed_by_name_type_and_size(link):
     found = await link.get("list_variables")
     assert (found["functions"], found["classes"]) == (["clean"], ["K"])
     listed = found["items"]
+    assert [line.pop("bytes", 0) > 3 for line in listed] == [False, True, True, False]
     assert listed == [
         {"id": "k", "type": "K"},
         {"id": "numbers", "type": "list", "size": 2},

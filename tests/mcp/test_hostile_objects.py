@@ -226,6 +226,7 @@ OF_ALL = (
     "read_stacks",
     "read_hot_lines",
 )
+CODE = ("Plain", "Meta", "HData", "HArray", "Zone", "Colour", "Fault", "with_defaults", "spy")
 STEPS = ("", ".a", ".plain", ".password", ".shape", "[0]", ".x.__module__")
 
 
@@ -263,6 +264,13 @@ def test_no_read_runs_the_code_of_a_hostile_class(kernel, inspector):
     for name in names:
         for step in STEPS:
             read("get_value", path=f"{name}{step}")
+            read("describe_object", path=f"{name}{step}", members=True)
+    for name in CODE:
+        read("describe_object", path=name, members=True, limit=200)
+    for more in ({"match": "*y_*"}, {"type": "str"}, {"sort": "bytes"}, {"kinds": ["class"]}):
+        read("list_variables", limit=200, **more)
+    for name in names:
+        read("get_value", path=name, detail="full")
     assert report() == ""
     variants = [*(f"hostile.any/{name}" for name in names), "hostile.defaults/It"]
     for name in variants:

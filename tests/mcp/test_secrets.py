@@ -598,6 +598,7 @@ for each in threads: each.join()
 def get_values(told):
     for path in VALUES:
         told.ask("get_value", path=path) if told.inspects else None
+        told.ask("describe_object", path=path, members=True) if told.inspects else None
     if not told.inspects:
         with pytest.raises(Exception, match="Unknown tool: get_value"):
             told.ask("get_value", path="config")
@@ -874,6 +875,7 @@ DRIVERS = {
     **dict.fromkeys(("read_stacks", "read_hot_lines"), look_at_stacks),
     "read_traceback": look_at_cells,
     "read_history": look_at_cells,
+    "describe_object": get_values,
     **dict.fromkeys(WRITING, write_beside),
     "list_assertions": list_assertions,
     "list_decorators": read_kinds,

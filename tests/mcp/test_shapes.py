@@ -152,14 +152,16 @@ def test_the_annotations_state_the_worst(agent):
         assert (hints.read_only_hint, bool(hints.destructive_hint)) == (not runs, runs), tool.name
 
 
+INSPECTING = {"describe_object", "get_value", "read_history", "read_traceback"}
 OF_GATES = {
-    ("--allow", "inspect"): {"get_value", "read_history", "read_traceback"},
-    ("--ask", "inspect"): {"get_value", "read_approval", "read_history", "read_traceback"},
+    ("--allow", "inspect"): INSPECTING,
+    ("--ask", "inspect"): INSPECTING | {"read_approval"},
     ("--allow", "write"): {"record_as_variant", "register_variant", "unregister"},
     ("--allow", "eval"): {"eval_code", "record_as_variant", "register_variant", "unregister"},
     ("--ask", "eval"): {"eval_code", "read_approval"},
     ("--ask", "inspect,write,eval"): {
-        *("eval_code", "get_value", "read_approval", "read_history", "read_traceback"),
+        *INSPECTING,
+        *("eval_code", "read_approval"),
         *("record_as_variant", "register_variant", "unregister"),
     },
 }

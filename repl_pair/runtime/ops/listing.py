@@ -25,8 +25,8 @@ from repl_pair.runtime.values.frozen import to_plain
 
 DEFAULT_LIMIT = 25
 MAX_LIMIT = 200
-Limit = Annotated[int, Bounds(1, MAX_LIMIT), "Items per page"]
-Cursor = Annotated[str | None, "From the previous page"]
+Limit = Annotated[int, Bounds(1, MAX_LIMIT), "Per page"]
+Cursor = Annotated[str | None, "Of the last page"]
 _EMPTY = frozenset({str, list, tuple, dict, bool})
 """Types whose empty values are left out."""
 
@@ -82,12 +82,23 @@ def read_line(entry: Entry, **slots: Any) -> dict[str, Any]:
     return filled(id=entry.id, doc=entry.body.doc.partition("\n")[0], **slots)
 
 
-def page(ids: Sequence[str], *, limit: int, cursor: str | None, query: Sequence[Any]) -> Page[str]:
-    """Return a page of ids; a cursor holds for one query only."""
+def page(
+    ids: Sequence[str],
+    *,
+    limit: int,
+    cursor: str | None,
+    query: Sequence[Any],
+    first: Callable[[int], Sequence[str]] | None = None,
+) -> Page[str]:
+    """Return a page of ids; a cursor holds for one query only.
+
+    `first` gives the first so many in order of ids that stand in none.
+    """
     mark = sha256(json.dumps(query, default=str).encode()).hexdigest()[:12]
     start = 0 if cursor is None else _read_cursor(cursor, mark)
     end = start + limit
-    answer: Page[str] = {"items": list(ids[start:end]), "total": len(ids)}
+    ordered = ids if first is None else first(end)
+    answer: Page[str] = {"items": list(ordered[start:end]), "total": len(ids)}
     if end < len(ids):
         answer["cursor"] = _write_cursor(mark, end)
     return answer

@@ -11,6 +11,7 @@ ops.explaining explain_variant get_docs_markdown get_story_instructions list_sub
 ops.explaining share_variant variant_to_data workspace_to_data
 ops.kinds get_decorator get_workspace list_assertions list_decorators list_modes list_panels
 ops.kinds list_tags list_workspaces
+ops.objects describe_object
 ops.persons answer_approval ask_approval await_approval list_approvals open_panel pause_agents
 ops.persons use_approval withdraw_approval
 ops.recording record_as_variant reset_variant

@@ -11,12 +11,12 @@ from repl_pair.runtime.registry.visible import check_visible, visible_entry
 from repl_pair.runtime.results.record import RunRecord, refused
 from repl_pair.runtime.values.arguments import MOST_S, Bounds
 
-Modes = Annotated[list[str] | None, "Ids of modes to activate, in order"]
-Overrides = Annotated[dict[str, Any] | None, "Args that replace or deepen the variant's"]
-Plays = Annotated[list[str] | None, "Named plays to run instead of the usual"]
+Modes = Annotated[list[str] | None, "Ids of modes, in order"]
+Overrides = Annotated[dict[str, Any] | None, "Args over the variant's"]
+Plays = Annotated[list[str] | None, "Named plays, not the usual"]
 Timeout = Annotated[float, Bounds(0, MOST_S), "Seconds the run may take"]
-Wait = Annotated[float, Bounds(0, MOST_S), "Seconds to wait for a running cell"]
-Lane = Annotated[Literal["main", "worker"], "worker: waits for no cell; a thread_safe story only"]
+Wait = Annotated[float, Bounds(0, MOST_S), "Seconds to wait for a cell"]
+Lane = Annotated[Literal["main", "worker"], "worker: waits for no cell; thread_safe only"]
 
 Detail = Annotated[Literal["lean", "full"], "full: also passes, phases, times, args, identity"]
 

@@ -81,14 +81,14 @@ async def run_variants(
     call: Call,
     ids: Annotated[list[str] | None, "Variant ids; one unknown, and nothing runs"] = None,
     tags: Tags = None,
-    changed: Annotated[bool, "Changed since their last run, or never run"] = False,
+    changed: Annotated[bool, "Changed since their last run, or not run"] = False,
     story_id: Annotated[str | None, "Of this story"] = None,
     modes: Annotated[list[str] | None, "One combination for all; [] runs without modes"] = None,
     matrix: Annotated[
         Literal["all", "each"] | None,
-        "Without modes: all combinations of declared ones (as by default), or each alone",
+        "Without modes: all combinations (usual), or each alone",
     ] = None,
-    fail_fast: Annotated[bool, "End at the first that does not pass"] = False,
+    fail_fast: Annotated[bool, "End at the first not passed"] = False,
     limit: Annotated[int, Bounds(1, MAX_LIMIT), "Rows in the answer"] = DEFAULT_LIMIT,
     timeout_s: Annotated[float, Bounds(0, MOST_S), "Seconds the whole may take"] = RUN_S,
     wait_s: Wait = WAIT_S,
@@ -97,7 +97,7 @@ async def run_variants(
 ) -> Sweep:
     """Run many variants x modes, one after the other; all, unless something is chosen.
 
-    Answers the rows that did not pass, and counts. pass: there was a run, and all passed.
+    Answers the rows that did not pass, and counts. pass: some ran, and all passed.
     """
     if modes is not None and matrix is not None:
         raise RequestError("bad_arguments", "Give modes or matrix, not both. Nothing was run.")

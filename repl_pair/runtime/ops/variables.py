@@ -1,43 +1,57 @@
 """Ops that look at the person's variables: names and types for readers, values for inspectors."""
 
-import types
-from typing import Annotated, Any, NotRequired, TypedDict, cast
+from functools import partial
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
-from repl_pair.errors import RequestError, did_you_mean, next_step
+from repl_pair.errors import did_you_mean
+from repl_pair.runtime.inspection.images import Image, image_of
+from repl_pair.runtime.inspection.names import (
+    Kind,
+    Sort,
+    first_of,
+    is_public,
+    kind_of,
+    names_of_kinds,
+)
+from repl_pair.runtime.inspection.paths import look_up
 from repl_pair.runtime.ops.answers import Page
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.reading.fields import declares_secret
-from repl_pair.runtime.reading.steps import PathMiss, follow
-from repl_pair.runtime.reading.stored import is_closed, names_beside, read_field
-from repl_pair.runtime.reading.table_parts import MISSING, as_read, parts_to_read, read_facet
-from repl_pair.runtime.reading.table_views import outline
+from repl_pair.runtime.reading.sizes import bytes_of
+from repl_pair.runtime.reading.stored import is_closed
+from repl_pair.runtime.reading.table_counts import count_cells
+from repl_pair.runtime.reading.table_parts import parts_to_read
+from repl_pair.runtime.reading.table_views import outline, show_more
 from repl_pair.runtime.reading.tables import shape_of_table
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.learning import learn_secrets, namespace
 from repl_pair.runtime.secrets.truncate import Limits
-from repl_pair.runtime.values.classes import is_exactly, is_of, qualname_of, real_class
-from repl_pair.runtime.values.marks import is_secret_key, is_secret_label
-from repl_pair.runtime.values.paths import Cut, Key, format_path, join_path, parse_cuts
+from repl_pair.runtime.values.classes import is_exactly, qualname_of, real_class
+from repl_pair.runtime.values.marks import is_secret_key
 
-_SHELL_NAMES = {"In", "Out", "exit", "quit", "get_ipython", "open", "repl_pair"}
 VALUE_CHARS = 300
 """Of each value in the list of variables."""
+FULL_CHARS, FULL_PARTS, FULL_DEPTH = 10_000, 500, 16
+"""Of a value in full: characters of a text, parts of a container, levels."""
 _SEARCHED = 400_000
 """Of a longer text not all can be read, so its size gives the length of nothing in it."""
 _SIZED = frozenset(map(id, (list, tuple, dict, set, frozenset)))
-_CODE = (types.FunctionType, type)
-_HIDDEN_TYPES = (types.ModuleType, types.BuiltinFunctionType, *_CODE)
+
+Detail = Annotated[Literal["brief", "full"], "full: as much as one answer holds"]
 
 
 class VariableLine(TypedDict):
-    """A variable: `size` of containers and text, `shape` of arrays and frames."""
+    """A variable: `size` of containers and text, `shape` of arrays and frames.
+
+    `bytes` are what it takes itself, without what is in a container.
+    """
 
     id: str
     type: str
     size: NotRequired[int]
     shape: NotRequired[list[int]]
+    bytes: NotRequired[int]
     value: NotRequired[Any]
 
 
@@ -49,44 +63,55 @@ class Variables(Page[VariableLine]):
 
 
 class Value(TypedDict):
-    """One value, and what it is."""
+    """One value, and what it is; `outputs` holds its image."""
 
     path: str
     type: str
     size: NotRequired[int]
     shape: NotRequired[list[int]]
+    bytes: NotRequired[int]
     value: Any
+    outputs: NotRequired[list[dict[str, Any]]]
 
 
 @op(access="read", toolset="values", needs={"values": "inspect"})
 def list_variables(
     call: Call,
-    match: str | None = None,
+    match: Annotated[str | None, "Name or glob"] = None,
+    type: Annotated[str | None, "Its name"] = None,
+    kinds: Annotated[list[Kind] | None, "Usual: data"] = None,
+    sort: Annotated[Sort, "Largest or latest first"] = "name",
     values: Annotated[bool, "With values, bounded and redacted"] = False,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
 ) -> Variables:
     """List the person's variables: names, types, shapes; apart, their functions and classes."""
     space = namespace()
-    part = (match or "").casefold()
-    named = sorted(name for name in space if part in name.casefold())
-    names = [name for name in named if is_visible(name, space[name])]
     call.max_items, call.value_chars = limit, VALUE_CHARS
-    learn_secrets()
+    by_kind = names_of_kinds(space, match, type)
+    wanted = [name for kind in kinds or ["data"] for name in by_kind[kind]]
+    query = [sort, hash(tuple(wanted))]
+    first = partial(first_of, space, wanted, sort)
+    chosen = page(wanted, limit=limit, cursor=cursor, query=query, first=first)
+    if any(is_exactly(space[name], str, bytes) for name in chosen["items"]):
+        learn_secrets()  # the size of one is not said
 
     def line(name: str) -> dict[str, Any]:
         value = space[name]
         found = {"id": name, "type": type_name(value)}
-        found |= {} if is_secret_key(name) else shape_of(value)
+        found |= {} if is_secret_key(name) else size_of(value)
         return found | ({"value": _marked(call, name, outline(value))} if values else {})
 
-    chosen = page(names, limit=limit, cursor=cursor, query=names)
     if chosen["items"] and "inspect" in call.view.access:
-        call.suggest("get_value", path=chosen["items"][0])
+        is_data = kind_of(real_class(space[chosen["items"][0]])) == "data"
+        call.suggest("get_value" if is_data else "describe_object", path=chosen["items"][0])
     found = chosen | {"items": list(map(line, chosen["items"]))}
-    for slot, kind in zip(("functions", "classes"), _CODE, strict=True):
-        names = [name for name in named if is_of(space[name], kind) and _is_public(name)]
-        found |= {slot: names} if names and cursor is None else {}
+    if kinds is None and cursor is None and type is None:
+        named = {"functions": by_kind["function"], "classes": by_kind["class"]}
+        found |= {slot: sorted(names) for slot, names in named.items() if names}
+    if type is not None and not wanted:
+        known = {type_name(value) for name, value in space.items() if is_public(name)}
+        call.notifications.append(f"No variable is of type {type}.{did_you_mean(type, known)}")
     return cast("Variables", found)
 
 
@@ -94,72 +119,62 @@ def list_variables(
 def get_value(
     call: Call,
     path: Annotated[str, 'Such as order.lines[0].sku, rows[10:20], frame.loc["a"], array[3, :5]'],
+    detail: Detail = "brief",
 ) -> Value:
-    """Read one value of the person's by path, bounded and redacted; none of its code is called."""
-    steps = parse_cuts(path)
-    space = {n: v for n, v in namespace().items() if is_visible(n, v)}
-    root = str(steps[0])
-    if root not in space:
-        raise RequestError(
-            "not_found",
-            f"There is no variable {root!r}.{did_you_mean(root, space)}",
-            next_steps=[next_step("list_variables")],
-        )
+    """Read one value of the person's by path, bounded and redacted; none of its code is called.
 
-    read: list[Key | Cut] = [root]
-
-    def step(holder: Any, key: Key | Cut) -> Any:
-        is_declared = not isinstance(key, tuple) and declares_secret(holder, key)
-        if is_declared or any(map(is_secret_label, names_beside(holder, key))):
-            call.sensitive.append(("value",))
-        read.extend(as_read(holder, key))
-        facet = read_facet(holder, key)
-        return read_field(holder, key) if facet is MISSING else facet
-
-    try:
-        value = follow(space[root], steps[1:], step=step)
-    except PathMiss as miss:
-        raise _refuse_step(root, miss) from miss
-    words = [part for step in steps for part in (step if isinstance(step, tuple) else (step,))]
-    if any(is_secret_key(str(word)) for word in words):
+    A figure or image comes as an image.
+    """
+    found = look_up(path, is_visible)
+    value = found.value
+    if found.is_secret:
         call.sensitive.append(("value",))
     learn_secrets()
-    head = {"path": format_path(read), "type": type_name(value)}
-    if is_closed(value):
-        return cast("Value", head | {"value": f"<{head['type']}>"})
-    if ("value",) in call.sensitive:
+    head: dict[str, Any] = {"path": found.path, "type": type_name(value)}
+    closed = is_closed(value)
+    if found.is_secret and not closed:
         return cast("Value", head | {"value": value})
+    if not found.is_secret and (image := image_of(value)):
+        head |= _outputs_of(call, image)
+    if closed:
+        return cast("Value", head | {"value": f"<{head['type']}>"})
     shown = Limits().width - 1
-    is_longer = is_exactly(value, list, tuple) and len(value) > Limits().width
-    for part in [f"[{shown}:{2 * shown}]"] if is_longer else parts_to_read(value):
+    if detail == "full":
+        call.max_items = FULL_CHARS if is_exactly(value, str) else FULL_PARTS
+        call.max_depth = FULL_DEPTH
+    elif is_exactly(value, list, tuple) and len(value) > Limits().width:
+        call.suggest("get_value", path=f"{head['path']}[{shown}:{2 * shown}]")
+    for part in parts_to_read(value):
         call.suggest("get_value", path=head["path"] + part)
-    return cast("Value", head | shape_of(value) | {"value": value})
-
-
-def _refuse_step(root: str, miss: PathMiss) -> RequestError:
-    """Return the refusal of a path that leads nowhere: what is near, and the way back."""
-    near = f" Nearest: {', '.join(map(str, miss.near))}." if miss.near else ""
-    whole = format_path((root, *parse_cuts(miss.reached))) if miss.reached else root
-    what = join_path("", miss.step) if isinstance(miss.step, tuple) else repr(miss.step)
-    why = f" ({miss.reason})" if miss.reason else ""
-    back = next_step("get_value", path=whole)
-    return RequestError(
-        "not_found", f"There is no {what} in {whole}{why}.{near}", next_steps=[back]
+    more = show_more(value) if detail == "full" else None
+    return cast(
+        "Value",
+        head | size_of(value) | {"value": value if more is None else more | count_cells(value)},
     )
+
+
+def _outputs_of(call: Call, image: Image) -> dict[str, Any]:
+    if image.why_not:
+        call.notifications.append(image.why_not)
+        return {}
+    return {"outputs": [{image.mime: call.add_raw_json(image.data)}]}
 
 
 def is_visible(name: str, value: Any) -> bool:
     """Return whether it is the person's data: no private name, module, function or class."""
-    return _is_public(name) and not is_of(value, *_HIDDEN_TYPES)
-
-
-def _is_public(name: str) -> bool:
-    return not name.startswith("_") and name not in _SHELL_NAMES
+    return is_public(name) and kind_of(real_class(value)) == "data"
 
 
 def type_name(value: Any) -> str:
     """Return a value's type without asking the value."""
     return qualname_of(real_class(value))
+
+
+def size_of(value: Any) -> dict[str, int | list[int]]:
+    """Return size or shape, and the bytes that a value takes; no code is called."""
+    found = shape_of(value)
+    taken = bytes_of(value) if found or not is_exactly(value, str, bytes) else None
+    return found if taken is None else found | {"bytes": taken}
 
 
 def shape_of(value: Any) -> dict[str, Any]:

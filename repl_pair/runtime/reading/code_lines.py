@@ -6,6 +6,7 @@ import re
 import tokenize
 from collections.abc import Iterator
 from functools import lru_cache
+from math import inf
 from stat import S_ISREG
 
 from repl_pair.records import row
@@ -62,6 +63,21 @@ def _read_version(filename: str, _changed_ns: int, _size: int) -> str:
         return file.read()
 
 
+def shown_doc(text: str) -> str:
+    """Return a doc; what a line of it that names a secret quotes or assigns is not shown."""
+    if not may_hold_secret_keys(text):
+        return text
+    return "\n".join(
+        _ASSIGNED.sub(_without_value, _QUOTED.sub(_HIDDEN, line)) if names_secret(line) else line
+        for line in text.split("\n")
+    )
+
+
+def _without_value(found: re.Match[str]) -> str:
+    name, sign, value = found.groups()
+    return f"{name}{sign}{REDACTED if is_secret_key(name) else value}"
+
+
 @row
 class Shown:
     """A text as it may be shown, and the literals that were taken out of it."""
@@ -73,7 +89,8 @@ class Shown:
 def hide_literals(code: str) -> Shown:
     """Take the literals out of the lines that name a secret, and out of what these lines open.
 
-    Of commands of the shell and of magics, everything behind the name is taken out.
+    That is what stands in their brackets, and the body of a function or class of such a name. Of
+    commands of the shell and of magics, everything behind the name is taken out.
     """
     if not may_hold_secret_keys(code):
         return Shown(code)
@@ -84,12 +101,15 @@ def hide_literals(code: str) -> Shown:
 def _hide(code: str) -> Shown:
     shown, hidden = list[str](), list[str]()
     depth, opened, is_continued, is_cell_magic = 0, None, False, code.startswith("%%")
+    body: float = inf
     for line in _lines(code):
         before, parts = depth, list(_PART.finditer(line))
+        indent = len(line) - len(line.lstrip()) if line.strip() and not before else inf
+        body = inf if indent <= body else body
         for part in parts:
             depth = max(0, depth + (part[0] in _OPENING) - (part[0] in _CLOSING))
         is_named = names_secret(line)
-        is_below = is_continued or (opened is not None and before > opened)
+        is_below = is_continued or body < inf or (opened is not None and before > opened)
         if not is_named and not is_below:
             shown.append(line)
         elif is_cell_magic or _COMMAND.match(line) or (is_continued and not _LITERAL.search(line)):
@@ -100,9 +120,11 @@ def _hide(code: str) -> Shown:
         else:
             shown.append(_PART.sub(_hide_part, line))
             hidden += [_value_of(part["literal"]) for part in parts if part["literal"]]
+        body = indent if is_named and body == inf and _DEFINES.match(line) else body
         opened = before if opened is None and is_named and depth > before else opened
         opened = opened if opened is not None and depth > opened else None
-        is_continued = (is_named or is_below) and _GOES_ON.search(line) is not None
+        ends = _GOES_ON.search(line)
+        is_continued = (is_named or is_below) and ends is not None and (ends[1] != ":" or depth > 0)
     return Shown("".join(shown), tuple(hidden))
 
 
@@ -130,13 +152,16 @@ def _value_of(literal: str) -> str:
 
 
 _WORD = re.compile(r"\w+")
+_QUOTED = re.compile(r"(?<!\w)(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?!\w)")
+_ASSIGNED = re.compile(r"(\w+)(\s*=\s*)([^\s'\"(\[]+)")
 _LITERAL = re.compile(r"'(?:[^'\\]|\\.)*(?:'|$)|\"(?:[^\"\\]|\\.)*(?:\"|$)")
 _PART = re.compile(
     r"(?P<literal>'''(?:[^\\]|\\.)*?(?:'''|\Z)|\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z)"
-    r"|'(?:[^'\\\n]|\\.)*(?:'|(?=\n)|\Z)|\"(?:[^\"\\\n]|\\.)*(?:\"|(?=\n)|\Z))|(?P<comment>#[^\n]*)|[\[\](){}\n]",
+    r"|'(?:[^'\\\n]|\\.)*(?:'|(?=\n)|\Z)|\"(?:[^\"\\\n]|\\.)*(?:\"|(?=\n)|\Z)|\b\d[\d_]{3,}\b)|(?P<comment>#[^\n]*)|[\[\](){}\n]",
     re.DOTALL,
 )
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
+_DEFINES = re.compile(r"\s*(?:async\s+)?(?:def|class)\s")
 _COMMAND = re.compile(r"\s*(?:[\w, ]+=\s*)?[!%]")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_GOES_ON = re.compile(r"[=\\]\s*$")
+_GOES_ON = re.compile(r"([=\\:])\s*$")

@@ -50,6 +50,7 @@ CLOSED_CLASSES = (
 )
 """Classes into whose instances no agent's path leads."""
 
+_CODE = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
 _NAMES_LIMIT = 1000
 
 _TUPLE_FIELD = real_class(inspect.FullArgSpec.__dict__["args"])
@@ -111,6 +112,18 @@ def read_field(value: Any, key: Key | Cut) -> Any:
         if found is not _MISSING and not is_closed(found):
             return found
     raise PathMiss(key, _open_names(value))
+
+
+def read_code(value: Any, key: Key | Cut) -> Any:
+    """Read a function, class or module that is stored at a key; MISSING where there is none.
+
+    It is for the end of a path: nothing behind it is open.
+    """
+    if is_closed(value) or type(key) not in (str, int):
+        return _MISSING
+    found = _read(value, key)
+    is_code = any(base is cls for base in lineage(real_class(found)) for cls in _CODE)
+    return found if is_code else _MISSING
 
 
 def names_beside(value: Any, key: Key | Cut) -> list[Any]:

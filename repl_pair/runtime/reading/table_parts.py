@@ -3,6 +3,7 @@
 Labels are never hashed, nor compared with one of another class: they may be the person's objects.
 """
 
+from collections import deque
 from typing import Any, NamedTuple
 
 from repl_pair.runtime.reading.table_views import END_ROWS, SHOWN_COLUMNS
@@ -14,7 +15,7 @@ from repl_pair.runtime.reading.tables import (
     label_positions,
     shape_of_table,
 )
-from repl_pair.runtime.values.classes import is_polars
+from repl_pair.runtime.values.classes import is_exactly, is_polars
 from repl_pair.runtime.values.paths import Cut, Key, whole_slice
 
 MISSING: Any = object()
@@ -65,6 +66,16 @@ def read_facet(value: Any, key: Key | Cut) -> Any:
     if key == "dtypes" and names:
         return list(zip(names, map(dtype_text, value.dtypes), strict=True))
     return MISSING
+
+
+def has_slices(value: Any) -> bool:
+    """Return whether parts of a value can be read by a slice: of a row or table, all the library's.
+
+    A text has none: what is cut out of it might be a part of a secret.
+    """
+    if is_exactly(value, list, tuple, deque, Indexer) or _is_pandas(value):
+        return True
+    return is_polars(value) or is_plain_index(value) or is_plain(value, "ndarray")
 
 
 def labels_beside(value: Any, key: Key | Cut) -> list[Any]:

@@ -12,6 +12,7 @@ from repl_pair.runtime.reading.tables import (
     is_null,
     is_plain,
     is_plain_table,
+    shape_of_table,
 )
 from repl_pair.runtime.values.classes import is_of, is_polars, name_of, real_class
 from repl_pair.runtime.values.frozen import Secret
@@ -19,10 +20,12 @@ from repl_pair.runtime.values.marks import is_secret_label
 
 END_ROWS = 5
 """Rows, or items, that are shown of each end; of no more than two ends of it, all."""
+_MOST_CELLS = 400
+"""Cells, or items, that are shown where more is asked for."""
 SHOWN_COLUMNS, OUTLINED_COLUMNS = 20, 12
 
 
-def show_array(value: Any) -> dict[str, Any]:
+def show_array(value: Any, rows: int = END_ROWS) -> dict[str, Any]:
     """Return what is shown of an array of numpy: of a grid its rows, else its items."""
     base = sys.modules["numpy"].ndarray
     plain = base.view(value, base)
@@ -40,10 +43,10 @@ def show_array(value: Any) -> dict[str, Any]:
         return [list(map(_cell, row)) if is_grid else _cell(row) for row in some.tolist()]
 
     out = {"type": "ndarray", "dtype": dtype_text(plain.dtype), "shape": list(plain.shape)}
-    return out | _ends(len(plain) if is_grid else plain.size, read)
+    return out | _ends(len(plain) if is_grid else plain.size, read, rows)
 
 
-def show_frame(value: Any) -> Any:
+def show_frame(value: Any, rows: int = END_ROWS) -> Any:
     """Return what is shown of a frame of pandas: its first columns, index and rows."""
     if not is_plain_table(value):
         return f"<{name_of(real_class(value))}>"
@@ -58,10 +61,12 @@ def show_frame(value: Any) -> Any:
 
     out: dict[str, Any] = {"type": "DataFrame", "shape": list(value.shape), "columns": labels}
     more = {"more_columns": left} if (left := value.shape[1] - len(labels)) else {}
-    return out | more | _show_index(value.index) | _ends(len(value) if labels else 0, read)
+    return (
+        out | more | _show_index(value.index, rows) | _ends(len(value) if labels else 0, read, rows)
+    )
 
 
-def show_series(value: Any) -> Any:
+def show_series(value: Any, rows: int = END_ROWS) -> Any:
     """Return what is shown of a series or index of pandas."""
     if not is_plain_table(value):
         return f"<{name_of(real_class(value))}>"
@@ -76,10 +81,12 @@ def show_series(value: Any) -> Any:
 
     out = {"type": name_of(real_class(value)), "dtype": dtype_text(value.dtype)}
     out |= {"shape": [len(value)]} | ({} if value.name is None else {"name": value.name})
-    return out | ({} if is_index else _show_index(value.index)) | _ends(len(value), read)
+    return (
+        out | ({} if is_index else _show_index(value.index, rows)) | _ends(len(value), read, rows)
+    )
 
 
-def show_polars(value: Any) -> Any:
+def show_polars(value: Any, rows: int = END_ROWS) -> Any:
     """Return what is shown of a frame or series of polars."""
     if not is_polars(value):
         return f"<{name_of(real_class(value))}>"
@@ -91,7 +98,7 @@ def show_polars(value: Any) -> Any:
 
     if is_polars(value, "Series"):
         out |= {"dtype": str(value.dtype), "name": value.name}
-        return out | _ends(len(value), read_items)
+        return out | _ends(len(value), read_items, rows)
     names = value.columns[:SHOWN_COLUMNS]
     small = value[:, :SHOWN_COLUMNS]
 
@@ -100,7 +107,21 @@ def show_polars(value: Any) -> Any:
         return [Pairs(list(zip(names, map(_cell, row), strict=True))) for row in rows]
 
     more = {"more_columns": left} if (left := value.shape[1] - len(names)) else {}
-    return out | {"columns": names} | more | _ends(len(value), read_rows)
+    return out | {"columns": names} | more | _ends(len(value), read_rows, rows)
+
+
+def show_more(value: Any) -> dict[str, Any] | None:
+    """Return what is shown of a table where more than usual is asked for; None of what is none."""
+    shape = shape_of_table(value)
+    if not shape:
+        return None
+    columns = min(shape[1], SHOWN_COLUMNS) if len(shape) == 2 else 1
+    rows = max(END_ROWS, _MOST_CELLS // max(1, columns) // 2)
+    if is_polars(value):
+        return show_polars(value, rows)
+    if is_plain_table(value):
+        return (show_frame if is_plain(value, "DataFrame") else show_series)(value, rows)
+    return show_array(value, rows)
 
 
 def outline(value: Any) -> Any:
@@ -115,13 +136,13 @@ def outline(value: Any) -> Any:
     return {"dtype": dtype_text(value.dtype)} if is_series else value
 
 
-def _ends(size: int, read: Callable[[slice], Any]) -> dict[str, Any]:
-    if size <= 2 * END_ROWS:
+def _ends(size: int, read: Callable[[slice], Any], rows: int) -> dict[str, Any]:
+    if size <= 2 * rows:
         return {"head": read(slice(None))}
-    return {"head": read(slice(END_ROWS)), "tail": read(slice(size - END_ROWS, size))}
+    return {"head": read(slice(rows)), "tail": read(slice(size - rows, size))}
 
 
-def _show_index(index: Any) -> dict[str, Any]:
+def _show_index(index: Any, rows: int) -> dict[str, Any]:
     """Return the labels of the rows that are shown; nothing where they are the positions."""
     pandas = sys.modules["pandas"]
     is_range = is_of(index, pandas.RangeIndex) and (index.start, index.step) == (0, 1)
@@ -135,7 +156,7 @@ def _show_index(index: Any) -> dict[str, Any]:
         return Secret(labels) if any(map(is_secret_label, names)) else labels
 
     named = {"names": names} if is_multi else {"name": index.name} if names != [None] else {}
-    return {"index": {"dtype": dtype_text(index.dtype)} | named | _ends(len(index), read)}
+    return {"index": {"dtype": dtype_text(index.dtype)} | named | _ends(len(index), read, rows)}
 
 
 def _cell(value: Any) -> Any:

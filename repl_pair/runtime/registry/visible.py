@@ -9,8 +9,8 @@ from repl_pair.runtime.registry.registry import REGISTRY, not_found
 from repl_pair.runtime.registry.tags import TAGS
 from repl_pair.wire import View
 
-StoryId = Annotated[str, "Story id, e.g. pricing.quote"]
-VariantId = Annotated[str, "Variant id, e.g. pricing.quote/Bulk"]
+StoryId = Annotated[str, "Such as pricing.quote"]
+VariantId = Annotated[str, "Such as pricing.quote/Bulk"]
 Tags = Annotated[list[str] | None, "With any of these tags"]
 
 

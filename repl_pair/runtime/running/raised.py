@@ -165,7 +165,12 @@ def library_path(filename: str) -> str | None:
 
 def shown_place(filename: str) -> str:
     """Return a cell by its number, as tracebacks in the notebook do; files as they are."""
+    return cell_of(filename) or filename
+
+
+def cell_of(filename: str) -> str | None:
+    """Return the name of the cell that a file name stands for, `In[3]`; None for any other."""
     compiler = getattr(interactive_shell(), "compile", None)
     name = getattr(compiler, "format_code_name", None)
     found = None if name is None else name(filename)
-    return filename if found is None else str(found[1])
+    return None if found is None else str(found[1])

@@ -9,7 +9,7 @@ from types import FunctionType, ModuleType
 from typing import Any, cast
 
 from repl_pair.runtime.ipython import user_namespace
-from repl_pair.runtime.reading.fields import MACHINERY, read_fields
+from repl_pair.runtime.reading.fields import MACHINERY, only_text_keys, read_fields
 from repl_pair.runtime.secrets.forms import url_passwords
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Needles, Rank
@@ -17,7 +17,7 @@ from repl_pair.runtime.secrets.plain import Search
 from repl_pair.runtime.secrets.redact import copy_plain
 from repl_pair.runtime.values.classes import is_installed, is_of, real_class, root_of, space_of
 from repl_pair.runtime.values.frozen import Secret
-from repl_pair.runtime.values.marks import is_secret_key, secret_type
+from repl_pair.runtime.values.marks import is_secret_key, may_hold_secret_keys, secret_type
 
 DEPTH, WIDTH = 2, 100
 """How far below a variable secrets are looked for, and in dicts and objects of how many parts."""
@@ -28,11 +28,17 @@ DEEPEST = 6
 
 _NO_DATA = frozenset(map(id, (bool, int, float, type(None), type, FunctionType, ModuleType)))
 _CONTAINERS = frozenset(map(id, (dict, list, tuple, set, frozenset)))
+_CLOSED = _CONTAINERS - {id(dict)}
+"""What is not looked into below a name that is no secret's."""
+_MANY, _AT_ONCE = 1000, 250
+"""Names past which they are first searched together, so many at once."""
 
 
 def namespace() -> dict[str, Any]:
     """Return a copy of the person's namespace: its names, not keys of other types."""
     space = user_namespace().copy()
+    if only_text_keys(space):
+        return space
     return {name: value for name, value in space.items() if type(name) is str}
 
 
@@ -127,12 +133,31 @@ def _is_persons(package: str) -> bool:
     return package not in MACHINERY and not is_installed(package)
 
 
+def _secret_names(space: Mapping[Any, Any]) -> set[str]:
+    """Return the names of secrets among many: most are not looked at one by one."""
+    names = [name for name in space if type(name) is str]
+    some = (names[at : at + _AT_ONCE] for at in range(0, len(names), _AT_ONCE))
+    return {
+        n
+        for part in some
+        if may_hold_secret_keys("\n".join(part))
+        for n in part
+        if is_secret_key(n)
+    }
+
+
 def _secrets_in(space: Mapping[Any, Any], depth: int) -> Iterator[Any]:
+    secret_names = _secret_names(space) if len(space) > _MANY else None
     for name, value in space.items():
         kind = real_class(value)
         if id(kind) in _NO_DATA:
             continue
-        is_secret = type(name) is str and is_secret_key(name)
+        if secret_names is None:
+            is_secret = type(name) is str and is_secret_key(name)
+        else:
+            is_secret = type(name) is str and name in secret_names
+        if id(kind) in _CLOSED and not is_secret:
+            continue
         if kind is str:
             if is_secret:
                 yield value

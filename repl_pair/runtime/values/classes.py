@@ -36,13 +36,18 @@ def qualname_of(cls: type[Any]) -> str:
     return str.__str__(_QUALNAME(cls))
 
 
-def root_of(cls: type[Any]) -> str:
-    """Return the top package that a class names as its own, or nothing."""
+def module_of(cls: type[Any]) -> str:
+    """Return the module that a class names as its own, or nothing."""
     try:
         module = _MODULE(cls)
     except AttributeError:  # the person deleted it
         return ""
-    return module.partition(".")[0] if type(module) is str else ""
+    return module if type(module) is str else ""
+
+
+def root_of(cls: type[Any]) -> str:
+    """Return the top package that a class names as its own, or nothing."""
+    return module_of(cls).partition(".")[0]
 
 
 def is_of(value: Any, *classes: type[Any]) -> bool:

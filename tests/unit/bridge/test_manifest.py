@@ -12,6 +12,7 @@ OPS = {
     "clear_all": "write",
     "clear_kind": "write",
     "describe_op": "read",
+    "describe_object": "inspect",
     "detach_kernel": "run",
     "explain_variant": "read",
     "get_decorator": "read",

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from repl_pair.runtime.reading.code_lines import hide_literals, shown_line
+from repl_pair.runtime.reading.code_lines import hide_literals, shown_doc, shown_line
 
 R = '"[redacted]"'
 HIDDEN = {
@@ -34,6 +34,15 @@ HIDDEN = {
         "%%bash\nexport PASSWORD=hunt\nls",
         "%%bash\nexport PASSWORD [redacted]\nls",
     ),
+    "below its key": ("conf = {\n  'password':\n    'hunt'}", f"conf = {{\n  {R}:\n    {R}}}"),
+    "in the body of a function of that name": (
+        "def get_token():\n  if a:\n    return 'b'\n\n  return 'c'\ny = 'd'",
+        f"def get_token():\n  if a:\n    return {R}\n\n  return {R}\ny = 'd'",
+    ),
+    "a long number": (
+        "password = 98765432\nretries = 98765432",
+        f"password = {R}\nretries = 98765432",
+    ),
     "in a key": ("conf['password'] = 'hunt'", f"conf[{R}] = {R}"),
 }
 """Where a literal stands, and what is shown."""
@@ -51,10 +60,21 @@ def test_what_was_hidden_is_given_to_be_looked_for_elsewhere():
 
 
 @pytest.mark.parametrize(
-    "code", ["print('plain')", "tokens_used = 'x'\nkeys = a.keys('b')", "if x: pass\ny = 'z'"]
+    "code",
+    [
+        *("print('plain')", "tokens_used = 'x'\nkeys = a.keys('b')", "if x: pass\ny = 'z'"),
+        "class A:\n  '''The user\"s tokens.'''\n  def f(self): return f'{1}'\n",
+        "if password:\n  x = 'y'\n",
+    ],
 )
 def test_code_without_such_a_name_stays_as_it_is(code):
     assert hide_literals(code) == type(hide_literals(""))(code)
+
+
+def test_of_a_doc_that_names_a_secret_only_what_is_quoted_or_assigned_is_hidden():
+    assert shown_doc("The user's token isn't here.") == "The user's token isn't here."
+    shown = shown_doc('Log in with password="hunt" or token=hunt.\nSay "hello".')
+    assert shown == f'Log in with password={R} or token=[redacted]\nSay "hello".'
 
 
 def test_hiding_takes_time_in_line_with_the_length_of_a_text():

@@ -1,0 +1,90 @@
+"""Names of the person's namespace: of data, functions, classes, modules; chosen and sorted."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import translate
+from heapq import nsmallest
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, Literal, TypeAlias
+
+from repl_pair.errors import RequestError
+from repl_pair.runtime.reading.sizes import bytes_of
+from repl_pair.runtime.values.classes import lineage, qualname_of, real_class
+
+Kind: TypeAlias = Literal["data", "function", "class", "module"]
+Sort: TypeAlias = Literal["name", "bytes", "recent"]
+MOST_CHARS = 200
+"""Of a pattern of names."""
+_SHELL_NAMES = {"In", "Out", "exit", "quit", "get_ipython", "open", "repl_pair"}
+_KINDS: Mapping[Kind, tuple[type[Any], ...]] = {
+    "function": (FunctionType, BuiltinFunctionType),
+    "class": (type,),
+    "module": (ModuleType,),
+}
+
+
+def is_public(name: str) -> bool:
+    """Return whether a name is the person's: none with an underscore, none of the shell's."""
+    return name[:1] != "_" and name not in _SHELL_NAMES
+
+
+def kind_of(cls: type[Any]) -> Kind:
+    """Return which kind of thing the instances of a class are."""
+    bases = lineage(cls)
+    for kind, known in _KINDS.items():
+        if any(base is one for base in bases for one in known):
+            return kind
+    return "data"
+
+
+def names_of_kinds(
+    space: Mapping[str, Any], match: str | None = None, type_name: str | None = None
+) -> dict[Kind, list[str]]:
+    """Return the public names of a namespace by kind, those defined last at the end.
+
+    `match` is a part of the name, or a glob of the whole; `type_name` is that of the class, or the
+    last part of it. Neither goes by case. RequestError `bad_arguments` for a pattern too long.
+    """
+    found: dict[Kind, list[str]] = {"data": [], "function": [], "class": [], "module": []}
+    matches = None if match is None else _matcher(match)
+    names_by_class: dict[int, list[str] | None] = {}  # the values keep their classes alive
+    for name, value in space.items():
+        cls = real_class(value)
+        try:
+            names = names_by_class[id(cls)]
+        except KeyError:
+            is_wanted = type_name is None or _is_named(cls, type_name)
+            names = names_by_class[id(cls)] = found[kind_of(cls)] if is_wanted else None
+        # As `is_public` has it, for a hundred thousand names without a call for each.
+        if names is None or name[:1] == "_" or name in _SHELL_NAMES:
+            continue
+        if matches is None or matches(name):
+            names.append(name)
+    return found
+
+
+def first_of(
+    space: Mapping[str, Any], names: Sequence[str], sort: Sort, count: int
+) -> Sequence[str]:
+    """Return the first so many names in order: by name, the largest or the last defined first."""
+    if sort == "recent":
+        return names[::-1]
+    if sort == "bytes":
+        return sorted(sorted(names), key=lambda name: -(bytes_of(space[name]) or 0))
+    return nsmallest(count, names) if count < len(names) // 20 else sorted(names)
+
+
+def _matcher(pattern: str) -> Callable[[str], object]:
+    if len(pattern) > MOST_CHARS:
+        raise RequestError("bad_arguments", f"match has over {MOST_CHARS} characters.")
+    low = pattern.lower()
+    if not any(sign in low for sign in "*?["):
+        return lambda name: low in name.lower()
+    # Its stars are atomic groups, which never go back: linear in the name.
+    matches = re.compile(translate(low)).match
+    return lambda name: matches(name.lower())
+
+
+def _is_named(cls: type[Any], wanted: str) -> bool:
+    whole, name = qualname_of(cls).lower(), wanted.lower()
+    return whole == name or whole.endswith(f".{name}")
