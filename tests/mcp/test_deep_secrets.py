@@ -120,10 +120,10 @@ def test_what_a_run_prints_of_a_secret_is_redacted_however_deep_it_stands(agent,
 
 
 def test_what_sent_code_prints_of_a_secret_is_redacted_however_deep_it_stands(
-    start_kernel, connect
+    start_own_kernel, connect
 ):
     # A kernel that has searched for no run yet.
-    with connect("--kernel", start_kernel(SETUP).path, "--allow", "eval") as agent:
+    with connect("--kernel", start_own_kernel(SETUP).path, "--allow", "eval") as agent:
         for at, place in enumerate(PLACES):
             sent = agent.ask("eval_code", code=f"log({at})")["result"]
             assert (place, sent["stdout"]) == (place, "connecting with [redacted]\n")
