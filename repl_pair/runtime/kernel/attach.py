@@ -10,7 +10,7 @@ from repl_pair.errors import KernelError
 from repl_pair.runtime.capture import capture
 from repl_pair.runtime.clients.clients import CLIENTS, Client
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
-from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.ipython import kernel_shell
 from repl_pair.runtime.kernel.control_host import NEEDED, ControlHost
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.wire import Greeting, Reply, error_reply, ok_reply
@@ -132,7 +132,7 @@ def _host() -> "ControlHost | ShellHost":
 
         kind = f"{type(kernel).__module__}.{type(kernel).__name__}"
         why = f"this kernel ({kind}) lacks {', '.join(missing)}: requests wait behind cells"
-        _hosts.append(ShellHost(interactive_shell(), why, release))
+        _hosts.append(ShellHost(kernel_shell(), why, release))
     return _hosts[0]
 
 
@@ -145,7 +145,7 @@ def _take_out(why: str) -> bool:
 
 
 def _kernel() -> Any:
-    kernel = getattr(interactive_shell(), "kernel", None)
+    kernel = getattr(kernel_shell(), "kernel", None)
     if kernel is None:
         raise KernelError("unsupported_kernel", "This process has no Jupyter kernel.")
     return kernel

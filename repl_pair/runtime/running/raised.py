@@ -12,7 +12,7 @@ from types import CodeType, FrameType
 from typing import Any, cast
 
 from repl_pair.errors import error_text, message_of
-from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.ipython import known_shells
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.runtime.stopping.stop import STOPS, stop_of
@@ -187,7 +187,9 @@ _LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 
 def _shown(filename: str) -> str:
     """Return a cell by its number, as tracebacks in the notebook do; files as they are."""
-    compiler = getattr(interactive_shell(), "compile", None)
-    name = getattr(compiler, "format_code_name", None)
-    found = None if name is None else name(filename)
-    return filename if found is None else str(found[1])
+    for shell in known_shells():
+        name = getattr(getattr(shell, "compile", None), "format_code_name", None)
+        found = None if name is None else name(filename)
+        if found is not None:
+            return str(found[1])
+    return filename

@@ -7,7 +7,7 @@ from enum import EnumMeta
 from types import FunctionType, ModuleType
 from typing import Any, cast
 
-from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.ipython import kernel_shell
 from repl_pair.runtime.reading.fields import MACHINERY, read_fields
 from repl_pair.runtime.secrets.forms import url_passwords
 from repl_pair.runtime.secrets.known import NEEDLES
@@ -31,7 +31,7 @@ _CONTAINERS = frozenset(map(id, (dict, list, tuple, set, frozenset)))
 
 def namespace() -> dict[str, Any]:
     """Return a copy of the person's namespace: its names, not keys of other types."""
-    shell = interactive_shell()
+    shell = kernel_shell()
     space = (vars(sys.modules["__main__"]) if shell is None else shell.user_ns).copy()
     return {name: value for name, value in space.items() if type(name) is str}
 
