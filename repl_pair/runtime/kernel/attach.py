@@ -77,8 +77,14 @@ def detach() -> bool:
     Agents are refused until the next `attach`.
     """
     CLIENTS.refuse()
+    return end("the person took repl_pair out of this kernel")
+
+
+@_on_control
+def end(why: str) -> bool:
+    """Remove the host and all hooks; False if nothing was installed."""
     OWN_CALLS.end()
-    was_installed = _take_out("the person took repl_pair out of this kernel")
+    was_installed = _take_out(why)
     capture.uninstall()
     PRIVATE.close_idle()
     return was_installed
