@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from contextlib import asynccontextmanager
-from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import pexpect
@@ -23,36 +23,11 @@ from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.wire import View
 
 from .conftest import BOUND_S, ROOT, wait_until
+from .embedding_programs import APP, EMBEDDING, ENDS, GIVEN_BACK, LEFT_ALONE, LOOKS, STORIES
 
 pytestmark = pytest.mark.anyio
 
 AGENT = View(principal="agent", access=("read", "inspect", "run"))
-STORIES = """
-import asyncio, sys, time
-import repl_pair
-
-@repl_pair.story("shop.total")
-def total(prices: list[float]) -> dict[str, float]:
-    print("printed in the run")
-    return {"total": sum(prices)}
-
-repl_pair.variant("shop.total/Three", args={"prices": [1.5, 2.0]})
-begun = []
-
-@repl_pair.story("shop.spins")
-def spins() -> None:
-    begun.append(1)
-    while True: pass
-
-repl_pair.variant("shop.spins/Now")
-
-@repl_pair.story("shop.waits")
-async def waits() -> None:
-    await asyncio.sleep(600)
-
-repl_pair.variant("shop.waits/Now")
-counter = 41
-"""
 
 
 class Program:
@@ -140,81 +115,6 @@ async def run_three(call):
     return await call("run_variant", variant_id="shop.total/Three", detail="full")
 
 
-# Each row is an expression: what it gives before `embed` it gives while a kernel is embedded, once
-# an agent has run a variant there and left, and after `close`.
-LEFT_ALONE = {
-    "the streams": "[(id(s), s.write) for s in (sys.stdin, sys.stdout, sys.stderr, sys.__stdout__)]",
-    "the display hook": "sys.displayhook",
-    "the hooks of exceptions": "sys.excepthook, threading.excepthook, sys.unraisablehook",
-    "the handlers of signals": "{n: signal.getsignal(n) for n in signal.valid_signals()}",
-    "__main__": "sys.modules['__main__']",
-    "the prompts": "[getattr(sys, name, None) for name in ('ps1', 'ps2', 'ps3')]",
-    "the names of builtins": "sorted(vars(builtins))",
-    "what asks and ends": "input, getpass.getpass, exit, quit, os._exit",
-    "its own names": "sorted(globals())",
-    "the environment": "dict(os.environ)",
-    "the folder": "os.getcwd()",
-    "where modules are found": "sys.path, list(map(id, sys.meta_path)), sys.path_hooks",
-    "filters of warnings": "warnings.filters, warnings.showwarning",
-    "warnings that were shown": "sorted(map(str, __warningregistry__))",
-    "logging": "logging.root.level, logging.root.handlers, logging.Logger.callHandlers",
-    "a log file": "log.stream.closed, logging._handlers.get('theirs') is log",
-    "threads of theirs": "threading.Thread.start, threading.Thread.run",
-    "pdb": "pdb.set_trace, pdb.Pdb, sys.breakpointhook",
-    "faulthandler": "faulthandler.enable, faulthandler.is_enabled()",
-    "comms of widgets": "comm.create_comm, comm.get_comm_manager",
-    "tracing": "sys.gettrace(), sys.getprofile(), sys.getswitchinterval()",
-    "loops": "asyncio.get_event_loop_policy(), asyncio.new_event_loop",
-    "debuggers": "'debugpy' in sys.modules, 'pydevd' in sys.modules",
-    "IPython's own shell": "IPython.get_ipython()",
-    "the home folder": "os.listdir(os.environ['HOME'])",
-    "the garbage collector": "gc.isenabled(), gc.get_threshold(), gc.callbacks",
-    "child processes": "child.poll()",
-}
-# Only closing gives these back.
-GIVEN_BACK = {
-    "threads": "sorted(thread.name for thread in threading.enumerate())",
-    "sockets and files": "sorted(os.listdir('/proc/self/fd'))",
-    "the runtime dir": "os.listdir(os.environ['JUPYTER_RUNTIME_DIR'])",
-    "the kernel itself": "kernels(), gc.collect() and 0",
-}
-LOOKS = """
-import asyncio, builtins, comm, faulthandler, gc, getpass, json, logging, os, pdb, signal
-import subprocess, threading, warnings, weakref
-import IPython
-known = weakref.WeakSet()
-log = logging.FileHandler("theirs.log", "w")
-log.name = "theirs"
-logging.root.addHandler(log)
-child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-def kernels():
-    gc.collect()
-    return len(known)
-def look():
-    return {row: repr(eval(text)) for row, text in json.loads(sys.argv[1]).items()}
-class Mine(Warning): pass
-warnings.simplefilter("once", Mine)
-warnings.warn("shown once", Mine)
-from repl_pair.runtime.ipython import kernel_shell
-opened, looks = None, []
-looks.append(look())
-opened = repl_pair.embed()
-known.add(kernel_shell().kernel)
-looks.append(look())
-print("open", flush=True)
-input()
-looks.append(look())
-opened.close()
-opened = None
-looks.append(look())
-print(json.dumps(looks), flush=True)
-logging.warning("after all")
-log.flush()
-child.communicate(b"\\n")
-raise SystemExit(7 + child.returncode)
-"""
-
-
 @pytest.fixture(scope="module")
 def looks(tmp_path_factory):
     """What each row gives before, and then `open`, `after an agent` and `closed`."""
@@ -250,25 +150,6 @@ def test_closing_gives_back(looks, row):
     assert looks["closed"][row] == looks["before"][row]
 
 
-# Each is run twice: what it prints and its exit code are the same with a kernel as without.
-ENDS = {
-    "ends": "print('out'); print('err', file=sys.stderr)",
-    "raises": "def inner():\n    1 / 0\ninner()",
-    "exits": "raise SystemExit(3)",
-    "exits with a text": "sys.exit('no')",
-    "has handlers of its own at exit": "import atexit; atexit.register(lambda: print('at exit', counter))",
-    "raises in a thread": "import threading\nt = threading.Thread(target=lambda: {}['x'], name='t')\nt.start(); t.join()",
-    "warns": "import warnings; warnings.warn('careful'); warnings.warn_explicit('odd', UserWarning, 'f', 1)",
-    "logs without handlers": "import logging; logging.warning('w'); logging.getLogger('tornado').error('e')",
-    "asks": "print(input('name? '))",
-    "is interrupted": "import os, signal; os.kill(os.getpid(), signal.SIGINT); time.sleep(60)",
-    "runs a loop": "async def main():\n    await asyncio.sleep(0.01)\n    return 5\nprint(asyncio.run(main()))",
-    "forks": "import os\npid = os.fork()\nif not pid: sys.exit(4)\nprint(os.waitpid(pid, 0)[1])",
-    "shows an object": "from IPython.display import display; display({'a': 1}); sys.displayhook('b')",
-    "starts processes": "from concurrent.futures import ProcessPoolExecutor as P\nif __name__ == '__main__':\n    with P(1) as pool: print(pool.submit(pow, 2, 5).result())",
-}
-
-
 @pytest.mark.parametrize("code", ENDS.values(), ids=ENDS)
 def test_a_program_ends_as_it_does_without(start, runtime_dir, code):
     embeds = "if sys.argv[1:] and __name__ == '__main__': repl_pair.embed()"
@@ -284,8 +165,10 @@ def test_a_program_ends_as_it_does_without(start, runtime_dir, code):
 
 EMBEDS = f"{STORIES}\nprint(repl_pair.embed(name='till').file, flush=True)\n"
 TICKS = """
-ticks = 0
-while ticks < 100_000 and not stop():
+import threading
+ticks, stopped = 0, threading.Event()
+threading.Thread(target=lambda: (input(), stopped.set()), daemon=True).start()
+while ticks < 100_000 and not stopped.is_set():
     ticks += 1
     print("tick", ticks, flush=ticks == 1)
     time.sleep(0.001)
@@ -294,10 +177,7 @@ print("ended", flush=True)
 
 
 async def test_runs_keep_their_output_and_the_program_its_own(start):
-    program = start(
-        "import threading\nstopped = threading.Event()\nstop = stopped.is_set\n"
-        f"threading.Thread(target=lambda: (input(), stopped.set()), daemon=True).start()\n{EMBEDS}{TICKS}"
-    )
+    program = start(f"{EMBEDS}{TICKS}")
     program.read()
     assert program.read() == "tick 1"
     async with agent_at(program.process.pid) as call:
@@ -390,14 +270,20 @@ def test_an_interrupt_of_the_kernel_is_none_of_the_program(front_end, cell):
     assert (code, out[:5], err) == (0, "line ", "")
 
 
+CHILD = f"""
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+{EMBEDS}
+input()
+print(child.poll(), repl_pair.embed(name="again"), flush=True)
+input()
+child.communicate(b"\\n")
+"""
+
+
 @pytest.mark.parametrize("restart", [False, True])
 def test_a_shutdown_of_the_kernel_is_none_of_the_program(start, sit_at, runtime_dir, restart):
-    program = start(
-        "import subprocess\n"
-        f"child = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)\n{EMBEDS}"
-        "input(); print(child.poll(), repl_pair.embed(name='again'), flush=True); input()\n"
-        "child.communicate(b'\\n')".replace("import subprocess", "import subprocess, sys", 1)
-    )
+    program = start(CHILD)
     person = sit_at(SimpleNamespace(path=program.read()))
     assert send_on_control(person, "shutdown_request", {"restart": restart})["status"] == "ok"
     wait_until(lambda: os.listdir(runtime_dir) == [], what="the removal of the file")
@@ -439,7 +325,8 @@ async def test_a_prompt_stays_as_it_was(runtime_dir, tmp_path, arguments, prompt
     try:
         terminal.expect(prompt)
         type_in("import sys, repl_pair")
-        type_in("seen = sys.ps1, sys.displayhook, sys.excepthook, sys.modules['__main__'], exit")
+        now = "sys.ps1, sys.displayhook, sys.excepthook, sys.modules['__main__'], exit"
+        type_in(f"seen = {now}")
         type_in("kernel = repl_pair.embed(name='prompt')")
         type_in("repl_pair.story('desk.echo')(lambda text='': text)", "lambda")
         type_in("repl_pair.variant('desk.echo/Hi', args={'text': 'hi'})", "desk.echo/Hi")
@@ -449,16 +336,104 @@ async def test_a_prompt_stays_as_it_was(runtime_dir, tmp_path, arguments, prompt
             assert (await call("run_variant", variant_id="desk.echo/Hi"))["status"] == "pass"
             assert (await call("get_value", path="seen[0]"))["value"] in (">>> ", "In : ")
             type_in("_", shown)
-        type_in(
-            "print(seen == (sys.ps1, sys.displayhook, sys.excepthook, sys.modules['__main__'], exit))",
-            "True",
-        )
+        type_in(f"print(seen == ({now}))", "True")
         type_in("1 / 0", "ZeroDivisionError.*by zero")
         type_in("kernel.close()")
-        type_in("print(getattr(sys, 'ps2', None), [*vars()].count('get_ipython'), 'In' in vars())")
         terminal.sendline("exit()")
         terminal.expect(pexpect.EOF)
         terminal.wait()
         assert terminal.exitstatus == 0
     finally:
         terminal.close(force=True)
+
+
+REQUESTS = 200
+
+
+def ask_many(port, answers):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=BOUND_S)
+    for n in range(REQUESTS):
+        connection.request("GET", "/" + "x" * (n % 9))
+        response = connection.getresponse()
+        answers.append((response.status, float(response.read()), round((n % 9 + 1) * 1.19, 2)))
+    connection.close()
+
+
+@pytest.mark.parametrize("signal_", [signal.SIGINT, signal.SIGTERM])
+async def test_an_app_serves_under_load_with_an_agent_beside_it(runtime_dir, tmp_path, signal_):
+    (tmp_path / "shop.py").write_text(APP)
+    [port] = free_ports(1)
+    command = [sys.executable, "-m", "uvicorn", "shop:app", "--port", str(port), "--no-access-log"]
+    log, printed = tmp_path / "log", tmp_path / "printed"
+    with log.open("wb") as err, printed.open("wb") as out:
+        process = subprocess.Popen(
+            command, stdout=out, stderr=err, cwd=tmp_path, env=environment(tmp_path)
+        )
+    try:
+        wait_until(lambda: b"running on" in log.read_bytes(), what="the app")
+        answers = []
+        clients = [threading.Thread(target=ask_many, args=(port, answers)) for _ in range(3)]
+        async with agent_at("shop") as call:
+            for client in clients:
+                client.start()
+            rounds = 0
+            while any(client.is_alive() for client in clients) or not rounds:
+                record = await call("run_variant", variant_id="shop.price/Ten", detail="full")
+                assert (record["status"], record["stdout"]) == ("pass", "priced\n")
+                assert (await call("get_value", path="served"))["value"] <= 3 * REQUESTS
+                rounds += 1
+            assert (await call("get_value", path="served"))["value"] == 3 * REQUESTS
+        process.send_signal(signal_)
+        process.wait(BOUND_S)
+    finally:
+        process.kill()
+        process.wait()
+        for client in clients:
+            client.join()
+    assert len(answers) == 3 * REQUESTS
+    assert {(status, value == wanted) for status, value, wanted in answers} == {(200, True)}
+    lines = printed.read_text().splitlines()
+    assert (lines.count("priced"), len(lines)) == (3 * REQUESTS, 6 * REQUESTS)
+    assert process.returncode == (-signal.SIGTERM if signal_ == signal.SIGTERM else 0)
+    assert "Traceback" not in log.read_text()
+    assert "Finished server process" in log.read_text()
+    assert os.listdir(runtime_dir) == []
+
+
+async def test_a_kernel_is_listed_with_its_name_and_what_it_is(start):
+    program = start(f"{EMBEDS}\ninput()")
+    file = program.read()
+    listed = await find("till")
+    assert listed == await find(program.process.pid) == await find(file) == await find(listed.id)
+    assert (listed.name, listed.pid, listed.front_end) == ("till", program.process.pid, "embedded")
+    assert os.stat(file).st_mode & 0o777 == 0o600
+    assert json.loads(Path(file).read_text())["key"]
+    program.process.kill()
+    program.end()
+    gone = next(kernel for kernel in find_kernels() if kernel.path == file)
+    assert (gone.alive, gone.pid) == (False, None)
+
+
+async def test_a_process_that_has_the_pid_of_a_program_that_died_is_not_taken_for_it(start):
+    program = start(f"{EMBEDS}\ninput()")
+    file = program.read()
+    os.utime(file, (0, 0))
+    assert [kernel.pid for kernel in find_kernels() if kernel.path == file] == [None]
+
+
+@pytest.mark.parametrize("code", EMBEDDING.values(), ids=EMBEDDING)
+def test_embedding(start, runtime_dir, code):
+    program = start(f"{STORIES}\n{code}\nprint('ok')")
+    code, out, err = program.end()
+    assert (code, out.splitlines()[-1:], err) == (0, ["ok"], "")
+    assert os.listdir(runtime_dir) == []
+
+
+def test_in_a_jupyter_kernel_it_says_what_to_do(person):
+    embeds = (
+        "try: repl_pair.embed()\nexcept repl_pair.ReplPairError as error: print(error.code, error)"
+    )
+    assert person.run(f"import repl_pair\n{embeds}").text == (
+        "cannot_run This process is a Jupyter kernel already: %pair attach prints the line by "
+        "which an agent attaches to it.\n"
+    )
