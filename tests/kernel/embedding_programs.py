@@ -228,6 +228,20 @@ while not ran and time.monotonic() < until:
     time.sleep(0.01)
 assert ran[0].status == "pass", ran
 """,
+    "cells of a prompt hold nothing of the kernel's": """
+from IPython.core.interactiveshell import InteractiveShell
+from repl_pair.runtime.registry.cells import CELLS
+prompt, ended = InteractiveShell.instance(), []
+repl_pair.embed()
+undo = CELLS.track()
+CELLS.at_end(lambda: ended.append(CELLS.is_busy()))
+prompt.push({"CELLS": CELLS})
+prompt.run_cell("seen = CELLS.current")
+assert (prompt.user_ns["seen"], ended) == (None, [False])
+undo()
+prompt.run_cell("0")
+assert len(ended) == 1, ended
+""",
     "a shell of IPython that begins later": """
 import IPython
 from IPython.terminal.embed import InteractiveShellEmbed

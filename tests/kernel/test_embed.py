@@ -336,6 +336,10 @@ async def test_a_prompt_stays_as_it_was(runtime_dir, tmp_path, arguments, prompt
             assert (await call("run_variant", variant_id="desk.echo/Hi"))["status"] == "pass"
             assert (await call("get_value", path="seen[0]"))["value"] in (">>> ", "In : ")
             type_in("_", shown)
+        if "IPython" in arguments:
+            type_in("%load_ext repl_pair")
+            type_in("%pair attach", "--kernel .*kernel-embed-[0-9]+.json")
+            type_in("%pair detach", "Detached")
         type_in(f"print(seen == ({now}))", "True")
         type_in("1 / 0", "ZeroDivisionError.*by zero")
         type_in("kernel.close()")

@@ -87,7 +87,8 @@ def _unknown(target: str, kernels: Sequence[KernelInfo]) -> KernelError:
     names = {name for kernel in living for name in (kernel.id, *_names(kernel))}
     return KernelError(
         "no_kernel",
-        f"No kernel {target!r}. A kernel is named by its id, pid, connection file or notebook."
+        f"No kernel {target!r}. A kernel is named by its id, pid, connection file or "
+        "notebook, and one that a program has embedded by its name."
         f"{did_you_mean(target, names)}",
         next_steps=[next_step("list_kernels")],
     )

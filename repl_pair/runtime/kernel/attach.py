@@ -153,5 +153,8 @@ def _take_out(why: str) -> bool:
 def _kernel() -> Any:
     kernel = getattr(kernel_shell(), "kernel", None)
     if kernel is None:
-        raise KernelError("unsupported_kernel", "This process has no Jupyter kernel.")
+        raise KernelError(
+            "unsupported_kernel",
+            "This process has no Jupyter kernel; repl_pair.embed() starts one in it.",
+        )
     return kernel
