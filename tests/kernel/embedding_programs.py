@@ -92,6 +92,10 @@ input()
 looks.append(look())
 opened.close()
 opened = None
+# The thread of timers ends when it has been idle for half a second.
+until = time.monotonic() + 20
+while "timers" in str(threading.enumerate()) and time.monotonic() < until:
+    time.sleep(0.01)
 looks.append(look())
 print(json.dumps(looks), flush=True)
 logging.warning("after all")

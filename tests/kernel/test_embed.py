@@ -209,16 +209,33 @@ async def test_a_run_is_stopped_at_its_deadline_and_the_program_runs_on(start, v
     assert program.end() == (0, "", "")
 
 
+@asynccontextmanager
+async def spinning(call):
+    """Run a variant that loops; gives the task of the call once it has begun."""
+    running = asyncio.create_task(call("run_variant", variant_id="shop.spins/Now"))
+    async with asyncio.timeout(BOUND_S):
+        while not (await call("get_value", path="begun"))["value"]:
+            await asyncio.sleep(0.01)
+    yield running
+    assert (await run_three(call))["status"] == "pass"
+
+
 async def test_a_run_is_cancelled_by_its_caller(start):
     program = start(f"{EMBEDS}\ninput()")
     program.read()
-    async with agent_at("till") as call:
-        running = asyncio.create_task(call("run_variant", variant_id="shop.spins/Now"))
-        async with asyncio.timeout(BOUND_S):
-            while not (await call("get_value", path="begun"))["value"]:
-                await asyncio.sleep(0.01)
+    async with agent_at("till") as call, spinning(call) as running:
         running.cancel()
-        assert (await run_three(call))["status"] == "pass"
+    program.process.stdin.write("\n")
+    assert program.end() == (0, "", "")
+
+
+async def test_a_run_is_stopped_by_the_interrupt_of_a_front_end(start, sit_at):
+    program = start(f"{EMBEDS}\ninput()")
+    person = sit_at(SimpleNamespace(path=program.read()))
+    async with agent_at("till") as call, spinning(call) as running:
+        await asyncio.to_thread(send_on_control, person, "interrupt_request", {})
+        record = await running
+        assert (record["status"], record["reason"]) == ("cannot_run", "interrupted by the person")
     program.process.stdin.write("\n")
     assert program.end() == (0, "", "")
 

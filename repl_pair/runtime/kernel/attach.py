@@ -90,6 +90,12 @@ def end(why: str) -> bool:
     return was_installed
 
 
+def interrupt() -> None:
+    """Stop the agent's run that has the main lane, as the person; the process gets no signal."""
+    for one in _hosts:
+        one.host.interrupt()
+
+
 def is_attached() -> bool:
     """Return whether this kernel answers agents."""
     return bool(_hosts)

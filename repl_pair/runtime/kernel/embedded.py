@@ -113,20 +113,23 @@ class Embedded:
             return
         started.set_result(app)
         loop = app.kernel.io_loop
-        _run(loop.start)
-        app.control_thread.stop()
-        app.control_thread.join()
-        self._end_host()
-        _run(lambda: _end_tasks(loop.asyncio_loop))
-        close_app()
-        app.heartbeat.join()
-        loop.close()
-        _open.clear()
+        try:
+            _run(loop.start)
+            app.control_thread.stop()
+            app.control_thread.join()
+            self._end_host()
+            _run(lambda: _end_tasks(loop.asyncio_loop))
+            close_app()
+            app.heartbeat.join()
+            loop.close()
+        finally:
+            _open.clear()
 
 
 def _start(space: dict[str, Any], name: str, before_end: Any) -> Any:
     try:
-        return start_app(space, {"kernel_name": name, "embedding_pid": os.getpid()}, before_end)
+        about = {"kernel_name": name, "embedding_pid": os.getpid()}
+        return start_app(space, about, hosting.interrupt, before_end)
     except ImportError as error:
         raise KernelError(
             "unsupported_kernel",

@@ -25,7 +25,6 @@ SHELL_LEAVES = (
     "init_ipython_dir",  # a folder in the person's home
     "init_profile_dir",  # another one
     "init_sys_modules",  # sys.modules["__main__"]
-    "save_sys_module_state",
     "restore_sys_module_state",  # the streams and sys.excepthook, as they were at the start
     "init_user_ns",  # In, Out, exit, quit, open, get_ipython
     "init_prompts",  # sys.ps1, sys.ps2
@@ -34,7 +33,6 @@ SHELL_LEAVES = (
 KERNEL_LEAVES = (
     "pre_handler_hook",  # the handler of SIGINT
     "post_handler_hook",
-    "_send_interrupt_children",  # SIGINT to the process, or to its group
     "_signal_children",  # SIGTERM and SIGKILL to child processes
 )
 APP_LEAVES = (
@@ -99,12 +97,16 @@ class CellNames:
 
 
 def start_app(
-    space: dict[str, Any], about: Mapping[str, Any], before_end: Callable[[], None]
+    space: dict[str, Any],
+    about: Mapping[str, Any],
+    interrupt: Callable[[], None],
+    before_end: Callable[[], None],
 ) -> tuple[Any, Undo]:
     """Start a kernel over a namespace, on the calling thread, whose loop its caller then runs.
 
-    `about` goes into the connection file too; `before_end` is called when a client ends the kernel.
-    The undo closes it. ImportError where ipykernel is missing.
+    `about` goes into the connection file too. `interrupt` and `before_end` are called, on the
+    control thread, when a client interrupts or ends the kernel. The undo closes it. ImportError
+    where ipykernel is missing.
     """
     thread = threading.current_thread()
     with ExitStack() as undo:
@@ -119,7 +121,7 @@ def start_app(
         try:
             # IPython sets filters when it is imported, and others in each shell.
             with warnings.catch_warnings():
-                app = _make_app(space, about, before_end)
+                app = _make_app(space, about, interrupt, before_end)
                 undo.callback(app.close)
                 ipykernel: Any = import_module("ipykernel.ipkernel")
                 comm.get_comm_manager = ipykernel._get_comm_manager
@@ -138,7 +140,10 @@ def start_app(
 
 
 def _make_app(
-    space: dict[str, Any], about: Mapping[str, Any], before_end: Callable[[], None]
+    space: dict[str, Any],
+    about: Mapping[str, Any],
+    interrupt: Callable[[], None],
+    before_end: Callable[[], None],
 ) -> Any:
     kernelapp: Any = import_module("ipykernel.kernelapp")
     shell_base, kernel_base = kernelapp.ZMQInteractiveShell, kernelapp.IPythonKernel
@@ -193,6 +198,10 @@ def _make_app(
 
         def _restore_input(self) -> None:
             self.cells.end()
+
+        def _send_interrupt_children(self) -> None:
+            # ipykernel sends SIGINT to the process, or to its group.
+            interrupt()
 
         async def poll_stopped_queue(self) -> None:
             """Do nothing: there is no debugger."""
