@@ -25,15 +25,9 @@ SHELL_LEAVES = (
     "init_ipython_dir",  # a folder in the person's home
     "init_profile_dir",  # another one
     "init_sys_modules",  # sys.modules["__main__"]
-    "restore_sys_module_state",  # the streams and sys.excepthook, as they were at the start
     "init_user_ns",  # In, Out, exit, quit, open, get_ipython
     "init_prompts",  # sys.ps1, sys.ps2
     "_clear_warning_registry",  # warnings that were shown once would be shown again
-)
-KERNEL_LEAVES = (
-    "pre_handler_hook",  # the handler of SIGINT
-    "post_handler_hook",
-    "_signal_children",  # SIGTERM and SIGKILL to child processes
 )
 APP_LEAVES = (
     "configure_tornado_logger",  # a handler that prints
@@ -183,7 +177,6 @@ def _make_app(
                 shell_base.push(self, variables)
 
     class Kernel(kernel_base):
-        locals().update(dict.fromkeys(KERNEL_LEAVES, _do_nothing))
         instance = classmethod(make)
         shell_class = Shell
         debugger_class = None
@@ -207,7 +200,7 @@ def _make_app(
             """Do nothing: there is no debugger."""
 
         async def _progressively_terminate_all_children(self) -> None:
-            pass
+            """Do nothing: child processes are the program's."""
 
         async def do_shutdown(self, restart: bool) -> Any:
             before_end()
