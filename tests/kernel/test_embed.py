@@ -251,6 +251,10 @@ def front_end(start, sit_at):
 CELLS = {
     "counter + 1": "42",
     "import asyncio; await asyncio.sleep(0.01); counter": "41",
+    "import builtins; [hasattr(builtins, name) for name in ('get_ipython', 'exit')]": (
+        "[False, True]"
+    ),
+    "import IPython; IPython.get_ipython() is get_ipython()": "True",
     "%who_ls int": "['counter']",
     "from IPython.display import display; get_ipython().kernel is not None": "True",
     "import sys; sys.modules[__name__].counter": "41",
@@ -266,6 +270,15 @@ def test_a_cell_of_a_front_end_runs_in_the_program(front_end, code, value):
     assert (code, out.startswith("line "), err) == (0, True, "")
     assert "get_ipython" not in out
     assert out.endswith("] theirs\n")
+
+
+def test_a_cell_that_runs_is_no_matter_of_the_threads_of_the_program(front_end):
+    shows = "other = threading.Thread(target=sys.displayhook, args=('theirs',))"
+    code = f"import sys, threading\n{shows}\nother.start(); other.join()\n'own'"
+    assert front_end.person.run(code).value == "'own'"
+    front_end.process.stdin.write("line\n")
+    code, out, err = front_end.end()
+    assert (code, out.splitlines()[0], err) == (0, "'theirs'", "")
 
 
 def send_on_control(person, kind, content):
