@@ -138,9 +138,8 @@ logging.getLogger("tornado").error("e")
 """,
     "asks": "print(input('name? '))",
     "is interrupted": """
-import os, signal
-os.kill(os.getpid(), signal.SIGINT)
-time.sleep(60)
+import signal
+signal.raise_signal(signal.SIGINT)
 """,
     "runs a loop": """
 async def main():
