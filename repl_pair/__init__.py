@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     )
     from repl_pair.runtime.authoring.stories import story, variant, variants as variants
     from repl_pair.runtime.clients.clients import pause as pause, resume as resume
+    from repl_pair.runtime.kernel.embedded import embed as embed
     from repl_pair.runtime.kernel.magics import (
         load_ipython_extension as load_ipython_extension,
         unload_ipython_extension as unload_ipython_extension,
@@ -98,6 +99,7 @@ authoring.step step
 authoring.shared assertion global_args global_decorators loader mode ref tag
 authoring.stories story variant variants
 clients.clients pause resume
+kernel.embedded embed
 kernel.magics load_ipython_extension unload_ipython_extension
 kernel.own_host watch
 planning.explanation explain

@@ -72,7 +72,9 @@ def session_options(
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 _NAMES = frozenset(Choice.__dataclass_fields__)
 _KERNEL = click.option(
-    "--kernel", metavar="X", help="Connection file, kernel id, pid or notebook path."
+    "--kernel",
+    metavar="X",
+    help="Connection file, kernel id, pid, notebook path or name of an embedded kernel.",
 )
 _HERE = click.option(
     "--here", is_flag=True, help="Load this project's stories; no kernel is asked."

@@ -38,6 +38,7 @@ def test_what_else_the_package_offers_is_this():
         "debug",
         "derived",
         "docs",
+        "embed",
         "explain",
         "fixture",
         "global_args",

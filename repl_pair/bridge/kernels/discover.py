@@ -15,7 +15,7 @@ from repl_pair.bridge.kernels.heartbeat import (
     find_refusing,
     heartbeat_address,
 )
-from repl_pair.bridge.kernels.processes import Started, read_or, scan_processes
+from repl_pair.bridge.kernels.processes import Started, find_embedding, read_or, scan_processes
 from repl_pair.bridge.kernels.servers import Hosted, ask_servers, fault_of, read_own
 
 _PORTS = {"hb_port", "control_port", "iopub_port"}
@@ -58,6 +58,9 @@ def discover_kernels(*, only: Path | None = None) -> list[FoundKernel]:
     }
     paths = {only} if only else {_real(p) for p in folder.glob("kernel-*.json")} | set(processes)
     infos = {path: info for path in sorted(paths) if (info := read_connection(path))}
+    for path, info in infos.items():
+        if embedding := find_embedding(path, info.get("embedding_pid")):
+            processes.setdefault(path, embedding)
     halted = {path for path, started in processes.items() if started.halted}
     alive = _living({path: info for path, info in infos.items() if path not in halted})
     hosted = {id: kernel for answer in servers() for id, kernel in answer.kernels.items()}

@@ -25,6 +25,10 @@ _PROGRAMS = {
     "nbconvert": "nbconvert",
     "papermill": "papermill",
 }
+EMBEDDED = "embedded"
+"""What is given as the front end of a kernel that a program has started in itself."""
+CLOCKS_S = 2.0
+"""How far the clocks of processes and of files may be apart."""
 _RUN_A_NOTEBOOK = ("nbclient", "nbconvert", "papermill")
 
 
@@ -53,6 +57,23 @@ def scan_processes() -> Mapping[Path, Started]:
             candidates[file].append(process)
     read = {path: _read(path, _choose(named)) for path, named in candidates.items()}
     return {path: started for path, started in read.items() if started is not None}
+
+
+def find_embedding(path: Path, pid: object) -> Started | None:
+    """Return the program in which a kernel of `repl_pair.embed` runs, as its file says.
+
+    None where a process that began after the file was written has its pid now.
+    """
+    if type(pid) is not int or pid <= 0:
+        return None
+    try:
+        process = psutil.Process(pid)
+        began, halted = process.create_time(), _is_halted(process)
+        if began > path.stat().st_mtime + CLOCKS_S:
+            return None
+    except (psutil.Error, OSError):
+        return None
+    return Started(process=process, began=began, halted=halted, front_end=EMBEDDED, notebook=None)
 
 
 def files_named(words: Sequence[str]) -> Iterator[str]:
@@ -100,12 +121,16 @@ def _read(path: Path, process: psutil.Process) -> Started | None:
         return Started(
             process=process,
             began=process.create_time(),
-            halted=process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP),
+            halted=_is_halted(process),
             front_end=front_end or ("vscode" if is_vscode else None),
             notebook=notebook,
         )
     except psutil.Error:
         return None
+
+
+def _is_halted(process: psutil.Process) -> bool:
+    return process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
 
 
 def _split(words: Sequence[str]) -> tuple[str, Sequence[str]]:

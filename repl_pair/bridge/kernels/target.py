@@ -7,6 +7,7 @@ from pathlib import Path
 import psutil
 
 from repl_pair.bridge.kernel_info import KernelInfo
+from repl_pair.bridge.kernels.processes import EMBEDDED
 from repl_pair.bridge.silence.refusals import gone, silent
 from repl_pair.bridge.silence.states import find_process, judge_by_process
 from repl_pair.errors import KernelError, did_you_mean, next_step
@@ -22,9 +23,9 @@ def resolve(target: str, kernels: Sequence[KernelInfo]) -> KernelInfo:
     """Return the one living kernel that `target` names.
 
     `target` is a connection file, a kernel id or a unique beginning of it (6 characters and more),
-    a pid, a notebook's path or its file name. KernelError `ambiguous_kernel`, `no_kernel` (with
-    the nearest names), `kernel_gone` (named but dead) or `kernel_unresponsive` (its process
-    exists, its heartbeat does not answer).
+    a pid, a notebook's path or its file name, or the name of an embedded kernel. KernelError
+    `ambiguous_kernel`, `no_kernel` (with the nearest names), `kernel_gone` (named but dead) or
+    `kernel_unresponsive` (its process exists, its heartbeat does not answer).
     """
     found = named(target, kernels)
     living = [kernel for kernel in found if kernel.alive]
@@ -83,10 +84,11 @@ def _unknown(target: str, kernels: Sequence[KernelInfo]) -> KernelError:
     if not living:
         message = f"No kernel {target!r}, and no other live kernel was found."
         return KernelError("no_kernel", message, hints=HOW_TO_START)
-    names = {name for kernel in living for name in (kernel.id, *_notebook_names(kernel))}
+    names = {name for kernel in living for name in (kernel.id, *_names(kernel))}
     return KernelError(
         "no_kernel",
-        f"No kernel {target!r}. A kernel is named by its id, pid, connection file or notebook."
+        f"No kernel {target!r}. A kernel is named by its id, pid, connection file or "
+        "notebook, and one that a program has embedded by its name."
         f"{did_you_mean(target, names)}",
         next_steps=[next_step("list_kernels")],
     )
@@ -105,12 +107,14 @@ def _ways_to_name(target: str) -> Sequence[Callable[[KernelInfo], bool]]:
         lambda kernel: target == kernel.id,
         lambda kernel: target == str(kernel.pid),
         is_of_notebook,
-        lambda kernel: target in _notebook_names(kernel),
+        lambda kernel: target in _names(kernel),
         lambda kernel: len(target) >= MIN_PREFIX and kernel.id.startswith(target),
     )
 
 
-def _notebook_names(kernel: KernelInfo) -> tuple[str, ...]:
-    """Return the ways a notebook's path ends: `c.ipynb`, `b/c.ipynb`, …"""
+def _names(kernel: KernelInfo) -> tuple[str, ...]:
+    """Return the ways a notebook's path ends: `c.ipynb`, `b/c.ipynb`, …; or an embedded's name."""
+    if kernel.front_end == EMBEDDED:
+        return (kernel.name,)
     parts = Path(kernel.notebook or "").parts
     return tuple("/".join(parts[n:]) for n in range(1, len(parts)))

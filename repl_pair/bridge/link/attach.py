@@ -21,6 +21,11 @@ from repl_pair.wire import ATTACH, MIME, PROTOCOL, REPLY, Reply
 # A silent execute on the control thread fires the person's `post_execute` hooks there, in the
 # middle of their cell: matplotlib's would show and close the figure being drawn. This skips them
 # once, for this thread alone. Names that the person may have shadowed are not used.
+# Beside an embedded kernel IPython may have another shell, that of a prompt.
+_SHELL = (
+    f'getattr({IMPORT}("sys").modules.get("repl_pair.runtime.ipython"), "kernel_shell", '
+    f'{IMPORT}("IPython").get_ipython)()'
+)
 _HOLD_HOOKS = f"""\
 (lambda events, ident: (lambda here: "trigger" in events.__dict__ or events.__dict__.update(
     trigger=lambda event, *args, **kwargs: (
@@ -28,7 +33,7 @@ _HOLD_HOOKS = f"""\
         if ident() == here and event == "post_execute"
         else events.__class__.trigger(events, event, *args, **kwargs)
     )
-))(ident()))({IMPORT}("IPython").get_ipython().events, {IMPORT}("threading").get_ident)
+))(ident()))({_SHELL}.events, {IMPORT}("threading").get_ident)
 """
 # ipykernel keeps in one place what `input` and `getpass` were before a cell. An execute inside a
 # cell overwrites it, so that they would stay those of a cell. This puts the originals back once the
@@ -57,7 +62,7 @@ def keep(kernel):
 """
 _HOLD_PROMPTS = f"""\
 (lambda names: {IMPORT}("builtins").exec({_KEEP_PROMPTS!r}, names) or
-    names["keep"]({IMPORT}("IPython").get_ipython().kernel))({{"__name__": "repl_pair_prompts"}})
+    names["keep"]({_SHELL}.kernel))({{"__name__": "repl_pair_prompts"}})
 """
 _ANSWER = f"""\
 (lambda answer: {IMPORT}("builtins").type(

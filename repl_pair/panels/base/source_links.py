@@ -4,9 +4,9 @@ import ast
 import linecache
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, TypedDict
+from typing import TypedDict
 
-from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.ipython import known_shells
 from repl_pair.runtime.registry.model import Entry, Origin
 from repl_pair.runtime.registry.origin import BUILTIN, file_of
 
@@ -57,10 +57,12 @@ def _source_of(origin: Origin) -> str:
     file = file_of(origin)
     if file is not None:
         return "".join(linecache.getlines(file))
-    shell: Any = interactive_shell()
-    typed: list[str] = [] if shell is None else shell.history_manager.input_hist_parsed
     number = origin.run
-    return typed[number] if isinstance(number, int) and 0 <= number < len(typed) else ""
+    for shell in known_shells() if isinstance(number, int) else ():
+        typed: list[str] = shell.history_manager.input_hist_parsed
+        if 0 <= number < len(typed):
+            return typed[number]
+    return ""
 
 
 @lru_cache(maxsize=32)

@@ -10,7 +10,7 @@ from repl_pair.runtime.capture.captured import Captured
 from repl_pair.runtime.capture.children import hook_children
 from repl_pair.runtime.capture.late_imports import watch_late
 from repl_pair.runtime.capture.settings import hold_settings
-from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.ipython import kernel_shell, known_shells
 
 redirect = descriptors.redirect
 hold = hold_settings
@@ -21,16 +21,16 @@ def install() -> None:
     """Install the hooks that are missing; also for new streams and newly imported modules."""
     with _lock:
         streams.hook_streams()
-        shell = interactive_shell()
         if not _installed:
             _installed["loggers"] = list(streams.hook_loggers())
             _installed["threads"] = list(threads.hook_threads())
             _installed["processes"] = [*hook_children(), person_calls.hook_exit()]
-        if (key := f"displays of {type(shell)}") not in _installed:
-            calls = person_calls.hook_calls(shell)
-            _installed[key] = [*displays.hook_displays(shell), *calls]
+        for shell in known_shells() or [None]:
+            if (key := f"displays of {type(shell)}") not in _installed:
+                calls = person_calls.hook_calls(shell)
+                _installed[key] = [*displays.hook_displays(shell), *calls]
         if "prompts" not in _installed:
-            _installed["prompts"] = [person_calls.hook_prompts(shell)]
+            _installed["prompts"] = [person_calls.hook_prompts(kernel_shell())]
         for name in _LATE:
             _hook_loaded(name)
 

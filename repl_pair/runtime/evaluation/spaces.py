@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Any, Literal
 
 from repl_pair.records import mutable
-from repl_pair.runtime.ipython import interactive_shell, user_namespace
+from repl_pair.runtime.ipython import kernel_shell, user_namespace
 
 Scope = Literal["scratch", "user"]
 MOST_NAMES = 100
@@ -59,7 +59,7 @@ def open_space(scope: Scope) -> Space:
     A shell that stands in a function has globals beside its namespace.
     """
     persons = user_namespace()
-    around = getattr(interactive_shell(), "user_global_ns", persons)
+    around = getattr(kernel_shell(), "user_global_ns", persons)
     before = persons.copy()
     copied = {**around, **before}
     its_globals, its_locals = (around, persons) if scope == "user" else (copied, copied)

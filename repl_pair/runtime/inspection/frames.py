@@ -7,7 +7,7 @@ from types import FrameType
 from typing import Any, NotRequired, TypedDict
 
 from repl_pair.records import record
-from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.ipython import kernel_shell
 from repl_pair.runtime.reading.code_lines import shown_code, shown_line
 from repl_pair.runtime.reading.exceptions import read_syntax, traceback_of
 from repl_pair.runtime.reading.stored import is_closed
@@ -138,7 +138,7 @@ def locals_of(frame: FrameType) -> dict[str, Any]:
 
 def names_used(error: BaseException) -> list[str]:
     """Return the names that the person's lines take from their namespace, the deepest first."""
-    shell, names = interactive_shell(), list[str]()
+    shell, names = kernel_shell(), list[str]()
     for row in reversed(own_rows(error)[-LAST:]):
         if shell is not None and row.frame.f_globals is shell.user_global_ns:
             words = _WORD.findall(shown_line(file_of(row.frame), row.line))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from traceback import walk_stack
 from typing import Any, Literal, NotRequired, TypedDict
 
-from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.ipython import kernel_shell
 from repl_pair.runtime.reading.bounded import cut_text
 from repl_pair.runtime.reading.code_lines import hide_literals, names_secret
 from repl_pair.runtime.registry.cells import CELLS
@@ -50,7 +50,7 @@ def kept_codes() -> dict[int, str]:
 
     Empty lines before it are not counted in tracebacks, and left out.
     """
-    shell: Any = interactive_shell()
+    shell: Any = kernel_shell()
     if _manager() is None:
         return {}
     raw = dict[int, Any](enumerate(list(_manager().input_hist_raw)))
@@ -103,7 +103,7 @@ def describe_cell(
 
 def _status_of(number: int, has_failed: bool, is_newest: bool) -> dict[str, Any]:
     running, ended = CELLS.current, CELLS.ended.get(number)
-    shell: Any = interactive_shell()
+    shell: Any = kernel_shell()
     if running is not None and running.number == number:
         return {"status": "running", "seconds": round(running.seconds, 3)}
     if ended is not None:
@@ -136,7 +136,7 @@ def _is_on_a_stack(number: int, shell: Any) -> bool:
 
 
 def _manager() -> Any:
-    return getattr(interactive_shell(), "history_manager", None)
+    return getattr(kernel_shell(), "history_manager", None)
 
 
 def _kept_outputs(number: int, code: str) -> Iterator[CellOutput]:

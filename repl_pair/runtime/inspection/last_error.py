@@ -9,7 +9,7 @@ from typing import Any
 
 from repl_pair.records import record
 from repl_pair.runtime.inspection.history import kept_errors
-from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.ipython import kernel_shell
 from repl_pair.runtime.reading.exceptions import read_syntax, text_of, traceback_of
 from repl_pair.runtime.values.classes import is_of, name_of, real_class
 
@@ -32,7 +32,7 @@ def find_last_error() -> LastError | None:
 
     IPython keeps the text of each, and one exception, which may be of a display or a hook.
     """
-    shell = interactive_shell()
+    shell = kernel_shell()
     kept = kept_errors() if shell is not None else {}
     number = max(kept, default=0)
     kind, text = kept.get(number, ("", None))

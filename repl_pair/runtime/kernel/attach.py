@@ -10,7 +10,7 @@ from repl_pair.errors import KernelError
 from repl_pair.runtime.capture import capture
 from repl_pair.runtime.clients.clients import CLIENTS, Client
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
-from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.ipython import kernel_shell
 from repl_pair.runtime.kernel.control_host import NEEDED, ControlHost
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.wire import Greeting, Reply, error_reply, ok_reply
@@ -77,11 +77,23 @@ def detach() -> bool:
     Agents are refused until the next `attach`.
     """
     CLIENTS.refuse()
+    return end("the person took repl_pair out of this kernel")
+
+
+@_on_control
+def end(why: str) -> bool:
+    """Remove the host and all hooks; False if nothing was installed."""
     OWN_CALLS.end()
-    was_installed = _take_out("the person took repl_pair out of this kernel")
+    was_installed = _take_out(why)
     capture.uninstall()
     PRIVATE.close_idle()
     return was_installed
+
+
+def interrupt() -> None:
+    """Stop the agent's run that has the main lane, as the person; the process gets no signal."""
+    for one in _hosts:
+        one.host.interrupt()
 
 
 def is_attached() -> bool:
@@ -132,7 +144,7 @@ def _host() -> "ControlHost | ShellHost":
 
         kind = f"{type(kernel).__module__}.{type(kernel).__name__}"
         why = f"this kernel ({kind}) lacks {', '.join(missing)}: requests wait behind cells"
-        _hosts.append(ShellHost(interactive_shell(), why, release))
+        _hosts.append(ShellHost(kernel_shell(), why, release))
     return _hosts[0]
 
 
@@ -145,7 +157,10 @@ def _take_out(why: str) -> bool:
 
 
 def _kernel() -> Any:
-    kernel = getattr(interactive_shell(), "kernel", None)
+    kernel = getattr(kernel_shell(), "kernel", None)
     if kernel is None:
-        raise KernelError("unsupported_kernel", "This process has no Jupyter kernel.")
+        raise KernelError(
+            "unsupported_kernel",
+            "This process has no Jupyter kernel; repl_pair.embed() starts one in it.",
+        )
     return kernel

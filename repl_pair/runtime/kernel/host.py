@@ -17,7 +17,15 @@ from repl_pair.runtime.kernel.lanes import Lanes
 from repl_pair.runtime.ops.table import steps_of_unbegun
 from repl_pair.runtime.secrets.known import within
 from repl_pair.runtime.stopping.short_turns import short_turns
-from repl_pair.runtime.stopping.stop import STOPS, Section, Stop, stop_of, unstopped, while_live
+from repl_pair.runtime.stopping.stop import (
+    BY_THE_PERSON,
+    STOPS,
+    Section,
+    Stop,
+    stop_of,
+    unstopped,
+    while_live,
+)
 from repl_pair.runtime.surface import STORE, Change
 from repl_pair.version import VERSION
 from repl_pair.wire import PROTOCOL, EventContent, Greeting, ProgressContent, Reply
@@ -71,6 +79,12 @@ class Host:
         refusal = RequestError("cancelled", "The caller cancelled the call.")
         job.answer(_packaging().refuse(refusal), unbegun=True)
         return True
+
+    def interrupt(self) -> None:
+        """Stop the call that has the main lane, as the person, where no signal does that."""
+        job = self.lanes.holder
+        if job is not None:
+            self._deadlines.stop(job, BY_THE_PERSON)
 
     def close(self, why: str = "repl_pair was closed") -> None:
         """Close the host; calls in progress are stopped, and answered with the reason `why`."""

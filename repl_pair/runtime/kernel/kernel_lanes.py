@@ -92,6 +92,11 @@ class KernelLanes(Lanes):
             )
         return held
 
+    @property
+    def holder(self) -> Job | None:
+        """Return the job that has the main thread now."""
+        return self._turns.holder
+
     def _held_by_agent(self) -> str | None:
         """Describe to the person the call of an agent that holds the main thread."""
         job = self._turns.holder

@@ -39,6 +39,11 @@ class Lanes(ABC):
         """Describe to a view what holds the main lane now, None when it is free."""
         return None
 
+    @property
+    def holder(self) -> Job | None:
+        """Return the job that has the main lane now, where that is known."""
+        return None
+
     @abstractmethod
     def close(self) -> None:
         """End the lanes' threads, and what waits for its turn."""

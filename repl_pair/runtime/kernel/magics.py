@@ -10,6 +10,7 @@ from typing import Any
 from repl_pair.errors import ReplPairError, did_you_mean
 from repl_pair.runtime.clients import clients
 from repl_pair.runtime.clients.clients import ATTACHED, CLIENTS
+from repl_pair.runtime.ipython import kernel_shell
 from repl_pair.runtime.kernel import attach as hosting
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
@@ -72,9 +73,8 @@ def status() -> str:
 def attach() -> str:
     """Make this kernel answer agents until `detach`, and print the line to give to one."""
     hosting.attach()
-    ipykernel = sys.modules.get("ipykernel.kernelapp")
-    app = ipykernel and ipykernel.IPKernelApp.instance()
-    file = str((app and app.abs_connection_file) or os.getpid())
+    app = getattr(getattr(kernel_shell(), "kernel", None), "parent", None)
+    file = str(getattr(app, "abs_connection_file", None) or os.getpid())
     return (
         "This kernel answers now. Give this line to your agent as an MCP server (stdio):\n"
         f"    {sys.executable} -m repl_pair mcp --kernel {shlex.quote(file)}"

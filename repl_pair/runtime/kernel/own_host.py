@@ -3,7 +3,7 @@
 from repl_pair.errors import RequestError
 from repl_pair.records import Undo
 from repl_pair.runtime.clients.own_calls import OWN_CALLS, PERSON
-from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.ipython import kernel_shell
 from repl_pair.runtime.kernel.host import Host
 from repl_pair.runtime.kernel.kernel_lanes import KernelLanes
 from repl_pair.runtime.kernel.lanes import Lanes, LocalLanes
@@ -56,7 +56,7 @@ def can_serve_own_calls() -> bool:
 
 
 def _own_lanes() -> Lanes | None:
-    kernel = getattr(interactive_shell(), "kernel", None)
+    kernel = getattr(kernel_shell(), "kernel", None)
     if kernel is None:
         return LocalLanes()
     if getattr(kernel, "_main_asyncio_lock", None) is None:

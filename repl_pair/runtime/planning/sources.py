@@ -17,7 +17,7 @@ from types import (
 from typing import Any, TypeAlias, cast
 
 from repl_pair.records import record
-from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.ipython import known_shells
 
 PARSE_TRIES = 5
 _MAX_FILES = 256
@@ -191,8 +191,7 @@ def module_namespace(cls: type[Any]) -> dict[str, Any]:
 
 def _cells() -> Iterator[str]:
     """Return the notebook's cells, the latest run first, then those that left no history."""
-    shell = interactive_shell()
-    if shell is not None:
+    for shell in known_shells():
         yield from reversed(shell.history_manager.input_hist_parsed)
     for entry in reversed(list(linecache.cache.values())):
         if len(entry) == 4 and entry[1] is None:

@@ -3,10 +3,11 @@
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from repl_pair.records import Undo, record
-from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.ipython import kernel_shell, known_shells
 from repl_pair.runtime.registry.origin import cell_origin
 from repl_pair.runtime.registry.registry import REGISTRY
 
@@ -38,18 +39,22 @@ class RunningCell:
 
 
 class CellTracker:
-    """Tracks the person's cells through IPython's events; see `CELLS`."""
+    """Tracks the person's cells through IPython's events; see `CELLS`.
+
+    Cells of a prompt beside an embedded kernel do not run on its main thread: they count only
+    where they end.
+    """
 
     def __init__(self) -> None:
         self.current: RunningCell | None = None
         self.ended: dict[int, EndedCell] = {}
         """How the latest cells ended that ran while cells were tracked, by their number."""
         self._ended: float | None = None
-        self._depth = 0
+        self._depths: dict[int, int] = {}
         self._lock = threading.Lock()
         self._trackers: dict[object, Callable[[], bool]] = {}
         self._at_end: dict[object, Callable[[], None]] = {}
-        self._stop: Undo | None = None
+        self._stops: list[tuple[Any, Undo]] = []
 
     def is_busy(self) -> bool:
         """Return whether a cell runs on the main thread, even if it began before `track`."""
@@ -68,17 +73,16 @@ class CellTracker:
         token = object()
         with self._lock:
             self._trackers[token] = is_taken
-            shell = interactive_shell()
-            if self._stop is None and shell is not None:
-                shell.events.register("pre_run_cell", self._begin)
-                shell.events.register("post_run_cell", self._end)
-                self._stop = lambda: self._end_tracking(shell)
+            tracked = [shell for shell, _ in self._stops]
+            for shell in known_shells():
+                if not any(shell is one for one in tracked):
+                    self._stops.append((shell, self._track(shell)))
 
         def undo() -> None:
             with self._lock:
                 self._trackers.pop(token, None)
-                if self._stop is not None and not self._trackers:
-                    self._stop()
+                if not self._trackers:
+                    self._end_tracking()
 
         return undo
 
@@ -92,54 +96,70 @@ class CellTracker:
 
         return undo
 
-    def _begin(self, info: Any) -> None:
-        self._depth += 1
-        if self._depth > 1:
+    def _begin(self, shell: Any, info: Any) -> None:
+        depth = self._depths[id(shell)] = self._depths.get(id(shell), 0) + 1
+        if depth > 1:
             return
         REGISTRY.hold_retirement()
-        place = cell_origin(interactive_shell())
-        number = place.run if getattr(info, "store_history", True) else None
-        self.current = RunningCell(label=place.label, since=time.monotonic(), number=number)
+        if shell is kernel_shell():
+            place = cell_origin(shell)
+            number = place.run if getattr(info, "store_history", True) else None
+            self.current = RunningCell(label=place.label, since=time.monotonic(), number=number)
 
-    def _end(self, result: Any) -> None:
-        self._depth = max(0, self._depth - 1)
-        if self._depth:
+    def _end(self, shell: Any, result: Any) -> None:
+        depth = self._depths[id(shell)] = max(0, self._depths.get(id(shell), 0) - 1)
+        if depth:
             # This cell was run by another one, whose registrations are not complete yet.
             return
-        cell, self.current, self._ended = self.current, None, time.monotonic()
-        if cell is not None and cell.number is not None:
-            succeeded = result is not None and result.success
-            seconds = self._ended - cell.since
-            self.ended[cell.number] = EndedCell(
-                since=cell.since, seconds=seconds, succeeded=succeeded
-            )
-            if len(self.ended) > MOST_ENDED:
-                del self.ended[next(iter(self.ended))]
-        self._retire(result)
+        if shell is kernel_shell():
+            cell, self.current, self._ended = self.current, None, time.monotonic()
+            self._note_ended(cell, self._ended, result)
+        self._retire(shell, result)
         for fn in tuple(self._at_end.values()):
             fn()
 
-    def _retire(self, result: Any) -> None:
+    def _note_ended(self, cell: RunningCell | None, at: float, result: Any) -> None:
+        if cell is None or cell.number is None:
+            return
+        succeeded = result is not None and result.success
+        self.ended[cell.number] = EndedCell(
+            since=cell.since, seconds=at - cell.since, succeeded=succeeded
+        )
+        if len(self.ended) > MOST_ENDED:
+            del self.ended[next(iter(self.ended))]
+
+    def _retire(self, shell: Any, result: Any) -> None:
         if result is None or not result.success:
             REGISTRY.keep_unrenewed()
             REGISTRY.allow_retirement()
             return
         REGISTRY.allow_retirement()
         REGISTRY.retire_stale()
-        place = cell_origin(interactive_shell())
+        place = cell_origin(shell)
         count = getattr(result, "execution_count", None)
         run = place.run if count is None else count
         REGISTRY.retire_scripts(run)
         if place.key != "console":
             REGISTRY.retire(place.key, run)
 
-    def _end_tracking(self, shell: Any) -> None:
-        for event, hook in (("pre_run_cell", self._begin), ("post_run_cell", self._end)):
-            # The list of callbacks may have been emptied.
-            if hook in shell.events.callbacks[event]:
-                shell.events.unregister(event, hook)
-        self._stop = None
-        self._depth = 0
+    def _track(self, shell: Any) -> Undo:
+        begin, end = partial(self._begin, shell), partial(self._end, shell)
+        hooks = {"pre_run_cell": begin, "post_run_cell": end}
+        for event, hook in hooks.items():
+            shell.events.register(event, hook)
+
+        def undo() -> None:
+            for event, hook in hooks.items():
+                # The list of callbacks may have been emptied.
+                if hook in shell.events.callbacks[event]:
+                    shell.events.unregister(event, hook)
+
+        return undo
+
+    def _end_tracking(self) -> None:
+        while self._stops:
+            self._stops.pop()[1]()
+        self._depths.clear()
         self.current = self._ended = None
         self.ended.clear()
         REGISTRY.allow_retirement()

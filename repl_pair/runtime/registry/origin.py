@@ -74,7 +74,9 @@ def find_origin() -> Origin:
     if sender and (module == "__main__" or frame.f_globals.get("__spec__") is None):
         return agent_origin(sender)
     shell = interactive_shell()
-    if module == "__main__" and shell is not None and frame.f_globals is shell.user_ns:
+    # An embedded kernel's cells have the namespace of a module, whose own code has its file.
+    is_cell = module == "__main__" or frame.f_code.co_filename != file
+    if shell is not None and frame.f_globals is shell.user_ns and is_cell:
         return cell_origin(shell, frame.f_lineno)
     if shell is not None and frame.f_globals.get("__spec__") is None and file != "?":
         label = os.path.basename(file)

@@ -10,7 +10,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from repl_pair.errors import error_text, message_of
-from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.ipython import known_shells
 from repl_pair.runtime.reading.code_lines import shown_line
 from repl_pair.runtime.reading.exceptions import causes_of, leaves_of, notes_of, traceback_of
 from repl_pair.runtime.secrets.known import NEEDLES
@@ -170,7 +170,9 @@ def shown_place(filename: str) -> str:
 
 def cell_of(filename: str) -> str | None:
     """Return the name of the cell that a file name stands for, `In[3]`; None for any other."""
-    compiler = getattr(interactive_shell(), "compile", None)
-    name = getattr(compiler, "format_code_name", None)
-    found = None if name is None else name(filename)
-    return None if found is None else str(found[1])
+    for shell in known_shells():
+        name = getattr(getattr(shell, "compile", None), "format_code_name", None)
+        found = None if name is None else name(filename)
+        if found is not None:
+            return str(found[1])
+    return None

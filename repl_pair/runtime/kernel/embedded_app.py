@@ -1,0 +1,271 @@
+"""An ipykernel for a thread of another program: what it does to a whole process is left out."""
+
+import asyncio
+import atexit
+import builtins
+import getpass
+import json
+import logging
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from repl_pair.records import Undo
+from repl_pair.runtime.ipython import embed_shell
+
+SHELL_LEAVES = (
+    "init_environment",  # TERM, PAGER, FORCE_COLOR and others
+    "init_ipython_dir",  # a folder in the person's home
+    "init_profile_dir",  # another one
+    "init_sys_modules",  # sys.modules["__main__"]
+    "init_user_ns",  # In, Out, exit, quit, open, get_ipython
+    "init_prompts",  # sys.ps1, sys.ps2
+    "_clear_warning_registry",  # warnings that were shown once would be shown again
+)
+APP_LEAVES = (
+    "configure_tornado_logger",  # a handler that prints
+    "reset_io",  # sys.stdout, sys.stderr and sys.displayhook, as Python began with them
+)
+"""Methods of ipykernel that change what belongs to the process; here they do nothing."""
+
+CLOSE_S = 5.0
+"""How long the end of the kernel waits for each of its threads."""
+_DEBUGGER = "ipykernel.debugger"
+_GET_IPYTHON = "get_ipython"
+
+
+class CellNames:
+    """What a cell of the kernel has for itself while it runs: by thread, not for the process.
+
+    Also `get_ipython`, which magics call, in its namespace. Cells of two channels may overlap.
+    """
+
+    def __init__(self, kernel: Any, is_own_thread: Callable[[], bool]) -> None:
+        self._kernel, self._is_own_thread = kernel, is_own_thread
+        self._lock, self._running = threading.RLock(), 0
+        # ipykernel keeps in these attributes of its own what stood there before.
+        rows = (
+            (sys, "displayhook", "_save_displayhook", kernel.shell.displayhook),
+            (builtins, "input", "_sys_raw_input", kernel.raw_input),
+            (getpass, "getpass", "_save_getpass", kernel.getpass),
+        )
+        self._rows = [(*row, self._dispatcher(*row[2:])) for row in rows]
+
+    def begin(self) -> None:
+        """Begin a cell."""
+        with self._lock:
+            self._running += 1
+            for owner, name, slot, _, dispatcher in self._rows:
+                if getattr(owner, name) is not dispatcher:
+                    setattr(self._kernel, slot, getattr(owner, name))
+                    setattr(owner, name, dispatcher)
+            shell = self._kernel.shell
+            shell.user_ns.setdefault(_GET_IPYTHON, shell.get_ipython)
+
+    def end(self) -> None:
+        """End a cell; after the last one, all is as before, but for what other code has set."""
+        with self._lock:
+            self._running -= 1
+            if self._running > 0:
+                return
+            for owner, name, slot, _, dispatcher in self._rows:
+                if getattr(owner, name) is dispatcher:
+                    setattr(owner, name, getattr(self._kernel, slot))
+            shell = self._kernel.shell
+            if shell.user_ns.get(_GET_IPYTHON) == shell.get_ipython:
+                del shell.user_ns[_GET_IPYTHON]
+
+    def _dispatcher(self, slot: str, own: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **named: Any) -> Any:
+            fn = own if self._is_own_thread() else getattr(self._kernel, slot)
+            return fn(*args, **named)
+
+        return call
+
+
+def start_app(
+    space: dict[str, Any],
+    about: Mapping[str, Any],
+    interrupt: Callable[[], None],
+    before_end: Callable[[], None],
+) -> tuple[Any, Undo]:
+    """Start a kernel over a namespace, on the calling thread, whose loop its caller then runs.
+
+    `about` goes into the connection file too. `interrupt` and `before_end` are called, on the
+    control thread, when a client interrupts or ends the kernel. The undo closes it. ImportError
+    where ipykernel is missing.
+    """
+    thread = threading.current_thread()
+    with ExitStack() as undo:
+        # debugpy's import adds names to `builtins` and replaces functions of other modules.
+        no_debugger = ModuleType(_DEBUGGER)
+        vars(no_debugger)["_is_debugpy_available"] = False
+        if sys.modules.setdefault(_DEBUGGER, no_debugger) is no_debugger:
+            undo.callback(sys.modules.pop, _DEBUGGER)
+        comm: Any = import_module("comm")
+        comms = comm.create_comm, comm.get_comm_manager
+        base: Any = import_module("ipykernel.thread").BaseThread
+        try:
+            # IPython sets filters when it is imported, and others in each shell.
+            with warnings.catch_warnings():
+                app = _make_app(space, about, interrupt, before_end)
+                undo.callback(app.close)
+                ipykernel: Any = import_module("ipykernel.ipkernel")
+                comm.get_comm_manager = ipykernel._get_comm_manager
+                app.initialize()
+        finally:
+            comm.create_comm, comm.get_comm_manager = comms
+
+        def is_own_thread() -> bool:
+            current = threading.current_thread()
+            return current is thread or isinstance(current, base)
+
+        app.kernel.cells = CellNames(app.kernel, is_own_thread)
+        undo.callback(embed_shell(app.shell, is_own_thread))
+        app.kernel.start()
+        return app, undo.pop_all().close
+
+
+def _make_app(
+    space: dict[str, Any],
+    about: Mapping[str, Any],
+    interrupt: Callable[[], None],
+    before_end: Callable[[], None],
+) -> Any:
+    kernelapp: Any = import_module("ipykernel.kernelapp")
+    shell_base, kernel_base = kernelapp.ZMQInteractiveShell, kernelapp.IPythonKernel
+    traps: Any = import_module("IPython.core.display_trap")
+
+    def make(cls: type[Any], **options: Any) -> Any:
+        """Make an object where ipykernel asks for the only one of its class."""
+        return cls(**options)
+
+    class Trap(traps.DisplayTrap):
+        """Sets no hook: `CellNames` does."""
+
+        set = unset = _do_nothing
+
+    class Shell(shell_base):
+        locals().update(dict.fromkeys(SHELL_LEAVES, _do_nothing))
+        instance = classmethod(make)
+
+        def prepare_user_module(self, user_module: Any = None, user_ns: Any = None) -> Any:
+            return _Space(user_ns), user_ns
+
+        def init_builtins(self) -> None:
+            """Make the trap for builtins, with no names in it."""
+            trap: Any = import_module("IPython.core.builtin_trap").BuiltinTrap(shell=self)
+            trap.auto_builtins = {}
+            self.builtin_trap = trap
+
+        def init_displayhook(self) -> None:
+            # The display hook sets `_`, `__` and `___` where it begins.
+            self.user_ns = dict[str, Any]()
+            shell_base.init_displayhook(self)
+            self.user_ns, self.display_trap = space, Trap(hook=self.displayhook)
+
+        def push(self, variables: Any, interactive: bool = True) -> None:
+            """Set no names that the shell sets by itself, such as `_i1`."""
+            if interactive:
+                shell_base.push(self, variables)
+
+    class Kernel(kernel_base):
+        instance = classmethod(make)
+        shell_class = Shell
+        debugger_class = None
+
+        def _cancel_on_sigint(self, future: Any) -> Any:
+            # A handler of signals can be set on the main thread alone.
+            return self._dummy_context_manager(future)
+
+        def _forward_input(self, allow_stdin: bool = False) -> None:
+            self._allow_stdin = allow_stdin
+            self.cells.begin()
+
+        def _restore_input(self) -> None:
+            self.cells.end()
+
+        def _send_interrupt_children(self) -> None:
+            # ipykernel sends SIGINT to the process, or to its group.
+            interrupt()
+
+        async def poll_stopped_queue(self) -> None:
+            """Do nothing: there is no debugger."""
+
+        async def _progressively_terminate_all_children(self) -> None:
+            """Do nothing: child processes are the program's."""
+
+        async def do_shutdown(self, restart: bool) -> Any:
+            before_end()
+            return kernel_base.do_shutdown(self, restart)
+
+    class App(kernelapp.IPKernelApp):
+        locals().update(dict.fromkeys(APP_LEAVES, _do_nothing))
+        kernel_class = Kernel
+
+        def initialize(self, argv: Any = None) -> None:
+            """Start the kernel; no files of settings, of code to begin with, or of history."""
+            self.init_sockets()
+            self.init_heartbeat()
+            self.write_connection_file()
+            self.displayhook = SimpleNamespace()
+            self.init_kernel()
+            self.init_shell()
+            for fn in (self.close, self.iopub_thread.stop, self.shell.atexit_operations):
+                atexit.unregister(fn)
+
+        def write_connection_file(self, **_options: Any) -> None:
+            """Write the file for this user alone, whole or not at all."""
+            info = {**self.get_connection_info(), **about}
+            info["key"] = info["key"].decode()
+            file = Path(self.connection_file)
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            new = file.with_suffix(".new")
+            new.unlink(missing_ok=True)
+            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+                json.dump(info, out)
+            new.replace(file)
+
+        def close(self) -> None:
+            iopub = self.iopub_thread
+            ended = threading.Event()
+
+            async def end_task() -> None:
+                iopub._event_pipe_gc_task.cancel()
+                await asyncio.wait({iopub._event_pipe_gc_task})
+                ended.set()
+
+            # Left pending, this task is reported on stderr when it is collected.
+            if iopub is not None and iopub.thread.is_alive():
+                iopub.io_loop.add_callback(end_task)
+                ended.wait(CLOSE_S)
+            kernelapp.IPKernelApp.close(self)
+
+    # A logger of the process's would print warnings, or set up logging for all.
+    log = logging.Logger("embedded", 100)
+    app = App(user_ns=space, profile_dir=None, log=log)
+    app.connection_file = str(Path(app.connection_dir, f"kernel-embed-{os.getpid()}.json"))
+    app.config.HistoryManager.enabled = False
+    app.config.HistoryManager.hist_file = ":memory:"
+    app.config.InteractiveShell.cache_size = 0
+    return app
+
+
+class _Space:
+    """What stands for a module whose names are those of a dict."""
+
+    __name__ = "__main__"
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self.__dict__ = names
+
+
+def _do_nothing(*_args: Any, **_named: Any) -> None:
+    pass
