@@ -98,9 +98,12 @@ def test_arguments_are_reported_shortly_whatever_they_are():
 
 
 def test_what_the_person_does_and_what_is_between_us_is_not_noted():
+    # A client of another test may leave meanwhile, which is noted.
+    last = max((one.n for one in LOG.latest()), default=0)
     ask(("list_stories", {}), view=View())
     ask(("ping", {}), ("describe", {}))
-    assert LOG.latest() == []
+    noted = {one.op for one in LOG.latest() if one.n > last}
+    assert noted.isdisjoint({"list_stories", "ping", "describe"})
 
 
 def test_every_call_of_an_agents_is_noted_also_the_refused_and_the_unknown():

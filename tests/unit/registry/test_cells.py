@@ -13,7 +13,8 @@ from repl_pair.runtime.registry.cells import MOST_ENDED, CellTracker
 def shell(monkeypatch):
     shell = SimpleNamespace(execution_count=1)
     shell.events = EventManager(shell, available_events)
-    monkeypatch.setattr(cells, "interactive_shell", lambda: shell)
+    monkeypatch.setattr(cells, "kernel_shell", lambda: shell)
+    monkeypatch.setattr(cells, "known_shells", lambda: [shell])
     monkeypatch.setattr(origin, "interactive_shell", lambda: shell)
     return shell
 
