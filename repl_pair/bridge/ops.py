@@ -212,7 +212,7 @@ async def read_op(
 ) -> ForwardedReply:
     """Call an op that is not a tool and only reads.
 
-    Such as read_stacks, tests_passing, read_assertions, snapshot_identity, list_tags, list_modes,
+    Such as read_stacks, tests_passing, read_assertions, snapshot_identity, list_tags,
     explain_variant, changed_variants, get_story_instructions.
     """
     return ForwardedReply(await call.forward("read_op", op, args or {}, kernel))

@@ -132,7 +132,7 @@ def test_doctor_states_which_files_and_servers_are_of_no_use(runtime_dir, shell)
 @pytest.mark.parametrize(
     ("words", "about"),
     [
-        (("--toolsets", "storys"), "Nearest: story."),
+        (("--toolsets", "storys"), "Nearest: story"),
         (("--as", "person"), "'person' is you"),
         (("--as", "Ann B"), "'Ann B' is no name for an agent"),
     ],

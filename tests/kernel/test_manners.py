@@ -139,7 +139,7 @@ async def test_beside_a_running_cell_reads_answer_and_runs_wait(
         given_up = await ask(link, op, **args, wait_s=0.2)
         assert given_up["result"]["status"] == "cannot_run"
         assert given_up["result"]["reason"].startswith("not started within 0.2 s: ")
-        assert len(given_up["next_steps"]) == 2
+        assert len(given_up["next_steps"]) == 3
     await eventually(lambda: heard, what="progress")
     assert not waiting.done()
     gate.touch()

@@ -180,7 +180,7 @@ def test_an_opened_gate_lists_its_few_tools_and_keeps_the_list_small(kernel, con
         assert (hints.read_only_hint, hints.destructive_hint) == (False, True)
     assert set(tools) == {*DEFAULT, *OF_GATES[options]}
     assert len(more) <= 10
-    assert len(json.dumps(more, separators=(",", ":")).encode()) <= 5_500
+    assert len(json.dumps(more, separators=(",", ":")).encode()) <= 7_000
     if direct is not None:  # what is not listed is called by its name, and never through run_op
         assert "Nearest: tag" in direct["error"]["message"]
         assert described["hints"][0].startswith("register_mode(")

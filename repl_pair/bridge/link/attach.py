@@ -23,8 +23,8 @@ from repl_pair.wire import ATTACH, MIME, PROTOCOL, REPLY, Reply
 # once, for this thread alone. Names that the person may have shadowed are not used.
 # Beside an embedded kernel IPython may have another shell, that of a prompt.
 _SHELL = (
-    f'getattr({IMPORT}("sys").modules.get("repl_pair.runtime.ipython"), "kernel_shell", '
-    f'{IMPORT}("IPython").get_ipython)()'
+    f'{IMPORT}("builtins").getattr({IMPORT}("sys").modules.get("repl_pair.runtime.ipython"), '
+    f'"kernel_shell", {IMPORT}("IPython").get_ipython)()'
 )
 _HOLD_HOOKS = f"""\
 (lambda events, ident: (lambda here: "trigger" in events.__dict__ or events.__dict__.update(

