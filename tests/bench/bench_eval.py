@@ -10,7 +10,7 @@ from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.scratch_kernel import ScratchKernel
 from repl_pair.wire import View
 
-TIMES, EVALS, WARM = 300, 1_000, 6_000
+TIMES, EVALS, WARM = 300, 1_000, 4_000
 EVAL = View(principal="agent", access=frozenset({"read", "run", "eval"}))
 TRIVIAL = """
 repl_pair.story("shop.two", component=lambda: 2)

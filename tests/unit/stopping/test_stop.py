@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import ctypes
+import gc
 import random
 import signal
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 import repl_pair
 from repl_pair.bridge import manifest
 from repl_pair.bridge.session import reply_timeout_s
-from repl_pair.runtime.kernel.deadlines import GRACE_S, Timers
+from repl_pair.runtime.kernel.deadlines import GRACE_S, MOST_CANCELLED, Timers
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.descriptors import input_schema
@@ -521,6 +522,17 @@ def test_timers_hold_nothing_of_what_they_have_called():
     del held
     until(lambda: called and is_held() is None)
     assert "repl_pair timers" in {t.name for t in threading.enumerate()}
+    timers.close()
+
+
+def test_timers_that_were_cancelled_are_not_kept_until_they_would_be_due():
+    timers, reached = Timers(), []
+    for _ in range(2_000):
+        timers.after(100.0, list)()
+    timers.after(0.0, lambda: reached.append(True))
+    until(lambda: reached)
+    kept = sum(type(one).__name__ == "_Entry" for one in gc.get_objects())
+    assert kept < 3 * MOST_CANCELLED
     timers.close()
 
 
