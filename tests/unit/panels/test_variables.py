@@ -4,6 +4,7 @@ import json
 import sys
 import types
 from functools import partial
+from sys import getsizeof
 
 import pytest
 from flushing import flush
@@ -78,7 +79,10 @@ def test_rows_are_the_lines_of_the_op_and_say_why_one_is_protected(person, opene
         "start": 0,
         "rows": [
             {"slots": {"id": "api_token", "type": "str"}, "why": "its name is that of a secret"},
-            {"slots": {"id": "orders", "type": "list", "size": 2}, "why": ""},
+            {
+                "slots": {"id": "orders", "type": "list", "size": 2, "bytes": getsizeof([1, 2])},
+                "why": "",
+            },
             {"slots": {"id": "pin", "type": "SecretStr"}, "why": "its type is that of a secret"},
         ],
         "beside": {"classes": ["Basket"]},
@@ -196,7 +200,7 @@ def test_what_is_known_of_the_gate_is_shown_and_nothing_more(attached, opened):
 def test_the_end_of_each_cell_is_sent_without_any_row_until_it_is_closed(person, opened):
     person["orders"] = [1]
     view, sent = opened()
-    end = partial(CELLS._end, None)
+    end = partial(CELLS._end, None, None)
     end()
     end()
     assert flush(PANEL_THREAD)
