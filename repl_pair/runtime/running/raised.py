@@ -3,14 +3,14 @@
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from traceback import walk_stack, walk_tb
 from types import CodeType, FrameType
 from typing import Any
 
 from repl_pair.errors import error_text, message_of
-from repl_pair.runtime.ipython import known_shells
+from repl_pair.runtime.reading.code_files import library_path, shown_place
 from repl_pair.runtime.reading.code_lines import shown_line
 from repl_pair.runtime.reading.exceptions import causes_of, leaves_of, notes_of, traceback_of
 from repl_pair.runtime.secrets.known import NEEDLES
@@ -23,12 +23,6 @@ LONGEST = 1_900
 """How many characters of a reason are kept: as many as an answer shows."""
 _HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 """The folder of the runtime: what is raised in it is not the person's."""
-_PACKAGE = os.path.dirname(os.path.dirname(_HERE)) + os.sep
-_LIBRARY = str(sys.modules["traceback"].__file__).removesuffix("traceback.py")
-"""Where the standard library is."""
-_LOOPS = tuple(f"{_LIBRARY}{name}{os.sep}" for name in ("asyncio", "concurrent"))
-_INSTALLED = frozenset({"site-packages", "dist-packages"})
-_COMPILED = (".pyx", ".pxi", ".pxd")
 
 
 def as_raised(error: BaseException) -> BaseException:
@@ -37,11 +31,6 @@ def as_raised(error: BaseException) -> BaseException:
     if type(error) is RuntimeError and isinstance(cause, StopIteration | StopAsyncIteration):
         return cause
     return error
-
-
-def is_engine(filename: str) -> bool:
-    """Return whether a file is of what runs variants: this package, or asyncio below it."""
-    return filename.startswith((_PACKAGE, *_LOOPS))
 
 
 def text_in(error: BaseException, doing: Mapping[str, Any]) -> str:
@@ -69,11 +58,8 @@ def describe(error: BaseException, doing: Mapping[str, Any]) -> dict[str, Any]:
     more: dict[str, Any] = {
         "frames": own[-MOST:] if len(own) > 1 else [],
         "notes": shown_notes(error),
-        "causes": [_line(cause) for cause in islice(causes_of(error), MOST_CAUSES)],
+        **describe_behind(error, _line),
     }
-    if is_of(error, BaseExceptionGroup):
-        leaves = leaves_of(error)
-        more |= {"group": list(map(_line, leaves[:MOST])), "in_group": len(leaves)}
     place = {name: value for name, value in (own or [{}])[-1].items() if name != "function"}
     kept = {name: value for name, value in more.items() if value}
     return {**named, **doing, **place, **kept}
@@ -120,6 +106,15 @@ def _line(error: BaseException) -> dict[str, Any]:
     return _named(error) | place | ({"notes": notes} if notes else {})
 
 
+def describe_behind(error: BaseException, describe: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return the causes of an exception, the nearest first, and of a group what is in it."""
+    found: dict[str, Any] = {"causes": list(map(describe, islice(causes_of(error), MOST_CAUSES)))}
+    if is_of(error, BaseExceptionGroup):
+        leaves = leaves_of(error)
+        found |= {"group": list(map(describe, leaves[:MOST])), "in_group": len(leaves)}
+    return {slot: value for slot, value in found.items() if value}
+
+
 def shown_notes(error: BaseException) -> list[str]:
     """Return the notes of an exception, each cut."""
     return [cut_at_word(note, LONGEST) for note in notes_of(error, MOST)]
@@ -149,30 +144,3 @@ def _line_of(function: CodeType, number: int) -> dict[str, Any]:
         **({"code": code} if code else {}),
         "is_own": library_path(filename) is None,
     }
-
-
-def library_path(filename: str) -> str | None:
-    """Return the path of a library's file from its package on, None of the person's own code."""
-    parts = filename.replace("\\", "/").split("/")
-    installed = [at for at, part in enumerate(parts) if part in _INSTALLED]
-    if installed:
-        return "/".join(parts[installed[-1] + 1 :])
-    if filename.startswith((_LIBRARY, "<frozen ")):
-        return filename.removeprefix(_LIBRARY)
-    # What Cython compiled names its source, which is not there.
-    return filename if filename.endswith(_COMPILED) else None
-
-
-def shown_place(filename: str) -> str:
-    """Return a cell by its number, as tracebacks in the notebook do; files as they are."""
-    return cell_of(filename) or filename
-
-
-def cell_of(filename: str) -> str | None:
-    """Return the name of the cell that a file name stands for, `In[3]`; None for any other."""
-    for shell in known_shells():
-        name = getattr(getattr(shell, "compile", None), "format_code_name", None)
-        found = None if name is None else name(filename)
-        if found is not None:
-            return str(found[1])
-    return None
