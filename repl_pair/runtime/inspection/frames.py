@@ -24,7 +24,7 @@ _LOCALS = (dict, type((lambda: sys._getframe().f_locals)()))  # pyright: ignore[
 """What the variables of a function come in: from Python 3.13 on in a view of their frame."""
 
 
-class CodeLine(TypedDict, total=False):
+class ShownLine(TypedDict, total=False):
     """A line of code; the last of `library_frames` that follow each other, where it is of one.
 
     `caret` stands below the place in the code of a syntax error.
@@ -36,7 +36,7 @@ class CodeLine(TypedDict, total=False):
     library_frames: int
 
 
-class FrameLine(CodeLine):
+class FrameLine(ShownLine):
     """A line on the way of an error; numbers from 1 in a file or cell.
 
     `repeated` counts how often it follows itself, `skipped` the rows left out before it.

@@ -35,10 +35,8 @@ def look_up(
 ) -> Found:
     """Follow a path of stored data, none of whose code runs; `read_last` reads its last step.
 
-    A refusal names the way back by `op`.
-
     RequestError `not_found` with what is near, alike for what is closed and what is not there;
-    `bad_arguments` for a slice of what has none.
+    `bad_arguments` for a slice of what has none. Both name the way back by `op`.
     """
     root, *steps = parse_cuts(path)
     space, name = namespace(), str(root)

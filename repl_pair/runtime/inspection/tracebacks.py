@@ -5,8 +5,8 @@ from traceback import walk_tb
 from typing import Any, NotRequired, TypedDict
 
 from repl_pair.runtime.inspection.frames import (
-    CodeLine,
     FrameLine,
+    ShownLine,
     describe_row,
     describe_syntax,
     describe_way,
@@ -37,7 +37,7 @@ _LEARNED = 50
 """In how many frames of an exception secrets are looked for: the deepest."""
 
 
-class Behind(CodeLine):
+class Behind(ShownLine):
     """A cause, or an exception in a group; with its last line of the person's code."""
 
     type: str

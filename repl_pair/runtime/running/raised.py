@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from itertools import islice
+from itertools import islice, starmap
 from traceback import walk_stack, walk_tb
 from types import CodeType, FrameType
 from typing import Any
@@ -54,15 +54,13 @@ def describe(error: BaseException, doing: Mapping[str, Any]) -> dict[str, Any]:
     first), and of a group the exceptions in it.
     """
     named, frames = _named(error), _frames(error)
-    own = [frame for frame in frames if frame.pop("is_own")] or frames[-1:]
     more: dict[str, Any] = {
-        "frames": own[-MOST:] if len(own) > 1 else [],
+        "frames": frames if len(frames) > 1 else [],
         "notes": shown_notes(error),
         **describe_behind(error, _line),
     }
-    place = {name: value for name, value in (own or [{}])[-1].items() if name != "function"}
     kept = {name: value for name, value in more.items() if value}
-    return {**named, **doing, **place, **kept}
+    return {**named, **doing, **_place_in(frames), **kept}
 
 
 def place_of(thread: int) -> dict[str, Any]:
@@ -76,8 +74,15 @@ def place_of(thread: int) -> dict[str, Any]:
         stacks = map(latest.get, filter(None, group))
         places = [place for stack in stacks if stack and (place := _innermost(stack))]
         if len(places) == 1:
-            return {name: value for name, value in places[0].items() if name != "function"}
+            return _place_in(places)
     return {}
+
+
+def _place_in(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the last of these lines as the place of an error, which names no function."""
+    place = dict(lines[-1]) if lines else {}
+    place.pop("function", None)
+    return place
 
 
 def _innermost(stack: FrameType) -> dict[str, Any]:
@@ -85,9 +90,8 @@ def _innermost(stack: FrameType) -> dict[str, Any]:
     for frame, number in walk_stack(stack):
         if frame.f_code.co_filename.startswith(_HERE):
             break
-        line = _line_of(frame.f_code, number)
-        if line.pop("is_own"):
-            return line
+        if library_path(frame.f_code.co_filename) is None:
+            return _line_of(frame.f_code, number)
     return {}
 
 
@@ -99,10 +103,7 @@ def _named(error: BaseException) -> dict[str, str]:
 
 def _line(error: BaseException) -> dict[str, Any]:
     """Return another exception behind one: what it is, and its last line in the person's code."""
-    frames = _frames(error)
-    own = [frame for frame in frames if frame.pop("is_own")] or frames
-    place = {n: v for n, v in (own or [{}])[-1].items() if n not in ("function", "is_own")}
-    notes = shown_notes(error)
+    notes, place = shown_notes(error), _place_in(_frames(error))
     return _named(error) | place | ({"notes": notes} if notes else {})
 
 
@@ -126,12 +127,11 @@ _NAMED = ("play", "step", "event", "loader", "derived", "decorator", "patch")
 
 
 def _frames(error: BaseException) -> list[dict[str, Any]]:
-    """Return the lines on the way of an exception, the deepest last; none of this package."""
-    frames: list[dict[str, Any]] = []
-    for frame, number in walk_tb(traceback_of(error)):
-        if not frame.f_code.co_filename.startswith(_HERE):
-            frames.append(_line_of(frame.f_code, number))
-    return frames
+    """Return the last lines of the person's on the way of an exception, or else its last line."""
+    way = [(frame.f_code, number) for frame, number in walk_tb(traceback_of(error))]
+    way = [line for line in way if not line[0].co_filename.startswith(_HERE)]
+    own = [line for line in way if library_path(line[0].co_filename) is None] or way[-1:]
+    return list(starmap(_line_of, own[-MOST:]))
 
 
 def _line_of(function: CodeType, number: int) -> dict[str, Any]:
@@ -142,5 +142,4 @@ def _line_of(function: CodeType, number: int) -> dict[str, Any]:
         "line": number,
         "function": function.co_name,
         **({"code": code} if code else {}),
-        "is_own": library_path(filename) is None,
     }
