@@ -26,8 +26,8 @@ from repl_pair.errors import RequestError
 from repl_pair.runtime.capture.capture import listen_to_runs
 from repl_pair.runtime.loading.load import place_of
 from repl_pair.runtime.loading.pytest_settings import read_settings
+from repl_pair.runtime.reading.code_files import is_engine
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.running.raised import is_engine
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.snapshots.review import Rules, rules_of
 from repl_pair.wire import Args, Reply, error_reply, ok_reply

@@ -9,10 +9,10 @@ import pytest
 
 from repl_pair.errors import ReplPairError
 from repl_pair.pytest_plugin.choices import Choice
+from repl_pair.runtime.reading.code_files import is_engine
 from repl_pair.runtime.registry.origin import file_of
 from repl_pair.runtime.results.diff_lines import describe_difference
 from repl_pair.runtime.results.record import RunRecord
-from repl_pair.runtime.running.raised import is_engine
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.truncate import Limits
 

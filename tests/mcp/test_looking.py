@@ -86,7 +86,7 @@ CASES = {
     "a nested function": (
         NESTED,
         ("ZeroDivisionError", "integer division or modulo by zero"),
-        (3, "inner", "return 10 // m"),
+        (3, "outer.<locals>.inner", "return 10 // m"),
     ),
     "a module": (
         "shop.total(orders)",

@@ -135,9 +135,5 @@ async def _run(code: Compiled, evaluation: Evaluation, wait_for: WaitFor) -> Non
         raise
     except BaseException as error:  # noqa: BLE001  whatever the code raises is its answer
         # No local of a frame in the traceback holds the error: that would be a circle.
-        evaluation.error = _describe(error)
+        evaluation.error = describe(as_raised(error), {})
         show_open(evaluation.captured)
-
-
-def _describe(error: BaseException) -> dict[str, Any]:
-    return describe(as_raised(error), {})

@@ -4,16 +4,17 @@ import re
 import sys
 from traceback import walk_tb
 from types import FrameType
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict, cast
 
 from repl_pair.records import record
+from repl_pair.runtime.inspection.places import Place, Places, describe_place
 from repl_pair.runtime.ipython import kernel_shell
+from repl_pair.runtime.reading.closed import is_closed
+from repl_pair.runtime.reading.code_files import is_engine, shown_place
 from repl_pair.runtime.reading.code_lines import shown_code, shown_line
 from repl_pair.runtime.reading.exceptions import read_syntax, traceback_of
-from repl_pair.runtime.reading.stored import is_closed
 from repl_pair.runtime.reading.table_views import outline
-from repl_pair.runtime.running.raised import is_engine, library_path, shown_place
-from repl_pair.runtime.values.classes import is_exactly, qualname_of, real_class
+from repl_pair.runtime.values.classes import is_exactly, type_name
 
 FIRST, LAST = 3, 9
 """How many rows of a long way are shown, at its begin and at its end."""
@@ -23,7 +24,7 @@ _LOCALS = (dict, type((lambda: sys._getframe().f_locals)()))  # pyright: ignore[
 """What the variables of a function come in: from Python 3.13 on in a view of their frame."""
 
 
-class Place(TypedDict, total=False):
+class ShownLine(TypedDict, total=False):
     """A line of code; the last of `library_frames` that follow each other, where it is of one.
 
     `caret` stands below the place in the code of a syntax error.
@@ -35,7 +36,7 @@ class Place(TypedDict, total=False):
     library_frames: int
 
 
-class FrameLine(Place):
+class FrameLine(ShownLine):
     """A line on the way of an error; numbers from 1 in a file or cell.
 
     `repeated` counts how often it follows itself, `skipped` the rows left out before it.
@@ -50,33 +51,31 @@ class FrameLine(Place):
 
 @record
 class Row:
-    """A frame and its line; `library` is its path in one. `count` are in the row with it."""
+    """A frame and its line; those of libraries that follow each other are one, the last."""
 
     frame: FrameType
-    line: int
-    library: str | None
+    place: Place
     count: int = 1
 
 
 def rows_of(error: BaseException) -> list[Row]:
     """Return the way of an exception, the deepest last, without what runs cells and variants."""
-    rows = list[Row]()
+    places, rows = Places(), list[Row]()
     for frame, number in walk_tb(traceback_of(error)):
-        if is_engine(file_of(frame)):
+        place, last = places.of((frame.f_code, number or 0)), rows[-1] if rows else None
+        if is_engine(place.file):
             continue
-        library, last = library_path(file_of(frame)), rows[-1] if rows else None
-        is_same = last is not None and last.frame.f_code is frame.f_code and last.line == number
-        is_more = last is not None and (last.library is not None if library else is_same)
+        is_same = last is not None and last.frame.f_code is frame.f_code and last.place == place
+        is_more = last is not None and (is_same if place.is_own else not last.place.is_own)
         count = last.count + 1 if last is not None and is_more else 1
-        row = Row(frame=frame, line=number or 0, library=library, count=count)
-        rows[len(rows) - is_more :] = [row]
-    is_led = len(rows) > 0 and (rows[0].library or "").startswith(_MACHINERY)
+        rows[len(rows) - is_more :] = [Row(frame=frame, place=place, count=count)]
+    is_led = len(rows) > 0 and rows[0].place.where.startswith(_MACHINERY)
     return rows[1:] if is_led and (len(rows) > 1 or read_syntax(error)) else rows
 
 
 def own_rows(error: BaseException) -> list[Row]:
     """Return those of the person's code."""
-    return [row for row in rows_of(error) if row.library is None]
+    return [row for row in rows_of(error) if row.place.is_own]
 
 
 def describe_way(error: BaseException, *, with_locals: bool) -> list[FrameLine]:
@@ -88,23 +87,19 @@ def describe_way(error: BaseException, *, with_locals: bool) -> list[FrameLine]:
     if skipped > 1:
         lines[FIRST]["skipped"] = skipped
     for row, line in zip(shown, lines, strict=True):
-        if with_locals and row.library is None and (held := visible_locals(row.frame)):
+        if with_locals and row.place.is_own and (held := visible_locals(row.frame)):
             line["locals"] = {name: _shown_local(value) for name, value in held.items()}
     return [*lines, *describe_syntax(error)]
 
 
 def describe_row(row: Row) -> FrameLine:
     """Return one row of a way as an agent reads it."""
-    filename = file_of(row.frame)
-    found: FrameLine = {"where": row.library or shown_place(filename), "line": row.line}
-    found["function"] = str.__str__(row.frame.f_code.co_name)
-    if code := shown_line(filename, row.line):
-        found["code"] = code
-    if row.library is not None:
+    found = describe_place(row.place, code=True)
+    if not row.place.is_own:
         found["library_frames"] = row.count
     elif row.count > 1:
         found["repeated"] = row.count
-    return found
+    return cast("FrameLine", found)
 
 
 def describe_syntax(error: BaseException) -> list[FrameLine]:
@@ -141,15 +136,10 @@ def names_used(error: BaseException) -> list[str]:
     shell, names = kernel_shell(), list[str]()
     for row in reversed(own_rows(error)[-LAST:]):
         if shell is not None and row.frame.f_globals is shell.user_global_ns:
-            words = _WORD.findall(shown_line(file_of(row.frame), row.line))
+            words = _WORD.findall(shown_line(row.place.file, row.place.line))
             names += [word for word in words if word in row.frame.f_code.co_names]
     return list(dict.fromkeys(names))
 
 
-def file_of(frame: FrameType) -> str:
-    """Return the file of a frame's code, or the name that its cell was compiled under."""
-    return str.__str__(frame.f_code.co_filename)
-
-
 def _shown_local(value: Any) -> Any:
-    return f"<{qualname_of(real_class(value))}>" if is_closed(value) else outline(value)
+    return f"<{type_name(value)}>" if is_closed(value) else outline(value)

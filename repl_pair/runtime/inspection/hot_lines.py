@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import Any
 
 from repl_pair.records import mutable
-from repl_pair.runtime.inspection.places import Line, Place, Places
+from repl_pair.runtime.inspection.places import Line, Place, Places, describe_place
 from repl_pair.runtime.inspection.stacks import find_cell, lines_above, task_stacks, thread_stacks
 from repl_pair.runtime.inspection.suspended import lines_of
 from repl_pair.runtime.registry.cells import CELLS
@@ -83,9 +83,7 @@ _frames = sys._current_frames  # pyright: ignore[reportPrivateUsage]  the docume
 
 
 def _shown(line: _Spent, of_s: float) -> dict[str, Any]:
-    place = line.place
-    shown: dict[str, Any] = {"where": place.where, "line": place.line, "function": place.function}
-    shown["share"] = round(line.seconds / of_s, 2)
+    shown = describe_place(line.place) | {"share": round(line.seconds / of_s, 2)}
     name = max(line.inside, key=line.inside.__getitem__, default="")
     return shown | ({"inside": name} if line.inside.get(name, 0.0) >= line.seconds / 2 else {})
 

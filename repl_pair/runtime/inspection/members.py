@@ -13,11 +13,11 @@ from types import (
 )
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from repl_pair.runtime.inspection.names import Kind, kind_of
 from repl_pair.runtime.inspection.signatures import hints_of_class, signature_of
+from repl_pair.runtime.reading.closed import CLOSED_PACKAGES, Kind, is_closed, kind_of
 from repl_pair.runtime.reading.fields import only_text_keys, read_fields
 from repl_pair.runtime.reading.parts import describe
-from repl_pair.runtime.reading.stored import CLOSED_PACKAGES, is_closed, stored_fields
+from repl_pair.runtime.reading.stored import stored_fields
 from repl_pair.runtime.reading.table_parts import MISSING
 from repl_pair.runtime.values.classes import (
     is_of,
@@ -27,6 +27,7 @@ from repl_pair.runtime.values.classes import (
     real_class,
     root_of,
     space_of,
+    type_name,
 )
 
 MemberKind: TypeAlias = (
@@ -108,14 +109,14 @@ def _of_module(module: Any) -> Iterator[Member]:
     for name, value in stored_fields(module).copy().items():
         if type(name) is str and name[:1] != "_" and is_shown_code(value):
             kind = kind_of(real_class(value))
-            yield Member(name, kind, _type_of(value) if kind == "data" else "", value)
+            yield Member(name, kind, type_name(value) if kind == "data" else "", value)
 
 
 def _of_instance(value: Any) -> Iterator[Member]:
     fields = read_fields(value) if real_class(describe(value, room=0).body) is dict else None
     for name, item in ({} if fields is None else fields[0]).items():
         if name[:1] != "_":
-            yield Member(name, "field", _type_of(item))
+            yield Member(name, "field", type_name(item))
 
 
 def _of_class(cls: type[Any]) -> Iterator[Member]:
@@ -161,10 +162,6 @@ def _names(held: Any) -> list[str]:
 def _shown_bases(cls: type[Any]) -> list[type[Any]]:
     bases = [base for base in lineage(cls) if base is not object]
     return [base for base in bases if root_of(base) not in UNSHOWN_PACKAGES]
-
-
-def _type_of(value: Any) -> str:
-    return qualname_of(real_class(value))
 
 
 def full_name(cls: type[Any]) -> str:

@@ -4,23 +4,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import translate
 from heapq import nsmallest
-from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Literal, TypeAlias
 
 from repl_pair.errors import RequestError
+from repl_pair.runtime.reading.closed import KINDS, Kind, kind_of
 from repl_pair.runtime.reading.sizes import bytes_of
-from repl_pair.runtime.values.classes import lineage, qualname_of, real_class
+from repl_pair.runtime.values.classes import qualname_of, real_class
 
-Kind: TypeAlias = Literal["data", "function", "class", "module"]
 Sort: TypeAlias = Literal["name", "bytes", "recent"]
 MOST_CHARS = 200
 """Of a pattern of names."""
 _SHELL_NAMES = {"In", "Out", "exit", "quit", "get_ipython", "open", "repl_pair"}
-_KINDS: Mapping[Kind, tuple[type[Any], ...]] = {
-    "function": (FunctionType, BuiltinFunctionType),
-    "class": (type,),
-    "module": (ModuleType,),
-}
 
 
 def is_public(name: str) -> bool:
@@ -28,13 +22,9 @@ def is_public(name: str) -> bool:
     return name[:1] != "_" and name not in _SHELL_NAMES
 
 
-def kind_of(cls: type[Any]) -> Kind:
-    """Return which kind of thing the instances of a class are."""
-    bases = lineage(cls)
-    for kind, known in _KINDS.items():
-        if any(base is one for base in bases for one in known):
-            return kind
-    return "data"
+def is_visible(name: str, value: Any) -> bool:
+    """Return whether it is the person's data: no private name, module, function or class."""
+    return is_public(name) and kind_of(real_class(value)) == "data"
 
 
 def names_of_kinds(
@@ -45,7 +35,7 @@ def names_of_kinds(
     `match` is a part of the name, or a glob of the whole; `type_name` is that of the class, or the
     last part of it. Neither goes by case. RequestError `bad_arguments` for a pattern too long.
     """
-    found: dict[Kind, list[str]] = {"data": [], "function": [], "class": [], "module": []}
+    found: dict[Kind, list[str]] = {kind: [] for kind in KINDS}
     matches = None if match is None else _matcher(match)
     names_by_class: dict[int, list[str] | None] = {}  # the values keep their classes alive
     for name, value in space.items():

@@ -15,9 +15,10 @@ from repl_pair.runtime.inspection.members import (
     member_of_class,
     members_of,
 )
-from repl_pair.runtime.inspection.names import is_public, kind_of
+from repl_pair.runtime.inspection.names import is_public
 from repl_pair.runtime.inspection.signatures import signature_of
 from repl_pair.runtime.inspection.sources import function_in, place_of, source_of
+from repl_pair.runtime.reading.closed import kind_of
 from repl_pair.runtime.reading.code_lines import hide_literals, shown_doc
 from repl_pair.runtime.reading.steps import PathMiss
 from repl_pair.runtime.reading.stored import read_code, read_field, stored_fields

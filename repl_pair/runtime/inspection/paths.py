@@ -9,7 +9,7 @@ from repl_pair.runtime.reading.steps import PathMiss, follow
 from repl_pair.runtime.reading.stored import names_beside, read_field
 from repl_pair.runtime.reading.table_parts import MISSING, as_read, has_slices, read_facet
 from repl_pair.runtime.secrets.learning import namespace
-from repl_pair.runtime.values.classes import qualname_of, real_class
+from repl_pair.runtime.values.classes import type_name
 from repl_pair.runtime.values.marks import is_secret_key, is_secret_label
 from repl_pair.runtime.values.paths import Cut, Key, format_path, join_path, parse_cuts
 
@@ -35,10 +35,8 @@ def look_up(
 ) -> Found:
     """Follow a path of stored data, none of whose code runs; `read_last` reads its last step.
 
-    A refusal names the way back by `op`.
-
     RequestError `not_found` with what is near, alike for what is closed and what is not there;
-    `bad_arguments` for a slice of what has none.
+    `bad_arguments` for a slice of what has none. Both name the way back by `op`.
     """
     root, *steps = parse_cuts(path)
     space, name = namespace(), str(root)
@@ -78,7 +76,7 @@ def look_up(
 def _check_slice(holder: Any, key: Key | Cut, path: str, op: str) -> None:
     is_slice = isinstance(key, tuple) and any(isinstance(part, slice) for part in key)
     if is_slice and not has_slices(holder):
-        what = qualname_of(real_class(holder))
+        what = type_name(holder)
         raise RequestError(
             "bad_arguments",
             f"{path} is a {what}, which has no slices: lists, tuples, arrays and frames have.",

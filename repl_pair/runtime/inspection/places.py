@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
+from repl_pair.runtime.reading.code_files import is_engine, library_path, shown_place
 from repl_pair.runtime.reading.code_lines import shown_line
-from repl_pair.runtime.running.raised import is_engine, library_path, shown_place
 from repl_pair.runtime.values.classes import is_exactly
 
 Line = tuple[CodeType, int]
@@ -107,9 +107,8 @@ def _begins(place: Place) -> bool:
     return place.where.startswith(_STARTERS) and place.function.startswith("Thread.")
 
 
-def source_of(place: Place) -> str:
-    """Return the line of source of a place of the person's own, as it is shown; else nothing.
-
-    A loader of the person's is not asked for it.
-    """
-    return shown_line(place.file, place.line) if place.is_own else ""
+def describe_place(place: Place, *, code: bool = False) -> dict[str, Any]:
+    """Return a place as an agent reads it, with `code` also its line of source, if it is there."""
+    found = {"where": place.where, "line": place.line, "function": place.function}
+    source = shown_line(place.file, place.line) if code else ""
+    return found | ({"code": source} if source else {})

@@ -160,12 +160,9 @@ def _annotations(function: FunctionType) -> Any:
 def _texts_of(hints: Any) -> dict[str, str]:
     if real_class(hints) is not dict or not only_text_keys(hints):
         return {}
-    known = {n: h for n, h in hints.items() if type(h) is str or is_of(h, type) or h is None}
-    return {n: shown_code(h) if type(h) is str else _class_text(h) for n, h in known.items()}
-
-
-def _class_text(hint: Any) -> str:
-    return "None" if hint is None else qualname_of(hint)
+    texts = {n: shown_code(h) for n, h in hints.items() if type(h) is str}
+    classes = {n: qualname_of(h) for n, h in hints.items() if is_of(h, type)}
+    return texts | classes | {n: "None" for n, h in hints.items() if h is None}
 
 
 def _default(name: str, value: Any) -> str:

@@ -3,7 +3,6 @@
 import ast
 import inspect
 import linecache
-import os
 import re
 import sys
 import textwrap
@@ -13,8 +12,8 @@ from functools import cached_property, lru_cache, partial
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
+from repl_pair.runtime.reading.code_files import cell_of, is_cell, read_lines
 from repl_pair.runtime.reading.stored import stored_fields
-from repl_pair.runtime.running.raised import cell_of
 from repl_pair.runtime.values.classes import (
     is_exactly,
     is_of,
@@ -27,8 +26,6 @@ from repl_pair.runtime.values.classes import (
 
 MOST_LINES = 1_000
 """Lines that are read of one definition."""
-_MOST_BYTES = 2_000_000
-"""Of a file that is read."""
 _MOST_WRAPPERS = 20
 _INSIDE: dict[int, str] = {
     id(partial): "func",
@@ -41,7 +38,7 @@ _WRAPPING = (FunctionType, real_class(lru_cache(int)))
 """Classes whose instances `functools.wraps` gives what they stand for."""
 
 
-class Place(NamedTuple):
+class Definition(NamedTuple):
     """A file or cell by the name that code has of it, and a line from 1; 0 where it has none."""
 
     filename: str
@@ -70,23 +67,23 @@ def function_in(value: Any) -> FunctionType | None:
     return value if is_exactly(value, FunctionType) else met
 
 
-def place_of(value: Any) -> Place | None:
+def place_of(value: Any) -> Definition | None:
     """Return where a module, a class or the function in a value is defined; None if unknown."""
     if is_of(value, ModuleType):
         file = stored_fields(value).get("__file__")
-        return Place(file, 0) if type(file) is str else None
+        return Definition(file, 0) if type(file) is str else None
     if is_of(value, type):
         return _place_of_class(value)
     function = function_in(value)
     if function is None or type(function.__code__.co_filename) is not str:
         return None
-    return Place(function.__code__.co_filename, function.__code__.co_firstlineno)
+    return Definition(function.__code__.co_filename, function.__code__.co_firstlineno)
 
 
 def source_of(value: Any) -> str:
     """Return the lines that define a class or function, at most `MOST_LINES`; else nothing."""
     place = None if is_of(value, ModuleType) else place_of(value)
-    lines = [] if place is None else _lines_of(place.filename)
+    lines = () if place is None else read_lines(place.filename)
     if place is None or not 0 < place.line <= len(lines):
         return ""
     rest = lines[place.line - 1 : place.line - 1 + MOST_LINES]
@@ -105,17 +102,17 @@ def definition_of(value: Any) -> ast.stmt | None:
         return None
 
 
-def _place_of_class(cls: type[Any]) -> Place | None:
+def _place_of_class(cls: type[Any]) -> Definition | None:
     name = re.compile(rf"\s*class\s+{re.escape(name_of(cls))}\b")
     first = space_of(cls).get("__firstlineno__")
     for filename, before in _files_of_class(cls):
-        lines = _lines_of(filename)
+        lines = read_lines(filename)
         if type(first) is int and 0 < first <= len(lines):
-            return Place(filename, first)
+            return Definition(filename, first)
         found = [at for at, line in enumerate(lines, 1) if name.match(line)]
         if found:
             above = [line for line in found if line < before]
-            return Place(filename, above[-1] if before and above else found[-1])
+            return Definition(filename, above[-1] if before and above else found[-1])
     return None
 
 
@@ -134,33 +131,5 @@ def _files_of_class(cls: type[Any]) -> Iterator[tuple[str, int]]:
     if type(file) is str:
         yield file, 0
     if module_of(cls) == "__main__":
-        cells = [name for name, entry in [*linecache.cache.items()] if _is_cell(entry)]
+        cells = [name for name, entry in [*linecache.cache.items()] if is_cell(entry)]
         yield from ((name, 0) for name in reversed(cells))
-
-
-def _is_cell(entry: Any) -> bool:
-    return len(entry) == 4 and entry[1] is None
-
-
-def _lines_of(filename: str) -> list[str]:
-    """Return the lines of a cell, or of a file of Python as it is now; no loader is asked."""
-    entry: Any = linecache.cache.get(filename)
-    if entry is not None and _is_cell(entry):
-        return list(entry[2])
-    try:
-        found = os.stat(filename)
-    except (OSError, ValueError):
-        return []
-    is_read = filename.endswith((".py", ".pyw")) and found.st_size <= _MOST_BYTES
-    return list(_read_lines(filename, found.st_mtime_ns)) if is_read else []
-
-
-@lru_cache(maxsize=16)
-def _read_lines(filename: str, _changed: int) -> tuple[str, ...]:
-    if not os.path.isfile(filename):
-        return ()
-    try:
-        with tokenize.open(filename) as file:
-            return tuple(file)
-    except (OSError, SyntaxError, UnicodeDecodeError):
-        return ()

@@ -11,9 +11,9 @@ from repl_pair.runtime.inspection.places import (
     Line,
     Place,
     Places,
+    describe_place,
     is_machinery,
     shown_places,
-    source_of,
 )
 from repl_pair.runtime.inspection.suspended import LISTS_ALL_TASKS, lines_of, text_of, waiting_tasks
 from repl_pair.runtime.reading.fields import only_text_keys
@@ -169,8 +169,8 @@ def _groups(places: Places, stacks: Iterable[Stack]) -> tuple[list[_Group], tupl
 def _shown(group: _Group, most: int, slot: str, *, code: bool) -> dict[str, Any]:
     kept, left_out = shown_places(group.places, most)
     more = {"count": group.size if group.size > 1 else 0, "left_out": left_out}
-    frames = [_frame(place, code=code) for place in kept]
-    return {"name": group.name, slot: frames} | {name: n for name, n in more.items() if n}
+    found: dict[str, Any] = {"name": group.name, slot: _frames(kept, code=code)}
+    return found | {name: count for name, count in more.items() if count}
 
 
 def _shown_cell(places: Places, cell: Cell, *, code: bool) -> dict[str, Any]:
@@ -181,11 +181,9 @@ def _shown_cell(places: Places, cell: Cell, *, code: bool) -> dict[str, Any]:
         answer["seconds"] = round(CELLS.current.seconds, 1)
     if cell.stack is not None and type(cell.stack.of) is not int:
         inner = list(map(places.of, cell.stack.lines[: cell.at]))
-        answer["awaits"] = [_frame(p, code=code) for p in shown_places(inner, MOST_AWAITED)[0]]
+        answer["awaits"] = _frames(shown_places(inner, MOST_AWAITED)[0], code=code)
     return answer
 
 
-def _frame(place: Place, *, code: bool) -> dict[str, Any]:
-    frame = {"where": place.where, "line": place.line, "function": place.function}
-    source = source_of(place) if code else ""
-    return frame | ({"code": source} if source else {})
+def _frames(places: Iterable[Place], *, code: bool) -> list[dict[str, Any]]:
+    return [describe_place(place, code=code and place.is_own) for place in places]

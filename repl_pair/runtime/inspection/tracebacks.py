@@ -6,7 +6,7 @@ from typing import Any, NotRequired, TypedDict
 
 from repl_pair.runtime.inspection.frames import (
     FrameLine,
-    Place,
+    ShownLine,
     describe_row,
     describe_syntax,
     describe_way,
@@ -23,15 +23,21 @@ from repl_pair.runtime.reading.exceptions import (
     text_of,
     traceback_of,
 )
-from repl_pair.runtime.running.raised import MOST, MOST_CAUSES, bounded, shown_notes
+from repl_pair.runtime.running.raised import (
+    MOST,
+    MOST_CAUSES,
+    bounded,
+    describe_behind,
+    shown_notes,
+)
 from repl_pair.runtime.secrets.learning import learn_held
-from repl_pair.runtime.values.classes import is_of, name_of, real_class
+from repl_pair.runtime.values.classes import name_of, real_class
 
 _LEARNED = 50
 """In how many frames of an exception secrets are looked for: the deepest."""
 
 
-class Behind(Place):
+class Behind(ShownLine):
     """A cause, or an exception in a group; with its last line of the person's code."""
 
     type: str
@@ -68,12 +74,7 @@ def describe_error(last: LastError, *, with_locals: bool) -> Traceback:
         return found | gone | _message(last.type, last.text)
     found |= _described(error, last.text)
     found["frames"] = describe_way(error, with_locals=with_locals)
-    if causes := list(islice(causes_of(error), MOST_CAUSES)):
-        found["causes"] = list(map(_behind, causes))
-    if is_of(error, BaseExceptionGroup):
-        leaves = leaves_of(error)
-        found |= {"group": list(map(_behind, leaves[:MOST])), "in_group": len(leaves)}
-    return found
+    return found | describe_behind(error, _behind)
 
 
 def learn_from_error(error: BaseException) -> None:

@@ -2,8 +2,6 @@
 
 import asyncio
 import atexit
-import builtins
-import getpass
 import json
 import logging
 import os
@@ -19,6 +17,7 @@ from typing import Any
 
 from repl_pair.records import Undo
 from repl_pair.runtime.ipython import embed_shell
+from repl_pair.runtime.kernel.embedded_cells import CellNames
 
 SHELL_LEAVES = (
     "init_environment",  # TERM, PAGER, FORCE_COLOR and others
@@ -38,56 +37,6 @@ APP_LEAVES = (
 CLOSE_S = 5.0
 """How long the end of the kernel waits for each of its threads."""
 _DEBUGGER = "ipykernel.debugger"
-_GET_IPYTHON = "get_ipython"
-
-
-class CellNames:
-    """What a cell of the kernel has for itself while it runs: by thread, not for the process.
-
-    Also `get_ipython`, which magics call, in its namespace. Cells of two channels may overlap.
-    """
-
-    def __init__(self, kernel: Any, is_own_thread: Callable[[], bool]) -> None:
-        self._kernel, self._is_own_thread = kernel, is_own_thread
-        self._lock, self._running = threading.RLock(), 0
-        # ipykernel keeps in these attributes of its own what stood there before.
-        rows = (
-            (sys, "displayhook", "_save_displayhook", kernel.shell.displayhook),
-            (builtins, "input", "_sys_raw_input", kernel.raw_input),
-            (getpass, "getpass", "_save_getpass", kernel.getpass),
-        )
-        self._rows = [(*row, self._dispatcher(*row[2:])) for row in rows]
-
-    def begin(self) -> None:
-        """Begin a cell."""
-        with self._lock:
-            self._running += 1
-            for owner, name, slot, _, dispatcher in self._rows:
-                if getattr(owner, name) is not dispatcher:
-                    setattr(self._kernel, slot, getattr(owner, name))
-                    setattr(owner, name, dispatcher)
-            shell = self._kernel.shell
-            shell.user_ns.setdefault(_GET_IPYTHON, shell.get_ipython)
-
-    def end(self) -> None:
-        """End a cell; after the last one, all is as before, but for what other code has set."""
-        with self._lock:
-            self._running -= 1
-            if self._running > 0:
-                return
-            for owner, name, slot, _, dispatcher in self._rows:
-                if getattr(owner, name) is dispatcher:
-                    setattr(owner, name, getattr(self._kernel, slot))
-            shell = self._kernel.shell
-            if shell.user_ns.get(_GET_IPYTHON) == shell.get_ipython:
-                del shell.user_ns[_GET_IPYTHON]
-
-    def _dispatcher(self, slot: str, own: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **named: Any) -> Any:
-            fn = own if self._is_own_thread() else getattr(self._kernel, slot)
-            return fn(*args, **named)
-
-        return call
 
 
 def start_app(
@@ -140,21 +89,29 @@ def _make_app(
     before_end: Callable[[], None],
 ) -> Any:
     kernelapp: Any = import_module("ipykernel.kernelapp")
-    shell_base, kernel_base = kernelapp.ZMQInteractiveShell, kernelapp.IPythonKernel
-    traps: Any = import_module("IPython.core.display_trap")
+    shell = _shell_class(kernelapp.ZMQInteractiveShell, space)
+    kernel = _kernel_class(kernelapp.IPythonKernel, shell, interrupt, before_end)
+    # A logger of the process's would print warnings, or set up logging for all.
+    log = logging.Logger("embedded", 100)
+    app = _app_class(kernelapp.IPKernelApp, kernel, about)(user_ns=space, profile_dir=None, log=log)
+    app.connection_file = str(Path(app.connection_dir, f"kernel-embed-{os.getpid()}.json"))
+    app.config.HistoryManager.enabled = False
+    app.config.HistoryManager.hist_file = ":memory:"
+    app.config.InteractiveShell.cache_size = 0
+    return app
 
-    def make(cls: type[Any], **options: Any) -> Any:
-        """Make an object where ipykernel asks for the only one of its class."""
-        return cls(**options)
+
+def _shell_class(base: Any, space: dict[str, Any]) -> Any:
+    traps: Any = import_module("IPython.core.display_trap")
 
     class Trap(traps.DisplayTrap):
         """Sets no hook: `CellNames` does."""
 
         set = unset = _do_nothing
 
-    class Shell(shell_base):
+    class Shell(base):
         locals().update(dict.fromkeys(SHELL_LEAVES, _do_nothing))
-        instance = classmethod(make)
+        instance = classmethod(_make)
 
         def prepare_user_module(self, user_module: Any = None, user_ns: Any = None) -> Any:
             return _Space(user_ns), user_ns
@@ -168,17 +125,23 @@ def _make_app(
         def init_displayhook(self) -> None:
             # The display hook sets `_`, `__` and `___` where it begins.
             self.user_ns = dict[str, Any]()
-            shell_base.init_displayhook(self)
+            base.init_displayhook(self)
             self.user_ns, self.display_trap = space, Trap(hook=self.displayhook)
 
         def push(self, variables: Any, interactive: bool = True) -> None:
             """Set no names that the shell sets by itself, such as `_i1`."""
             if interactive:
-                shell_base.push(self, variables)
+                base.push(self, variables)
 
-    class Kernel(kernel_base):
-        instance = classmethod(make)
-        shell_class = Shell
+    return Shell
+
+
+def _kernel_class(
+    base: Any, shell: Any, interrupt: Callable[[], None], before_end: Callable[[], None]
+) -> Any:
+    class Kernel(base):
+        instance = classmethod(_make)
+        shell_class = shell
         debugger_class = None
 
         def _cancel_on_sigint(self, future: Any) -> Any:
@@ -204,11 +167,15 @@ def _make_app(
 
         async def do_shutdown(self, restart: bool) -> Any:
             before_end()
-            return kernel_base.do_shutdown(self, restart)
+            return base.do_shutdown(self, restart)
 
-    class App(kernelapp.IPKernelApp):
+    return Kernel
+
+
+def _app_class(base: Any, kernel: Any, about: Mapping[str, Any]) -> Any:
+    class App(base):
         locals().update(dict.fromkeys(APP_LEAVES, _do_nothing))
-        kernel_class = Kernel
+        kernel_class = kernel
 
         def initialize(self, argv: Any = None) -> None:
             """Start the kernel; no files of settings, of code to begin with, or of history."""
@@ -246,16 +213,14 @@ def _make_app(
             if iopub is not None and iopub.thread.is_alive():
                 iopub.io_loop.add_callback(end_task)
                 ended.wait(CLOSE_S)
-            kernelapp.IPKernelApp.close(self)
+            base.close(self)
 
-    # A logger of the process's would print warnings, or set up logging for all.
-    log = logging.Logger("embedded", 100)
-    app = App(user_ns=space, profile_dir=None, log=log)
-    app.connection_file = str(Path(app.connection_dir, f"kernel-embed-{os.getpid()}.json"))
-    app.config.HistoryManager.enabled = False
-    app.config.HistoryManager.hist_file = ":memory:"
-    app.config.InteractiveShell.cache_size = 0
-    return app
+    return App
+
+
+def _make(cls: type[Any], **options: Any) -> Any:
+    """Make an object where ipykernel asks for the only one of its class."""
+    return cls(**options)
 
 
 class _Space:

@@ -5,6 +5,7 @@ from typing import Annotated, cast
 from repl_pair.runtime.inspection.frames import names_used, own_rows, visible_locals
 from repl_pair.runtime.inspection.history import CellLine, describe_cell, kept_codes, kept_errors
 from repl_pair.runtime.inspection.last_error import LastError, find_last_error
+from repl_pair.runtime.inspection.names import is_visible
 from repl_pair.runtime.inspection.tracebacks import (
     Traceback,
     describe_error,
@@ -14,7 +15,6 @@ from repl_pair.runtime.ops.answers import Page
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.listing import Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.ops.variables import is_visible
 from repl_pair.runtime.reading.code_lines import hide_literals
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.learning import learn_before_output, learn_secrets, namespace

@@ -6,11 +6,10 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 from repl_pair.errors import did_you_mean
 from repl_pair.runtime.inspection.images import Image, image_of
 from repl_pair.runtime.inspection.names import (
-    Kind,
     Sort,
     first_of,
     is_public,
-    kind_of,
+    is_visible,
     names_of_kinds,
 )
 from repl_pair.runtime.inspection.paths import look_up
@@ -18,8 +17,8 @@ from repl_pair.runtime.ops.answers import Page
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.reading.closed import Kind, is_closed, kind_of
 from repl_pair.runtime.reading.sizes import bytes_of
-from repl_pair.runtime.reading.stored import is_closed
 from repl_pair.runtime.reading.table_counts import count_cells
 from repl_pair.runtime.reading.table_parts import parts_to_read
 from repl_pair.runtime.reading.table_views import outline, show_more
@@ -27,7 +26,7 @@ from repl_pair.runtime.reading.tables import shape_of_table
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.learning import learn_secrets, namespace
 from repl_pair.runtime.secrets.truncate import Limits
-from repl_pair.runtime.values.classes import is_exactly, qualname_of, real_class
+from repl_pair.runtime.values.classes import is_exactly, real_class, type_name
 from repl_pair.runtime.values.marks import is_secret_key
 
 VALUE_CHARS = 300
@@ -158,16 +157,6 @@ def _outputs_of(call: Call, image: Image) -> dict[str, Any]:
         call.notifications.append(image.why_not)
         return {}
     return {"outputs": [{image.mime: call.add_raw_json(image.data)}]}
-
-
-def is_visible(name: str, value: Any) -> bool:
-    """Return whether it is the person's data: no private name, module, function or class."""
-    return is_public(name) and kind_of(real_class(value)) == "data"
-
-
-def type_name(value: Any) -> str:
-    """Return a value's type without asking the value."""
-    return qualname_of(real_class(value))
 
 
 def size_of(value: Any) -> dict[str, int | list[int]]:

@@ -1,21 +1,17 @@
 """Source code as it may be shown: beside the names of secrets, without literals."""
 
-import linecache
-import os
 import re
-import tokenize
 from collections.abc import Iterator
 from functools import lru_cache
 from math import inf
-from stat import S_ISREG
 
 from repl_pair.records import row
+from repl_pair.runtime.reading.code_files import LONGEST_SOURCE, read_lines
 from repl_pair.runtime.values.marks import is_secret_key, may_hold_secret_keys
 from repl_pair.wire import REDACTED, cut_at_word
 
 LONGEST_CODE = 200
 """How many characters of a line of code are kept."""
-_LONGEST_SOURCE = 1_000_000
 _CACHED = 20_000
 """Of a longer text it is not remembered what is shown."""
 _HIDDEN = f'"{REDACTED}"'
@@ -36,31 +32,14 @@ def shown_line(filename: str, number: int) -> str:
 
     Nothing is put into `linecache`, and no loader of the person's is asked.
     """
-    entry = linecache.cache.get(filename, ())
-    # An entry that is shorter only names a loader.
-    source = "".join(entry[2]) if len(entry) > 1 else _read_file(filename)
-    lines = _shown_lines(source)
+    lines = _shown_lines(tuple(read_lines(filename, as_run=True)))
     return cut_at_word(lines[number - 1].strip(), LONGEST_CODE) if 0 < number <= len(lines) else ""
 
 
 @lru_cache(maxsize=32)
-def _shown_lines(source: str) -> list[str]:
-    return (hide_literals(source).text if len(source) <= _LONGEST_SOURCE else "").split("\n")
-
-
-def _read_file(filename: str) -> str:
-    try:
-        found = os.stat(filename)
-        is_file = S_ISREG(found.st_mode) and found.st_size <= _LONGEST_SOURCE
-        return _read_version(filename, found.st_mtime_ns, found.st_size) if is_file else ""
-    except (OSError, SyntaxError, ValueError):
-        return ""
-
-
-@lru_cache(maxsize=32)
-def _read_version(filename: str, _changed_ns: int, _size: int) -> str:
-    with tokenize.open(filename) as file:
-        return file.read()
+def _shown_lines(lines: tuple[str, ...]) -> list[str]:
+    source = "".join(lines)
+    return (hide_literals(source).text if len(source) <= LONGEST_SOURCE else "").split("\n")
 
 
 def shown_doc(text: str) -> str:

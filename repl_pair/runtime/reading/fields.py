@@ -146,6 +146,11 @@ def _stored(value: Any, layout: Layout) -> tuple[dict[str, Any], int]:
     return fields, left
 
 
+def is_static(cls: type[Any]) -> bool:
+    """Return whether a class is one of C code that nothing can be set in."""
+    return not _FLAGS(cls) & _HEAP_TYPE
+
+
 @per_class
 def _layout_of(cls: type[Any]) -> Layout | None:
     bases = lineage(cls)
@@ -154,7 +159,7 @@ def _layout_of(cls: type[Any]) -> Layout | None:
     dataclass = real_class(fields) is dict
     closed = any(root_of(base) in MACHINERY for base in bases) and not dataclass
     opaque = any(base is type or base is ModuleType for base in bases)
-    if closed or opaque or not (_FLAGS(cls) & _HEAP_TYPE or cls is SimpleNamespace):
+    if closed or opaque or (is_static(cls) and cls is not SimpleNamespace):
         return None
     names: Any = _first(stores, "_fields") if any(base is tuple for base in bases) else None
     is_named = real_class(names) is tuple and all(type(name) is str for name in names)

@@ -8,6 +8,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
+from repl_pair.runtime.reading.closed import is_closed_class, is_namespace
 from repl_pair.runtime.reading.fields import (
     Pairs,
     only_text_keys,
@@ -16,7 +17,6 @@ from repl_pair.runtime.reading.fields import (
     steady,
 )
 from repl_pair.runtime.reading.library import Reader, library_readers
-from repl_pair.runtime.reading.stored import is_closed_class, is_namespace
 from repl_pair.runtime.values.classes import (
     TypeRef,
     is_installed,

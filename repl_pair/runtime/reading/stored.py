@@ -5,18 +5,16 @@ may lie. What is closed and what does not exist read the same.
 """
 
 import inspect
-import io
-import os
-import sys
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from enum import Enum
 from gc import get_referents
 from itertools import islice
 from typing import Any, cast
 
-from repl_pair.runtime.reading.fields import MACHINERY, all_of, only_text_keys, steady
+from repl_pair.runtime.reading.closed import is_closed, kind_of
+from repl_pair.runtime.reading.fields import all_of, only_text_keys, steady
 from repl_pair.runtime.reading.steps import PathMiss
 from repl_pair.runtime.reading.table_parts import (
     MISSING as _MISSING,
@@ -27,78 +25,28 @@ from repl_pair.runtime.reading.tables import column_names
 from repl_pair.runtime.values.classes import (
     is_exactly,
     lineage,
-    per_class,
     real_class,
-    root_of,
     space_of,
 )
 from repl_pair.runtime.values.marks import NAME_SLOTS
 from repl_pair.runtime.values.paths import Cut, Key, format_part, whole_slice
 
-CLOSED_PACKAGES = MACHINERY | {
-    *("jupyter_core", "ipywidgets", "tornado", "importlib", "_frozen_importlib"),
-    *("_frozen_importlib_external", "_thread", "", "io", "_io", "logging", "subprocess", "socket"),
-    *("_socket", "ssl", "selectors", "select", "code", "bdb", "pdb"),
-}
-"""Packages into whose objects no agent's path leads; on the way out they are closed too."""
-CLOSED_CLASSES = (
-    *(type, property, staticmethod, classmethod, super, type(os.environ), io.IOBase),
-    *(getattr(types, name) for name in types.__all__ if name.endswith("DescriptorType")),
-    *(types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType),
-    *(types.MethodWrapperType, types.FrameType, types.TracebackType, types.CodeType),
-    *(types.CellType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType),
-)
-"""Classes into whose instances no agent's path leads."""
-
-_CODE = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
 _NAMES_LIMIT = 1000
 
 _TUPLE_FIELD = real_class(inspect.FullArgSpec.__dict__["args"])
 _PLAIN_DICT: Any = dict
 _get, _keys, _items = _PLAIN_DICT.get, _PLAIN_DICT.__iter__, _PLAIN_DICT.items
-_IMPORT_STATE = ("modules", "path", "meta_path", "path_hooks", "path_importer_cache")
 
 
 def _ids(*classes: Any) -> frozenset[int]:
     return frozenset(map(id, classes))
 
 
-_CLOSED_IDS = _ids(*CLOSED_CLASSES)
 _DICT_SLOTS = _ids(types.GetSetDescriptorType, types.MemberDescriptorType)
 _DICTS = _ids(dict, OrderedDict, defaultdict, Counter)
 _LISTS: dict[int, Any] = {id(cls): cls for cls in (list, tuple, deque)}
 MOST_SLICED = 100_000
 """Parts of a list that one slice reads."""
-
-
-def is_closed(value: Any) -> bool:
-    """Return whether no path leads into a value: code, a namespace, what a closed package made."""
-    if is_closed_class(real_class(value)) or any(
-        value is getattr(sys, name) for name in _IMPORT_STATE
-    ):
-        return True
-    return type(value) is dict and is_namespace(cast("dict[Any, Any]", value))
-
-
-@per_class
-def is_closed_class(cls: type[Any]) -> bool:
-    """Return whether no path leads into the instances of a class."""
-    bases = lineage(cls)
-    return any(id(base) in _CLOSED_IDS or root_of(base) in CLOSED_PACKAGES for base in bases)
-
-
-def is_namespace(value: dict[Any, Any]) -> bool:
-    """Return whether a dict is what `vars` gives of a module or class, or what code runs in."""
-    if only_text_keys(value):
-        return names_namespace(value)
-    # A lookup would compare with keys that have code of their own.
-    names = () if all_of(value, int) else {key for key in list(_keys(value)) if type(key) is str}
-    return names_namespace(names)
-
-
-def names_namespace(names: Container[str]) -> bool:
-    """Return whether names, all exactly text, are those of a namespace."""
-    return "__module__" in names or "__spec__" in names or "__builtins__" in names
 
 
 def read_field(value: Any, key: Key | Cut) -> Any:
@@ -122,8 +70,7 @@ def read_code(value: Any, key: Key | Cut) -> Any:
     if is_closed(value) or type(key) not in (str, int):
         return _MISSING
     found = _read(value, key)
-    is_code = any(base is cls for base in lineage(real_class(found)) for cls in _CODE)
-    return found if is_code else _MISSING
+    return _MISSING if kind_of(real_class(found)) == "data" else found
 
 
 def names_beside(value: Any, key: Key | Cut) -> list[Any]:

@@ -3,14 +3,14 @@
 import os
 import sys
 import threading
-from collections.abc import Mapping
-from itertools import islice
+from collections.abc import Callable, Mapping
+from itertools import islice, starmap
 from traceback import walk_stack, walk_tb
 from types import CodeType, FrameType
 from typing import Any
 
 from repl_pair.errors import error_text, message_of
-from repl_pair.runtime.ipython import known_shells
+from repl_pair.runtime.reading.code_files import library_path, shown_place
 from repl_pair.runtime.reading.code_lines import shown_line
 from repl_pair.runtime.reading.exceptions import causes_of, leaves_of, notes_of, traceback_of
 from repl_pair.runtime.secrets.known import NEEDLES
@@ -23,12 +23,6 @@ LONGEST = 1_900
 """How many characters of a reason are kept: as many as an answer shows."""
 _HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 """The folder of the runtime: what is raised in it is not the person's."""
-_PACKAGE = os.path.dirname(os.path.dirname(_HERE)) + os.sep
-_LIBRARY = str(sys.modules["traceback"].__file__).removesuffix("traceback.py")
-"""Where the standard library is."""
-_LOOPS = tuple(f"{_LIBRARY}{name}{os.sep}" for name in ("asyncio", "concurrent"))
-_INSTALLED = frozenset({"site-packages", "dist-packages"})
-_COMPILED = (".pyx", ".pxi", ".pxd")
 
 
 def as_raised(error: BaseException) -> BaseException:
@@ -37,11 +31,6 @@ def as_raised(error: BaseException) -> BaseException:
     if type(error) is RuntimeError and isinstance(cause, StopIteration | StopAsyncIteration):
         return cause
     return error
-
-
-def is_engine(filename: str) -> bool:
-    """Return whether a file is of what runs variants: this package, or asyncio below it."""
-    return filename.startswith((_PACKAGE, *_LOOPS))
 
 
 def text_in(error: BaseException, doing: Mapping[str, Any]) -> str:
@@ -65,18 +54,13 @@ def describe(error: BaseException, doing: Mapping[str, Any]) -> dict[str, Any]:
     first), and of a group the exceptions in it.
     """
     named, frames = _named(error), _frames(error)
-    own = [frame for frame in frames if frame.pop("is_own")] or frames[-1:]
     more: dict[str, Any] = {
-        "frames": own[-MOST:] if len(own) > 1 else [],
+        "frames": frames if len(frames) > 1 else [],
         "notes": shown_notes(error),
-        "causes": [_line(cause) for cause in islice(causes_of(error), MOST_CAUSES)],
+        **describe_behind(error, _line),
     }
-    if is_of(error, BaseExceptionGroup):
-        leaves = leaves_of(error)
-        more |= {"group": list(map(_line, leaves[:MOST])), "in_group": len(leaves)}
-    place = {name: value for name, value in (own or [{}])[-1].items() if name != "function"}
     kept = {name: value for name, value in more.items() if value}
-    return {**named, **doing, **place, **kept}
+    return {**named, **doing, **_place_in(frames), **kept}
 
 
 def place_of(thread: int) -> dict[str, Any]:
@@ -90,8 +74,15 @@ def place_of(thread: int) -> dict[str, Any]:
         stacks = map(latest.get, filter(None, group))
         places = [place for stack in stacks if stack and (place := _innermost(stack))]
         if len(places) == 1:
-            return {name: value for name, value in places[0].items() if name != "function"}
+            return _place_in(places)
     return {}
+
+
+def _place_in(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the last of these lines as the place of an error, which names no function."""
+    place = dict(lines[-1]) if lines else {}
+    place.pop("function", None)
+    return place
 
 
 def _innermost(stack: FrameType) -> dict[str, Any]:
@@ -99,9 +90,8 @@ def _innermost(stack: FrameType) -> dict[str, Any]:
     for frame, number in walk_stack(stack):
         if frame.f_code.co_filename.startswith(_HERE):
             break
-        line = _line_of(frame.f_code, number)
-        if line.pop("is_own"):
-            return line
+        if library_path(frame.f_code.co_filename) is None:
+            return _line_of(frame.f_code, number)
     return {}
 
 
@@ -113,11 +103,17 @@ def _named(error: BaseException) -> dict[str, str]:
 
 def _line(error: BaseException) -> dict[str, Any]:
     """Return another exception behind one: what it is, and its last line in the person's code."""
-    frames = _frames(error)
-    own = [frame for frame in frames if frame.pop("is_own")] or frames
-    place = {n: v for n, v in (own or [{}])[-1].items() if n not in ("function", "is_own")}
-    notes = shown_notes(error)
+    notes, place = shown_notes(error), _place_in(_frames(error))
     return _named(error) | place | ({"notes": notes} if notes else {})
+
+
+def describe_behind(error: BaseException, describe: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return the causes of an exception, the nearest first, and of a group what is in it."""
+    found: dict[str, Any] = {"causes": list(map(describe, islice(causes_of(error), MOST_CAUSES)))}
+    if is_of(error, BaseExceptionGroup):
+        leaves = leaves_of(error)
+        found |= {"group": list(map(describe, leaves[:MOST])), "in_group": len(leaves)}
+    return {slot: value for slot, value in found.items() if value}
 
 
 def shown_notes(error: BaseException) -> list[str]:
@@ -131,12 +127,11 @@ _NAMED = ("play", "step", "event", "loader", "derived", "decorator", "patch")
 
 
 def _frames(error: BaseException) -> list[dict[str, Any]]:
-    """Return the lines on the way of an exception, the deepest last; none of this package."""
-    frames: list[dict[str, Any]] = []
-    for frame, number in walk_tb(traceback_of(error)):
-        if not frame.f_code.co_filename.startswith(_HERE):
-            frames.append(_line_of(frame.f_code, number))
-    return frames
+    """Return the last lines of the person's on the way of an exception, or else its last line."""
+    way = [(frame.f_code, number) for frame, number in walk_tb(traceback_of(error))]
+    way = [line for line in way if not line[0].co_filename.startswith(_HERE)]
+    own = [line for line in way if library_path(line[0].co_filename) is None] or way[-1:]
+    return list(starmap(_line_of, own[-MOST:]))
 
 
 def _line_of(function: CodeType, number: int) -> dict[str, Any]:
@@ -147,32 +142,4 @@ def _line_of(function: CodeType, number: int) -> dict[str, Any]:
         "line": number,
         "function": function.co_name,
         **({"code": code} if code else {}),
-        "is_own": library_path(filename) is None,
     }
-
-
-def library_path(filename: str) -> str | None:
-    """Return the path of a library's file from its package on, None of the person's own code."""
-    parts = filename.replace("\\", "/").split("/")
-    installed = [at for at, part in enumerate(parts) if part in _INSTALLED]
-    if installed:
-        return "/".join(parts[installed[-1] + 1 :])
-    if filename.startswith((_LIBRARY, "<frozen ")):
-        return filename.removeprefix(_LIBRARY)
-    # What Cython compiled names its source, which is not there.
-    return filename if filename.endswith(_COMPILED) else None
-
-
-def shown_place(filename: str) -> str:
-    """Return a cell by its number, as tracebacks in the notebook do; files as they are."""
-    return cell_of(filename) or filename
-
-
-def cell_of(filename: str) -> str | None:
-    """Return the name of the cell that a file name stands for, `In[3]`; None for any other."""
-    for shell in known_shells():
-        name = getattr(getattr(shell, "compile", None), "format_code_name", None)
-        found = None if name is None else name(filename)
-        if found is not None:
-            return str(found[1])
-    return None

@@ -4,8 +4,8 @@ from collections.abc import Collection
 from itertools import islice
 from typing import Any
 
+from repl_pair.runtime.reading.closed import is_closed_class, names_namespace
 from repl_pair.runtime.reading.parts import MOST_BYTES, Elided, copy_dict, describe
-from repl_pair.runtime.reading.stored import is_closed_class, names_namespace
 from repl_pair.runtime.reading.table_counts import count_cells
 from repl_pair.runtime.reading.tables import secret_cells
 from repl_pair.runtime.secrets.forms import url_passwords

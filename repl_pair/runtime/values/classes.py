@@ -16,7 +16,8 @@ _MRO, _NAME, _MODULE, _QUALNAME, _SPACE = (
     for slot in ("__mro__", "__name__", "__module__", "__qualname__", "__dict__")
 )
 _MOST = 5000
-_INSTALLED = frozenset({"site-packages", "dist-packages"})
+INSTALLED = frozenset({"site-packages", "dist-packages"})
+"""The folders that packages are installed in."""
 real_class: Callable[[Any], type[Any]] = type
 """Gives the real class, whatever `__class__` is."""
 
@@ -34,6 +35,11 @@ def name_of(cls: type[Any]) -> str:
 def qualname_of(cls: type[Any]) -> str:
     """Return the real qualified name."""
     return str.__str__(_QUALNAME(cls))
+
+
+def type_name(value: Any) -> str:
+    """Return the qualified name of a value's class; neither is asked."""
+    return qualname_of(real_class(value))
 
 
 def module_of(cls: type[Any]) -> str:
@@ -80,7 +86,7 @@ def is_installed(package: str) -> bool:
     found = getattr(sys.modules.get(package), "__spec__", None)
     places = [] if found is None else [found.origin, *(found.submodule_search_locations or ())]
     parts = {part for place in places for part in str(place).replace("\\", "/").split("/")}
-    return package in sys.stdlib_module_names or not parts.isdisjoint(_INSTALLED)
+    return package in sys.stdlib_module_names or not parts.isdisjoint(INSTALLED)
 
 
 def per_class(find: Callable[[type[Any]], Fact]) -> Callable[[type[Any]], Fact]:

@@ -9,7 +9,7 @@ import types
 import pytest
 
 from repl_pair.runtime.inspection import stacks, suspended
-from repl_pair.runtime.inspection.places import Places, is_machinery, shown_places, source_of
+from repl_pair.runtime.inspection.places import Places, describe_place, is_machinery, shown_places
 
 STDLIB = linecache.__file__
 
@@ -95,11 +95,9 @@ def test_lines_of_source_are_read_without_a_loader_and_without_literals_beside_s
     del linecache.cache["/nowhere/odd.py"]
     assert linecache.lazycache("/nowhere/odd.py", space)
     known, code = Places(), code_in(str(path))
-    assert source_of(known.of((code, 1))) == 'password = "[redacted]"'
-    assert source_of(known.of((code, 2))) == 'plain = "plain"'
-    assert source_of(known.of((code, 3))) == ""
-    assert source_of(known.of((code_in("/nowhere/odd.py"), 1))) == ""
-    assert source_of(known.of((code_in(STDLIB), 1))) == ""
+    lines = [(code, 1), (code, 2), (code, 3), (code_in("/nowhere/odd.py"), 1)]
+    shown = [describe_place(known.of(line), code=True).get("code") for line in lines]
+    assert shown == ['password = "[redacted]"', 'plain = "plain"', None, None]
     assert asked == []
 
 
