@@ -144,7 +144,8 @@ def names_beside(value: Any, key: Key | Cut) -> list[Any]:
     name = _field_at(value, key)
     found = [name] if name != key else []
     if name == "value":
-        fields: Any = value if type(value) is dict else (read_fields(value) or ({},))[0]
+        is_dict = type(value) is dict
+        fields = cast("dict[Any, Any]", value if is_dict else (read_fields(value) or ({},))[0])
         found += [_find(fields, slot) for slot in NAME_SLOTS]
     return found
 
