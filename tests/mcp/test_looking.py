@@ -183,6 +183,25 @@ def test_a_syntax_error_is_its_line_with_a_caret(kernel, inspector, code):
     assert found["frames"] == [{"where": cell, "line": line, "code": text, "caret": caret}]
 
 
+def test_of_a_line_below_the_name_of_a_secret_a_syntax_error_shows_no_literal(kernel, inspector):
+    fail(kernel, "connect(\n  password=\n    'hun7r' 'x\n)")
+    shown = read(inspector)["frames"][-1]
+    assert (shown["line"], shown["code"]) == (3, '"[redacted]" "[redacted]"')
+
+
+@pytest.mark.parametrize(
+    "code", ["get_token(\n  1,\n)", "%matplotlib agg\nget_token(\n  1,\n)", "%time get_token(1)\n"]
+)
+def test_the_result_of_a_call_over_lines_with_the_name_of_a_secret_is_not_shown(
+    kernel, inspector, code
+):
+    kernel.cell("def get_token(at):\n  return 'hun' + str(at + 6) + 'r'")
+    kernel.cell(code)
+    assert history(inspector)[0]["outputs"][-1]["result"] == "[redacted]"
+    kernel.cell("f'{get_token}'[:3]\n1 + 1")
+    assert history(inspector)[0]["outputs"] == [{"result": "2"}]
+
+
 def test_a_syntax_error_in_a_module_comes_behind_the_line_that_imports_it(kernel, inspector):
     kernel.cell("pathlib.Path('broken.py').write_text('ok = 1\\ndef f(:\\n')")
     cell = f"In[{fail(kernel, 'import broken')}]"

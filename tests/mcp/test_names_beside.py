@@ -6,7 +6,7 @@ import pytest
 
 SHORT = "hun7r"
 SETUP = f"""
-import http.cookiejar, http.cookies
+import collections, http.cookiejar, http.cookies
 import numpy, pandas
 from dataclasses import dataclass
 from typing import Annotated
@@ -31,6 +31,12 @@ v_headers = [("Accept", "plain"), ("Authorization", {SHORT!r})]
 v_variable = {{"name": "DB_PASSWORD", "value": {SHORT!r}}}
 v_variables = [{{"key": "API_KEY", "value": {SHORT!r}, "more": "plain"}}]
 v_record = Variable("DB_PASSWORD", {SHORT!r})
+class Slotted:
+    __slots__ = ("name", "value")
+    def __init__(self, name, value): self.name, self.value = name, value
+v_slotted = Slotted("DB_PASSWORD", {SHORT!r})
+v_login = collections.namedtuple("Login", "user password")("plain", {SHORT!r})
+v_named = collections.namedtuple("Named", "name value")("DB_PASSWORD", {SHORT!r})
 v_bytes = {{b"password": {SHORT!r}, b"user": "plain"}}
 v_row = frame.iloc[0]
 v_labels = pandas.Series({{"user": "plain", "password": {SHORT!r}}})
@@ -49,6 +55,7 @@ v_plain = ("plain", "plain")
 SECRET = [
     "header", "headers", "variable", "variables", "record", "bytes", "row", "labels", "columns",
     "turned", "structured", "grid", "scalar", "cookies", "cookie", "jar",
+    "slotted", "login", "named",
 ]  # fmt: skip
 
 
@@ -80,6 +87,12 @@ def test_a_value_beside_the_name_of_a_secret_is_redacted(inspector, name):
         "v_variables[0].value",
         "v_scalar[1]",
         "v_record.pin",
+        "v_record.value",
+        "v_slotted.value",
+        "v_login[1]",
+        "v_login[-1]",
+        "v_named[1]",
+        "v_named.value",
     ],
 )
 def test_a_part_of_a_table_with_the_name_of_a_secret_is_redacted(inspector, path):

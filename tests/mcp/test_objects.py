@@ -7,10 +7,10 @@ import pytest
 
 SECRET = "Vk39-vault-code-71"
 SETUP = f"""
-import asyncio, collections, dataclasses, functools, json as chosen, socket, sys
+import asyncio, collections, typing, dataclasses, functools, json as chosen, socket, sys
 import matplotlib
 matplotlib.use("agg")
-import matplotlib.pyplot as plt, numpy, pandas, PIL.Image, pydantic
+import matplotlib.pyplot as plt, numpy, pandas, PIL.Image, pydantic, repl_pair
 from sklearn.linear_model import LinearRegression
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -54,6 +54,27 @@ def signed(one, other=Loud()): pass
 signed.__signature__ = signed.__text_signature__ = Loud()
 signed.__wrapped__ = Loud()
 signed.__doc__ = Loud()
+SHORT = "hun7r"
+sized = {{"s_token": "Vk42-vault-code-74", "s_less": "x" * 17, "s_more": "y" * 19}}
+sized["s_copy"] = sized["s_token"]
+globals().update(sized)
+del sized
+def paired(headers=(("Authorization", "hun7r"),), at=("token", "hun7r")): pass
+def cut(url="x" * 50 + {SECRET!r}): pass
+def declared(pin: typing.Annotated[str, repl_pair.Sensitive] = "hun7r"): pass
+@dataclasses.dataclass
+class Declared:
+    pin: typing.Annotated[str, repl_pair.Sensitive] = "hun7r"
+class Model(pydantic.BaseModel):
+    pin: typing.Annotated[str, repl_pair.Sensitive] = "hun7r"
+exec('''from __future__ import annotations
+def hinted(password: Literal["hun7r"], pin: Annotated[str, Sensitive] = "hun7r"): pass
+''')
+class Settings:
+    api_key = "Vk40-vault-code-72"
+    def use(self, at="Vk40-vault-code-72"): pass
+def twice(at="Vk41-vault-code-73"):
+    password = "Vk41-vault-code-73"
 @functools.lru_cache
 def cached(a: int): return a
 loud, odd, order, user, point = Loud(), Odd(), Order(1), User(), Point(x=1)
@@ -81,7 +102,8 @@ ran.clear()
 def inspector(kernel, connect):
     with connect("--kernel", kernel.path, "--allow", "inspect") as agent:
         yield agent
-        assert SECRET.encode() not in agent.record.out
+        for secret in (SECRET, "Vk39", "Vk40", "Vk41", "hun7r"):
+            assert secret.encode() not in agent.record.out
     assert kernel.cell("print(ran)") == "[]\n"
 
 
@@ -101,6 +123,17 @@ SAID = {
         "doc": "Add it up.",
     },
     "order.size": {"type": "property", "doc": "Its size."},
+    "paired": {"signature": "(headers=(('Authorization', [redacted]),), at=('token', [redacted]))"},
+    "cut": {"signature": f"(url='{'x' * 50}[redacted]…)"},
+    "declared": {"signature": "(pin: typing.Annotated[str, repl_pair.Sensitive] = [redacted])"},
+    "Declared": {"signature": "(pin=[redacted]) -> None"},
+    "Model": {"signature": "(*, pin: typing.Annotated[str, repl_pair.Sensitive] = [redacted])"},
+    "hinted": {
+        "signature": '(password: Literal["[redacted]"], pin: Annotated[str, Sensitive]'
+        " = [redacted])"
+    },
+    "Settings": {"type": "type"},
+    "twice": {"signature": "(at='[redacted]')"},
     "cached": {"signature": "(a: int)"},
     "frame.head": {"signature": "(n: int = 5) -> Self"},
     "Point": {"signature": "(*, x: int, name: str = 'origin')"},
@@ -145,6 +178,16 @@ def test_members_are_fields_and_methods_page_by_page(inspector):
         describe(inspector, p, members=True) for p in ("user", "point", "model", "loop", "odd")
     ]
     assert all("members" in one for one in every)
+
+
+def test_members_of_a_class_with_a_secret_do_not_say_it(inspector):
+    members = describe(inspector, "Settings", members=True)["members"]
+    assert members[-1]["signature"] == "(at='[redacted]')"
+
+
+def test_the_order_by_size_does_not_tell_the_length_of_a_secret(inspector):
+    found = inspector.ask("list_variables", match="s_*", sort="bytes")["result"]["items"]
+    assert [line["id"] for line in found] == ["s_more", "s_less", "s_copy", "s_token"]
 
 
 MISSING = {

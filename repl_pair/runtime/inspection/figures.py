@@ -7,6 +7,10 @@ import copyreg
 import io
 import pickle
 import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import lru_cache, wraps
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -32,6 +36,8 @@ _COPYING = frozenset(
     {"__reduce_ex__", "__reduce__", "__getstate__", "__setstate__", "__getnewargs__"}
     | {"__getnewargs_ex__", "__class__"}
 )
+_DRAWING = threading.Lock()
+"""Figures are drawn one at a time, since what opens fonts is replaced meanwhile."""
 _NO_IMAGE = "It holds code or objects of the person's classes, so it is not drawn here."
 
 
@@ -60,8 +66,28 @@ def draw_figure(value: Any) -> bytes | None:
     width, height = copied.get_size_inches()
     copied.set_dpi(min(_DPI, LONGEST_SIDE / max(width, height)))
     out = io.BytesIO()
-    copied.canvas.print_png(out)
+    with _DRAWING, _own_fonts():
+        copied.canvas.print_png(out)
     return out.getvalue()
+
+
+@contextmanager
+def _own_fonts() -> Generator[None]:
+    """Close the fonts that this thread opens: matplotlib keeps them, by thread, in one cache."""
+    fonts: Any = sys.modules["matplotlib.font_manager"]
+    shared, here = fonts._get_font, threading.get_ident()
+    opened = lru_cache(maxsize=None)(shared.__wrapped__)
+
+    @wraps(shared)
+    def get_font(*args: Any, **named: Any) -> Any:
+        return (opened if threading.get_ident() == here else shared)(*args, **named)
+
+    get_font.__dict__.update(cache_clear=shared.cache_clear, cache_info=shared.cache_info)
+    fonts._get_font = get_font
+    try:
+        yield
+    finally:
+        fonts._get_font = shared
 
 
 def _has_text(part: Any) -> bool:

@@ -111,7 +111,8 @@ def describe_syntax(error: BaseException) -> list[FrameLine]:
     found: FrameLine = {"where": shown_place(filename), "line": number}
     if type(text) is str:
         code = text.strip()
-        found["code"] = shown_code(code)
+        # In its cell or file, an earlier line may name a secret.
+        found["code"] = shown_line(filename, number) or shown_code(code)
         column = (offset if type(offset) is int else 0) - text.find(code) - 1
         if 0 <= column <= len(code) and found["code"] == code:
             found["caret"] = " " * column + "^"

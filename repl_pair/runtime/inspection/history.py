@@ -1,5 +1,6 @@
 """What IPython keeps of the person's cells: code as it was typed, outputs, and how each ended."""
 
+import ast
 import re
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ LONGEST = 1_000_000
 """How many characters of code or of an output are read."""
 _LONGEST_ERROR = 200_000
 _EMPTY_LINES = re.compile(r"\A(?:[ \t]*\n)+")
+_OF_IPYTHON = re.compile(r"^[!%].*", re.MULTILINE)
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _OF_PYDANTIC = re.compile(r" \[type=\w+, input_value=.*?, input_type=[^\]\n]*\]", re.DOTALL)
 _WHERE_TO_READ = re.compile(r"\n    For further information visit https://errors\.pydantic\S*")
@@ -158,8 +160,17 @@ def _shown_result(parts: dict[str, Any], code: str) -> CellOutput:
     if type(text) is not str:
         return shown
     # The name may be that of a column, whose cells stand below it.
-    is_secret = names_secret(code.rstrip().rpartition("\n")[2]) or names_secret(text[:LONGEST])
+    is_secret = names_secret(_last_statement(code)) or names_secret(text[:LONGEST])
     return shown | ({"result": REDACTED} if is_secret else _cut("result", text))
+
+
+def _last_statement(code: str) -> str:
+    """Return the lines of the last statement of a cell; all where it is not plain Python."""
+    lines = _OF_IPYTHON.sub(r"pass  # \g<0>", code).split("\n")
+    try:
+        return "\n".join(lines[ast.parse("\n".join(lines)).body[-1].lineno - 1 :])
+    except (SyntaxError, ValueError, IndexError, RecursionError, MemoryError):
+        return code
 
 
 def _joined(chunks: Any) -> str:

@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeAlias
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.reading.closed import KINDS, Kind, kind_of
-from repl_pair.runtime.reading.sizes import bytes_of
 from repl_pair.runtime.values.classes import qualname_of, real_class
 
 Sort: TypeAlias = Literal["name", "bytes", "recent"]
@@ -54,13 +53,17 @@ def names_of_kinds(
 
 
 def first_of(
-    space: Mapping[str, Any], names: Sequence[str], sort: Sort, count: int
+    size_of: Callable[[str], int], names: Sequence[str], sort: Sort, count: int
 ) -> Sequence[str]:
-    """Return the first so many names in order: by name, the largest or the last defined first."""
+    """Return the first so many names in order: by name, the largest or the last defined first.
+
+    `size_of` gives what is said of the bytes that a name takes: an order by more than that would
+    tell the length of secrets.
+    """
     if sort == "recent":
         return names[::-1]
     if sort == "bytes":
-        return sorted(sorted(names), key=lambda name: -(bytes_of(space[name]) or 0))
+        return sorted(sorted(names), key=lambda name: -size_of(name))
     return nsmallest(count, names) if count < len(names) // 20 else sorted(names)
 
 

@@ -1,6 +1,8 @@
 """What an object is: its class and bases, where it is defined, how it is called, its doc."""
 
 import inspect
+import re
+from collections.abc import Callable
 from types import (
     ClassMethodDescriptorType,
     GetSetDescriptorType,
@@ -36,6 +38,7 @@ from repl_pair.runtime.values.classes import (
 from repl_pair.runtime.values.paths import Cut, Key
 
 MOST_BASES = 20
+_SPACE = re.compile(r"\s")
 
 
 def may_begin(name: str, value: Any) -> bool:
@@ -68,11 +71,13 @@ def stands_for_code(value: Any) -> bool:
     return is_exactly(value, MethodDescriptorType, GetSetDescriptorType, ClassMethodDescriptorType)
 
 
-def describe(value: Any, *, is_secret: bool = False) -> dict[str, Any]:
+def describe(
+    value: Any, *, is_secret: bool = False, learn: Callable[[str], object]
+) -> dict[str, Any]:
     """Return what a value is, from what is stored about it; slots that hold nothing are left out.
 
     Of what stands under the name of a secret only the class and its bases are said, unless it is
-    code.
+    code. `learn` takes each literal beside the name of a secret in its source.
     """
     cls, is_class = real_class(value), is_of(value, type)
     kind, is_code = kind_of(cls), stands_for_code(value)
@@ -82,13 +87,17 @@ def describe(value: Any, *, is_secret: bool = False) -> dict[str, Any]:
         out["mro"] = list(map(full_name, lineage(of)[:MOST_BASES]))
     if not is_shown_code(of) or (is_secret and not is_code):
         return out
+    is_persons = is_code or not is_installed(root_of(cls))
+    shown = hide_literals(source_of(of) if is_persons and kind != "module" else "")
+    for literal in shown.hidden:
+        if not _SPACE.search(literal):  # of a method, its doc is among them
+            learn(literal)
     place = place_of(of)
     out |= {} if place is None else {"where": place.as_where()}
     out |= {"signature": signature_of(value)} if is_code else {}
     is_known = not is_code and root_of(cls) == "builtins"
     out["doc"] = "" if is_known else shown_doc(inspect.cleandoc(doc_of(of)))
-    is_persons = is_code or not is_installed(root_of(cls))
-    out["source"] = hide_literals(source_of(of)).text if is_persons and kind != "module" else ""
+    out["source"] = shown.text
     return {slot: text for slot, text in out.items() if text}
 
 

@@ -12,8 +12,14 @@ from types import BuiltinFunctionType, FunctionType, MethodDescriptorType
 from typing import Any
 
 from repl_pair.runtime.inspection.sources import definition_of, function_in
-from repl_pair.runtime.reading.code_lines import shown_code
-from repl_pair.runtime.reading.fields import only_text_keys, read_fields
+from repl_pair.runtime.reading.code_lines import names_secret, shown_code
+from repl_pair.runtime.reading.fields import (
+    names_sensitive,
+    only_text_keys,
+    read_fields,
+    sensitive_fields,
+)
+from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.classes import (
     is_exactly,
     is_of,
@@ -23,12 +29,14 @@ from repl_pair.runtime.values.classes import (
     real_class,
     space_of,
 )
-from repl_pair.runtime.values.marks import is_secret_key, secret_type
+from repl_pair.runtime.values.marks import is_secret_key, is_secret_label, secret_type
 from repl_pair.wire import REDACTED
 
 MOST_PARAMETERS = 60
 _LONGEST = 60
 """Characters of one default."""
+_SEARCHED = 8_000
+"""Of a longer one, in which secrets are looked for."""
 _MOST_PARTS = 6
 _SIGNED_IN_C = (BuiltinFunctionType, MethodDescriptorType)
 _tuple: Any = tuple
@@ -73,7 +81,7 @@ def _signature_of_class(cls: type[Any]) -> str:
         if real_class(fields) is dict and base is cls:
             return _signature_of_model(cls, fields)
         if (function := function_in(made)) is not None:
-            return _write(function, bound=True)
+            return _write(function, bound=True, secret=sensitive_fields(cls))
         if made is not None:
             text = _CLASS_SIGNATURE(base)
             return text if type(text) is str else ""
@@ -81,22 +89,24 @@ def _signature_of_class(cls: type[Any]) -> str:
 
 
 def _signature_of_model(cls: type[Any], fields: dict[Any, Any]) -> str:
-    hints, parts = hints_of_class(cls), ["*"]
+    hints, parts, secret = hints_of_class(cls), ["*"], sensitive_fields(cls)
     for name, info in list(fields.items())[:MOST_PARAMETERS]:
         found = (read_fields(info, private=True) or ({},))[0]
         missing = name_of(real_class(found.get("default"))) == "PydanticUndefinedType"
         made = found.get("default_factory") is not None
         hint = f": {hints[name]}" if name in hints else ""
-        value = " = <factory>" if made else f" = {_default(name, found.get('default'))}"
+        value = (
+            " = <factory>" if made else f" = {_default(name, found.get('default'), name in secret)}"
+        )
         parts.append(f"{name}{hint}{'' if missing and not made else value}")
     return f"({', '.join(parts)})" if parts[1:] else "()"
 
 
-def _write(function: FunctionType, *, bound: bool) -> str:
+def _write(function: FunctionType, *, bound: bool, secret: frozenset[str] = frozenset()) -> str:
     node = definition_of(function)
     is_known = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     hints = _hints_in(node, function) if is_known else _texts_of(_annotations(function))
-    parts = list(_parameters(function, hints))
+    parts = list(_parameters(function, hints, secret))
     if bound and parts and not parts[0].startswith("*"):
         parts = parts[2:] if parts[1:2] == ["/"] else parts[1:]
     more = ["…"] if len(parts) > MOST_PARAMETERS else []
@@ -104,7 +114,9 @@ def _write(function: FunctionType, *, bound: bool) -> str:
     return f"({', '.join(parts[:MOST_PARAMETERS] + more)}){returned}"
 
 
-def _parameters(function: FunctionType, hints: Mapping[str, str]) -> Iterator[str]:
+def _parameters(
+    function: FunctionType, hints: Mapping[str, str], secret: frozenset[str]
+) -> Iterator[str]:
     code = function.__code__
     names, count = code.co_varnames, code.co_argcount
     stored: list[Any] = list(_tuple.__iter__(function.__defaults__ or ()))
@@ -112,12 +124,18 @@ def _parameters(function: FunctionType, hints: Mapping[str, str]) -> Iterator[st
     keywords: Any = function.__kwdefaults__
     if real_class(keywords) is dict and only_text_keys(keywords):
         defaults |= keywords
+    held = _annotations(function)
+    declared: dict[str, Any] = held if real_class(held) is dict and only_text_keys(held) else {}
+    secret |= {name for name, hint in declared.items() if names_sensitive(hint, {})}
+    secret |= {name for name, hint in hints.items() if names_secret(hint)}
 
     def write(name: str) -> str:
         hint = f": {hints[name]}" if name in hints else ""
         if name not in defaults:
             return f"{name}{hint}"
-        return f"{name}{hint}{' = ' if hint else '='}{_default(name, defaults[name])}"
+        return (
+            f"{name}{hint}{' = ' if hint else '='}{_default(name, defaults[name], name in secret)}"
+        )
 
     for at, name in enumerate(names[:count], 1):
         yield write(name)
@@ -148,6 +166,10 @@ def _hint(name: str, hint: ast.expr) -> str:
     text = ast.unparse(hint)
     if isinstance(hint, ast.Constant) and isinstance(hint.value, str):
         text = hint.value
+    return _beside(name, text)
+
+
+def _beside(name: str, text: str) -> str:
     beside = f"{name}: "
     return shown_code(f"{beside}{text}").removeprefix(beside)
 
@@ -160,16 +182,16 @@ def _annotations(function: FunctionType) -> Any:
 def _texts_of(hints: Any) -> dict[str, str]:
     if real_class(hints) is not dict or not only_text_keys(hints):
         return {}
-    texts = {n: shown_code(h) for n, h in hints.items() if type(h) is str}
+    texts = {n: _beside(n, h) for n, h in hints.items() if type(h) is str}
     classes = {n: qualname_of(h) for n, h in hints.items() if is_of(h, type)}
     return texts | classes | {n: "None" for n, h in hints.items() if h is None}
 
 
-def _default(name: str, value: Any) -> str:
+def _default(name: str, value: Any, is_declared: bool) -> str:
     """Return the text of a default; of a value that is no plain data, its class."""
     if value is None or value is True or value is False:
         return str(value)
-    if is_secret_key(name) or secret_type(value):
+    if is_declared or is_secret_key(name) or secret_type(value):
         return REDACTED
     return _text(value, 2)
 
@@ -179,12 +201,16 @@ def _text(value: Any, depth: int) -> str:
     if is_exactly(value, int) and value.bit_length() > 200:
         return "<int>"
     if is_exactly(value, int, float, str, bytes, bool, type(None), complex):
-        is_long = is_exactly(value, str, bytes) and len(value) > _LONGEST
-        return f"{value[:_LONGEST]!r}…" if is_long else repr(value)
+        if not is_exactly(value, str, bytes) or len(value) <= _LONGEST:
+            return repr(value)
+        # Half a secret at the end would not be known as one.
+        return f"{NEEDLES.scrub(repr(value[:_SEARCHED]), _LONGEST)[0]}…"
     if is_exactly(value, list, dict, set) and not value:
         return {list: "[]", dict: "{}", set: "set()"}[cls]
     if cls is tuple and depth and len(value) <= _MOST_PARTS:
-        parts = ", ".join(_text(part, depth - 1) for part in value)
+        is_secret = len(value) == 2 and is_secret_label(value[0])  # a pair of name and value
+        some = value[:1] if is_secret else value
+        parts = ", ".join([*(_text(part, depth - 1) for part in some), *[REDACTED] * is_secret])
         return f"({parts},)" if len(value) == 1 else f"({parts})"
     if is_of(value, type):
         return qualname_of(value)

@@ -8,6 +8,7 @@ from repl_pair.runtime.inspection.paths import look_up
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.secrets.learning import learn_before_output, learn_secrets
 
 SHOWN_CHARS = 4_000
 """Of a doc or a source; `read_more` has the rest."""
@@ -60,7 +61,9 @@ def describe_object(
     found = look_up(path, may_begin, read_end, op="describe_object")
     call.max_items = SHOWN_CHARS
     out: dict[str, Any] = {"path": found.path}
-    out |= describe(found.value, is_secret=found.is_secret)
+    learn_secrets()
+    learn_before_output(())
+    out |= describe(found.value, is_secret=found.is_secret, learn=call.secrets.add)
     if members and not found.is_secret:
         every = members_of(found.value)
         names = [one.name for one in every]

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain
 from math import inf
+from unicodedata import normalize
 
 from repl_pair.records import row
 from repl_pair.runtime.reading.code_files import LONGEST_SOURCE, read_lines
-from repl_pair.runtime.values.marks import is_secret_key, may_hold_secret_keys
+from repl_pair.runtime.values.marks import NAME_SLOTS, is_secret_key, may_hold_secret_keys
 from repl_pair.wire import REDACTED, cut_at_word
 
 LONGEST_CODE = 200
@@ -24,7 +26,17 @@ def shown_code(line: str) -> str:
 
 def names_secret(text: str) -> bool:
     """Return whether a name of secrets stands in a text."""
-    return may_hold_secret_keys(text) and any(map(is_secret_key, _WORD.findall(text)))
+    text = text if text.isascii() else normalize("NFKC", text)  # as the interpreter reads names
+    if not may_hold_secret_keys(text):
+        return _MARKED.search(text) is not None
+    names = chain(_WORD.findall(text), _NAME.findall(text))
+    return any(map(is_secret_key, names)) or _MARKED.search(text) is not None
+
+
+def _may_name_secret(text: str) -> bool:
+    return "Sensitive" in text or may_hold_secret_keys(
+        text if text.isascii() else normalize("NFKC", text)
+    )
 
 
 def shown_line(filename: str, number: int) -> str:
@@ -43,13 +55,19 @@ def _shown_lines(lines: tuple[str, ...]) -> list[str]:
 
 
 def shown_doc(text: str) -> str:
-    """Return a doc; what a line of it that names a secret quotes or assigns is not shown."""
-    if not may_hold_secret_keys(text):
+    """Return a doc; what a line of it that names a secret quotes or assigns is not shown.
+
+    Nor what is quoted below such a line that ends with a sign of more.
+    """
+    if not _may_name_secret(text):
         return text
-    return "\n".join(
-        _ASSIGNED.sub(_without_value, _QUOTED.sub(_HIDDEN, line)) if names_secret(line) else line
-        for line in text.split("\n")
-    )
+    shown, goes_on = list[str](), False
+    for line in text.split("\n"):
+        is_secret = goes_on or names_secret(line)
+        goes_on = is_secret and line.rstrip().endswith(("=", "(", "\\"))
+        hidden = _ASSIGNED.sub(_without_value, _QUOTED.sub(_HIDDEN, line)) if is_secret else line
+        shown.append(hidden)
+    return "\n".join(shown)
 
 
 def _without_value(found: re.Match[str]) -> str:
@@ -68,43 +86,79 @@ class Shown:
 def hide_literals(code: str) -> Shown:
     """Take the literals out of the lines that name a secret, and out of what these lines open.
 
-    That is what stands in their brackets, and the body of a function or class of such a name. Of
+    That is what stands in their brackets, the rest of an expression over several lines, what is
+    given with the name in one call, and the body of a function, class or match of such a name. Of
     commands of the shell and of magics, everything behind the name is taken out.
     """
-    if not may_hold_secret_keys(code):
+    if not _may_name_secret(code):
         return Shown(code)
     return _hide(code) if len(code) <= _CACHED else _hide.__wrapped__(code)
 
 
 @lru_cache(maxsize=2048)
 def _hide(code: str) -> Shown:
-    shown, hidden = list[str](), list[str]()
-    depth, opened, is_continued, is_cell_magic = 0, None, False, code.startswith("%%")
-    body: float = inf
-    for line in _lines(code):
-        before, parts = depth, list(_PART.finditer(line))
-        indent = len(line) - len(line.lstrip()) if line.strip() and not before else inf
+    lines, shown, hidden = list(_lines(code)), list[str](), list[str]()
+    brackets = list[tuple[int, bool]]()  # those open: their lines, whether each is of a call
+    opened, is_continued, is_command, part_begins = None, False, False, 0
+    is_cell_magic, body = code.lstrip().startswith("%%"), inf
+    for at, line in enumerate(lines):
+        begins, before = part_begins == at and not brackets, len(brackets)
+        is_command = _COMMAND.match(line) is not None if begins else is_command
+        bare = (_PART.sub(_without_comment, line) if "#" in line else line).strip()
+        indent = len(line) - len(line.lstrip()) if begins and bare else inf
         body = inf if indent <= body else body
-        for part in parts:
-            depth = max(0, depth + (part[0] in _OPENING) - (part[0] in _CLOSING))
-        is_named = names_secret(line)
+        lowest = before
+        for part in () if is_command else _PART.finditer(line):
+            if part[0] in _OPENING:
+                brackets.append((at, line[part.start() - 1 : part.start()].isidentifier()))
+            elif part[0] in _CLOSING and brackets:
+                brackets.pop()
+                lowest = min(lowest, len(brackets))
+        depth, is_named = len(brackets), names_secret(line)
         is_below = is_continued or body < inf or (opened is not None and before > opened)
-        if not is_named and not is_below:
-            shown.append(line)
-        elif is_cell_magic or _COMMAND.match(line) or (is_continued and not _LITERAL.search(line)):
-            names = [] if is_below else [w for w in _WORD.finditer(line) if is_secret_key(w[0])]
-            end = names[0].end() if names else 0
-            shown.append(f"{line[:end]} {REDACTED}" + "\n" * line.endswith("\n"))
-            hidden += re.split(r"[\s=:]+", line[end:])
-        else:
-            shown.append(_PART.sub(_hide_part, line))
-            hidden += [_value_of(part["literal"]) for part in parts if part["literal"]]
+        first = at
+        if is_named and not is_below:
+            first = part_begins
+            given = _GIVEN.fullmatch(bare) if depth == before > 0 else None
+            if given and (brackets[-1][1] or given["slot"]):  # the name of what stands beside it
+                first, opened = min(first, brackets[-1][0] + 1), depth - 1
+        shown.append(line)
+        for n in range(first, at + 1) if is_named or is_below else ():
+            if is_cell_magic or is_command:
+                shown[n], taken = _hide_words(lines[n], is_below=is_below or n > part_begins)
+            else:
+                shown[n] = _NESTED.sub(_HIDDEN, _PART.sub(_hide_part, lines[n]))
+                taken = [_value_of(p["literal"]) for p in _PART.finditer(lines[n]) if p["literal"]]
+            hidden += taken
         body = indent if is_named and body == inf and _DEFINES.match(line) else body
-        opened = before if opened is None and is_named and depth > before else opened
+        opened = lowest if opened is None and is_named and depth > lowest else opened
         opened = opened if opened is not None and depth > opened else None
-        ends = _GOES_ON.search(line)
-        is_continued = (is_named or is_below) and ends is not None and (ends[1] != ":" or depth > 0)
+        end = bare[-1:]
+        is_within = depth > 0 and end not in (*",([{",)
+        goes_on = is_within or end in ("\\", "=") or (is_cell_magic and _ends_with_name(bare))
+        is_continued = (is_named or is_below) and goes_on
+        part_begins = part_begins if is_within or end == "\\" else at + 1
     return Shown("".join(shown), tuple(hidden))
+
+
+def _without_comment(part: re.Match[str]) -> str:
+    return "" if part["comment"] else part[0]
+
+
+def _ends_with_name(text: str) -> bool:
+    word = text.rpartition(" ")[2].rstrip(":")
+    return word.replace("-", "_").isidentifier() and is_secret_key(word)
+
+
+def _hide_words(line: str, *, is_below: bool) -> tuple[str, list[str]]:
+    """Hide the words of a command behind the name of a secret, or behind the command itself."""
+    names = [] if is_below else [word for word in _WORD.finditer(line) if is_secret_key(word[0])]
+    end = names[0].end() if names else 0
+    if not (end and _PLAIN_BEFORE.fullmatch(line, 0, end)):
+        found = None if is_below else _BEGIN.match(line)
+        end = found.end() if found else 0
+    text = f"{line[:end]} {REDACTED}" + "\n" * line.endswith("\n")
+    return text, re.split(r"[\s=:]+", line[end:])
 
 
 def _lines(code: str) -> Iterator[str]:
@@ -131,16 +185,29 @@ def _value_of(literal: str) -> str:
 
 
 _WORD = re.compile(r"\w+")
-_QUOTED = re.compile(r"(?<!\w)(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?!\w)")
+_NAME = re.compile(r"(?<=['\"])[\w.-]+(?: [\w.-]+)?(?=['\"])|(?<!\w)\w+(?:-\w+)+")
+"""Names that are no identifiers, as of headers, of settings and of columns."""
+_MARKED = re.compile(r"\bSensitive\b")
+_QUOTED = re.compile(r"(?<!\w)[bBfFrRuU]{0,2}(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?!\w)")
 _ASSIGNED = re.compile(r"(\w+)(\s*=\s*)([^\s'\"(\[]+)")
-_LITERAL = re.compile(r"'(?:[^'\\]|\\.)*(?:'|$)|\"(?:[^\"\\]|\\.)*(?:\"|$)")
 _PART = re.compile(
     r"(?P<literal>'''(?:[^\\]|\\.)*?(?:'''|\Z)|\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z)"
-    r"|'(?:[^'\\\n]|\\.)*(?:'|(?=\n)|\Z)|\"(?:[^\"\\\n]|\\.)*(?:\"|(?=\n)|\Z)|\b\d[\d_]{3,}\b)|(?P<comment>#[^\n]*)|[\[\](){}\n]",
+    r"|'(?:[^'\\\n]|\\.)*(?:'|(?=\n)|\Z)|\"(?:[^\"\\\n]|\\.)*(?:\"|(?=\n)|\Z)"
+    r"|\b\d+(?:[ \t]*,[ \t]*\d+){3,}|\b0[xXoObB][\da-fA-F_]+\b|\b\d[\d_]{3,}\b)"
+    r"|(?P<comment>#[^\n]*)|[\[\](){}\n]",
     re.DOTALL,
 )
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
-_DEFINES = re.compile(r"\s*(?:async\s+)?(?:def|class)\s")
-_COMMAND = re.compile(r"\s*(?:[\w, ]+=\s*)?[!%]")
+_DEFINES = re.compile(r"\s*(?:async\s+)?(?:def|class|match)\s")
+_GIVEN = re.compile(
+    rf"(?P<slot>['\"]?(?:{'|'.join(NAME_SLOTS)})['\"]?\s*[:=]\s*)?"
+    r"[bBfFrRuU]{0,2}(['\"])[^'\"]+\2,?"
+)
+"""A name alone on its line, as of an option, or as the name of what stands beside it."""
+_COMMAND = re.compile(r"\s*+(?:(?:[^=\n#]*+=\s*+)?[!%]|[,;/])")
+_BEGIN = re.compile(r"\s*+(?:[^=\n#]*+=\s*+)?[!%,;/]++[\w./]*")
+_PLAIN_BEFORE = re.compile(r"\s*+(?:[^=\n#]*+=\s*+)?[!%,;/]*+[\w./]*(?:\s+-[\w-]*+)*[\s$'\"{-]*\w*")
+"""What of a command is shown before the name: the command, and options without values."""
+_NESTED = re.compile(rf"{re.escape(_HIDDEN)}\w[\w-]*{re.escape(_HIDDEN)}")
+"""What a literal in a literal with the same quotes leaves between the two halves."""
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_GOES_ON = re.compile(r"([=\\:])\s*$")

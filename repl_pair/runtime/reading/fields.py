@@ -92,6 +92,12 @@ def declares_secret(value: Any, key: Any) -> bool:
     return word in layout.sensitive or by_index.get(word) in layout.sensitive
 
 
+def sensitive_fields(cls: Any) -> frozenset[str]:
+    """Return the fields that a class declares as `Sensitive`."""
+    layout = _layout_of(cls)
+    return frozenset() if layout is None else layout.sensitive
+
+
 def read_items(value: Any) -> tuple[list[Any], tuple[str, ...]]:
     """Return a tuple's items, `Sensitive` ones as Secrets, and their names where it has any."""
     items, layout = list(_tuple.__iter__(value)), _layout_of(real_class(value))
@@ -203,19 +209,20 @@ def _sensitive_names(cls: type[Any]) -> Iterator[str]:
     names = {name: value for name, value in names.items() if type(name) is str}
     if hints is not None and real_class(hints) is dict:
         for name, hint in list(hints.items()):
-            if type(name) is str and _names_sensitive(hint, names):
+            if type(name) is str and names_sensitive(hint, names):
                 yield name
 
 
-def _names_sensitive(hint: Any, names: dict[str, Any], depth: int = 6) -> bool:
+def names_sensitive(hint: Any, names: dict[str, Any], depth: int = 6) -> bool:
+    """Return whether a hint says `Sensitive`; `names` are those that a text may use."""
     if hint is Sensitive or type(hint) is Sensitive:
         return True
     if type(hint) is str:
         words = _IDENTIFIER.findall(hint)
         looked_up = [names.get(word) for word in words if type(names.get(word)) is not str]
-        return "Sensitive" in words or any(_names_sensitive(h, names, depth - 1) for h in looked_up)
+        return "Sensitive" in words or any(names_sensitive(h, names, depth - 1) for h in looked_up)
     if depth <= 0 or not is_genuine(real_class(hint), *_TYPING):
         return False
     inner = [getattr(hint, slot, ()) for slot in ("__metadata__", "__args__")]
     inner.append((getattr(hint, "__value__", None), getattr(hint, "__forward_arg__", None)))
-    return any(_names_sensitive(part, names, depth - 1) for parts in inner for part in parts)
+    return any(names_sensitive(part, names, depth - 1) for parts in inner for part in parts)

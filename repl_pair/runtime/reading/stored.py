@@ -14,7 +14,13 @@ from itertools import islice
 from typing import Any, cast
 
 from repl_pair.runtime.reading.closed import is_closed, kind_of
-from repl_pair.runtime.reading.fields import all_of, only_text_keys, steady
+from repl_pair.runtime.reading.fields import (
+    all_of,
+    only_text_keys,
+    read_fields,
+    read_items,
+    steady,
+)
 from repl_pair.runtime.reading.steps import PathMiss
 from repl_pair.runtime.reading.table_parts import (
     MISSING as _MISSING,
@@ -44,6 +50,7 @@ def _ids(*classes: Any) -> frozenset[int]:
 
 _DICT_SLOTS = _ids(types.GetSetDescriptorType, types.MemberDescriptorType)
 _DICTS = _ids(dict, OrderedDict, defaultdict, Counter)
+_TUPLE = _ids(tuple)
 _LISTS: dict[int, Any] = {id(cls): cls for cls in (list, tuple, deque)}
 MOST_SLICED = 100_000
 """Parts of a list that one slice reads."""
@@ -80,9 +87,21 @@ def names_beside(value: Any, key: Key | Cut) -> list[Any]:
     if type(value) is tuple:
         pair = cast("tuple[Any, ...]", value)
         return [pair[0]] if len(pair) == 2 else []
-    is_named = type(value) is dict and key == "value"
-    named = cast("dict[Any, Any]", value)
-    return [_find(named, slot) for slot in NAME_SLOTS] if is_named else []
+    name = _field_at(value, key)
+    found = [name] if name != key else []
+    if name == "value":
+        is_dict = type(value) is dict
+        fields = cast("dict[Any, Any]", value if is_dict else (read_fields(value) or ({},))[0])
+        found += [_find(fields, slot) for slot in NAME_SLOTS]
+    return found
+
+
+def _field_at(value: Any, key: Key | Cut) -> Any:
+    """Return the name of the field at a position of a named tuple, or the key."""
+    names = read_items(value)[1] if _plain_base(value, _TUPLE, ()) else ()
+    is_digits = type(key) is str and key.isascii() and key.isdecimal()
+    at = int(cast("str | int", key)) if type(key) is int or is_digits else len(names)
+    return names[at] if -len(names) <= at < len(names) else key
 
 
 def _read(value: Any, key: Key | Cut) -> Any:

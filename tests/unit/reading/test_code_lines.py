@@ -44,6 +44,72 @@ HIDDEN = {
         f"password = {R}\nretries = 98765432",
     ),
     "in a key": ("conf['password'] = 'hunt'", f"conf[{R}] = {R}"),
+    "beside a name with a hyphen": ("h['X-Api-Key'] = 'hunt'\na = 'b'", f"h[{R}] = {R}\na = 'b'"),
+    "beside a name of settings": (
+        "conf.set('fs.azure.account.key.x.net', 'hunt')\nconf.set('fs.key', 'a')",
+        f"conf.set({R}, {R})\nconf.set('fs.key', 'a')",
+    ),
+    "beside a name in other letters": ("\uff50assword = 'hunt'", f"\uff50assword = {R}"),
+    "declared to be secret": (
+        "pin: Annotated[str, Sensitive] = 'hunt'",
+        f"pin: Annotated[str, Sensitive] = {R}",
+    ),
+    "of an expression that goes on in brackets": (
+        "a = (\n  password\n  == 'hunt'\n)\nb = 'c'",
+        f"a = (\n  password\n  == {R}\n)\nb = 'c'",
+    ),
+    "of an expression before the name": (
+        "a = (\n  'hunt'\n  == password,\n  'b',\n)",
+        f"a = (\n  {R}\n  == password,\n  'b',\n)",
+    ),
+    "before a name on a line that goes on": (
+        "a = 'hunt' \\\n  or password\nb = 'c'",
+        f"a = {R} \\\n  or password\nb = 'c'",
+    ),
+    "in the call of an option of that name": (
+        "add(\n  '-p',\n  '--password',\n  default='hunt',\n)\nf(\n  'a',\n)",
+        f"add(\n  {R},\n  {R},\n  default={R},\n)\nf(\n  'a',\n)",
+    ),
+    "beside a name in the same mapping": (
+        "[{\n  'value': 'hunt',\n  'name': 'DB_PASSWORD',\n}]\n['user',\n  'password',\n  'a']",
+        f"[{{\n  {R}: {R},\n  {R}: {R},\n}}]\n['user',\n  {R},\n  'a']",
+    ),
+    "in brackets that open where others close": (
+        "f(a=(\n  1\n), password=(\n  'hunt'\n))",
+        f"f(a=(\n  1\n), password=(\n  {R}\n))",
+    ),
+    "in a class of that name, below a comment": (
+        "class Secrets:\n  a = 'b'\n# c\n  d = 'hunt'\ne = 'f'",
+        f"class Secrets:\n  a = {R}\n# [redacted]\n  d = {R}\ne = 'f'",
+    ),
+    "in a match of that name": (
+        "match password:\n  case 'hunt': pass\nmatch = 'a'",
+        f"match password:\n  case {R}: pass\nmatch = 'a'",
+    ),
+    "a number in another base": ("secret_key = 0xdeadbeef", f"secret_key = {R}"),
+    "numbers of bytes": ("secret = bytes([104, 117, 110, 116])", f"secret = bytes([{R}])"),
+    "in a literal with the same quotes": ('token = f"{a["hunt"]}"', f"token = f{R}"),
+    "in a cell magic that is indented": (
+        "  %%bash\n  export PASSWORD=hunt",
+        "  %%bash\n  export PASSWORD [redacted]",
+    ),
+    "below its key in a cell magic": (
+        "%%writefile a.yaml\npassword:\n  hunt\nuser: b",
+        "%%writefile a.yaml\npassword [redacted]\n [redacted]\nuser: b",
+    ),
+    "before the name in a shell command": (
+        "!echo hunt | docker login -u a --password-stdin\n!curl -u a:hunt x.de/token",
+        "!echo [redacted]\n!curl [redacted]",
+    ),
+    "in a shell command over lines": (
+        "!mysql \\\n -phunt \\\n --token a\nb = 'c'",
+        "!mysql [redacted]\n [redacted]\n [redacted]\nb = 'c'",
+    ),
+    "in a shell command for an attribute": (
+        "self.out = !curl --token hunt",
+        "self.out = !curl --token [redacted]",
+    ),
+    "in a call that IPython quotes": (",set_password hunt", ",set_password [redacted]"),
 }
 """Where a literal stands, and what is shown."""
 
@@ -75,11 +141,22 @@ def test_of_a_doc_that_names_a_secret_only_what_is_quoted_or_assigned_is_hidden(
     assert shown_doc("The user's token isn't here.") == "The user's token isn't here."
     shown = shown_doc('Log in with password="hunt" or token=hunt.\nSay "hello".')
     assert shown == f'Log in with password={R} or token=[redacted]\nSay "hello".'
+    shown = shown_doc("login(password=\n  'hunt')\nset('x-api-key', b'hunt')\nf('a')")
+    assert shown == f"login(password=\n  {R})\nset({R}, {R})\nf('a')"
 
 
 def test_hiding_takes_time_in_line_with_the_length_of_a_text():
-    for part in ("password ' \" ( ", "password '''", "token(" + "x" * 9, "'\\" * 9 + "secret"):
-        hide_literals(part * 20_000)  # the test has a limit of time of its own
+    for part in (
+        "password ' \" ( ",
+        "f(\n'password',\n",
+        "password - -a ",
+        "(password\n",
+        " \t",
+        "password '''",
+        "token(" + "x" * 9,
+        "'\\" * 9 + "secret",
+    ):
+        hide_literals(part * 20_000 + "password")  # the test has a limit of time of its own
 
 
 def test_a_line_is_read_from_a_file_or_cell_and_nothing_is_kept_in_linecache(tmp_path):
