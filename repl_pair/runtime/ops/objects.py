@@ -10,7 +10,7 @@ from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
 
 SHOWN_CHARS = 4_000
-"""Of a doc or a source; `read_more` has the rest."""
+"""Of the person's doc or source; `read_more` has the rest. Of a library's doc: as of any text."""
 
 
 class Where(TypedDict):
@@ -58,9 +58,11 @@ def describe_object(
     No path leads on behind a function, class or module.
     """
     found = look_up(path, may_begin, read_end, op="describe_object")
-    call.max_items = SHOWN_CHARS
-    out: dict[str, Any] = {"path": found.path}
-    out |= describe(found.value, is_secret=found.is_secret)
+    described = describe(found.value, is_secret=found.is_secret)
+    call.max_items = SHOWN_CHARS if "source" in described else limit
+    if cursor is not None:  # the first page has said what the object is
+        described = {"type": described["type"]}
+    out: dict[str, Any] = {"path": found.path} | described
     if members and not found.is_secret:
         every = members_of(found.value)
         names = [one.name for one in every]
