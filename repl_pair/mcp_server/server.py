@@ -124,7 +124,8 @@ async def _call_tool(
     open_ops = callable_ops(known.values(), session.policy)
     if name not in open_ops:
         near = did_you_mean(name, sorted(open_ops))
-        raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:64]}.{near}")
+        words = " ".join([f"Unknown tool: {name[:64]}.{near}", *session.policy.closed_hints()])
+        raise MCPError(types.INVALID_PARAMS, words)
     descriptor = open_ops[name]
     reply = known_kernel.leave_out(await _call(session, ctx, name, args), args)
     policy = session.policy
