@@ -276,7 +276,7 @@ def test_a_gate_that_asks_is_refused_while_nobody_can_be_asked(project, pair, en
 def test_a_word_that_is_no_gate_or_toolset_is_refused(project, pair, options, near):
     refused = pair("list", "stories", "--here", *options)
     assert refused.exit_code == 2
-    assert f"Nearest: {near}." in refused.stderr
+    assert f"Nearest: {near}" in refused.stderr
 
 
 def test_a_tier_hides_what_is_not_of_it(project, pair):
