@@ -182,7 +182,8 @@ async def describe_op(
         return {"items": unlisted, "total": len(unlisted)}
     if op not in known:
         message = f"There is no op {op!r}.{did_you_mean(op, known)}"
-        raise RequestError("not_found", message, next_steps=[next_step("describe_op")])
+        steps, hints = [next_step("describe_op")], policy.closed_hints()
+        raise RequestError("not_found", message, next_steps=steps, hints=hints)
     descriptor = known[op]
     by_name = policy.lists(descriptor) or not policy.is_for_run_op(descriptor)
     schema = (policy if by_name else policy.close_gates()).visible_parameters(descriptor)

@@ -54,6 +54,14 @@ class Policy:
             principal=principal, tier=self.tier, access=frozenset(granted), policy=self.revision
         )
 
+    def closed_hints(self) -> list[str]:
+        """Return what to ask the person for; the same for every op that is not there."""
+        closed = [access for access in GATED if self._decide(access) == "deny"]
+        if not closed:
+            return []
+        ask = f"Ask the person whether to open one, as with `--allow {closed[0]}`."
+        return [f"Closed here: {', '.join(closed)}. {ask}"]
+
     def close_gates(self) -> "Policy":
         """Return the same policy with every gate closed."""
         return replace(self, allow=frozenset(), ask=frozenset())

@@ -184,7 +184,8 @@ class Session:
         if descriptor is None or policy.resolve(descriptor) == "deny":
             near = did_you_mean(op, [d["name"] for d in self.descriptors()])
             message = f"There is no op {op!r}.{near}"
-            raise RequestError("not_found", message, next_steps=[next_step("describe_op")])
+            steps, hints = [next_step("describe_op")], policy.closed_hints()
+            raise RequestError("not_found", message, next_steps=steps, hints=hints)
         return descriptor
 
 

@@ -70,7 +70,9 @@ async def ops(caller: Caller) -> int:
 @session_command(as_json=False)
 async def op(caller: Caller, name: str, args: str) -> int:
     """Call one op and print its whole envelope, always as JSON."""
-    return await caller.show(name, parse_json(args, "--json"), show_record)
+    return await caller.show(
+        name, parse_json(args, "--json", """--json '{"code": "1 + 1"}'"""), show_record
+    )
 
 
 @main.command("list")

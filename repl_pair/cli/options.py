@@ -164,7 +164,7 @@ def make_policy(choice: Choice) -> Policy:
     )
 
 
-def parse_json(text: str, what: str) -> Any:
+def parse_json(text: str, what: str, example: str = """--override 'tier="GOLD"'""") -> Any:
     """Read JSON from the command line; the refusal shows how text is quoted."""
     try:
         return json.loads(text)
@@ -172,7 +172,7 @@ def parse_json(text: str, what: str) -> Any:
         raise RequestError(
             "bad_arguments",
             f"{what} takes JSON, and {text!r} is none ({error}). Text stands in quotes of its own, "
-            """as in --override 'tier="GOLD"'.""",
+            f"as in {example}.",
         ) from error
 
 

@@ -23,18 +23,20 @@ from repl_pair.wire import Args, Reply
 
 NAME = "repl-pair"
 INSTRUCTIONS = """\
-Work beside a person in their live Python kernel: read and run what they registered there \
-(stories and their variants), without disturbing them.
+Work beside a person in their live Python kernel: run what they registered there \
+(stories and their variants), look inside, disturb nothing.
 Begin: list_kernels, list_stories, list_variants, run_variant; read_failures says why. \
 Several kernels alive: pass `kernel`, or choose once with use_kernel.
-Status of a run: pass, fail, cannot_run (nothing was judged; the reason says what to do), error. \
+Run status: pass, fail, error, cannot_run (nothing was judged). \
 total 0: nothing was asserted.
 A reply is {ok, result or error, kernel, next_steps}; next_steps are calls that work as written.
 "[redacted]" is a secret and cannot be had. {"$elided"} is large: read_more(handle). \
 {"$overflow"}: over the budget; next_steps has a smaller call.
 A run on the main lane waits for the person's running cell; reads answer at once.
-describe_op lists more ops than these tools; read_op and run_op call them.
-Closed unless the person opens them, as with --allow inspect: values of variables; write; eval.
+describe_op lists more ops; read_op and run_op call them. Cell stuck or slow: read_stacks, \
+read_hot_lines.
+Closed unless the person opens them, as with --allow inspect: values, the last error, history, \
+source; write; eval.
 approval_pending: read_approval(handle) has the answer.
 """
 PROGRESS_BUFFER = 64
@@ -122,7 +124,8 @@ async def _call_tool(
     open_ops = callable_ops(known.values(), session.policy)
     if name not in open_ops:
         near = did_you_mean(name, sorted(open_ops))
-        raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:64]}.{near}")
+        words = " ".join([f"Unknown tool: {name[:64]}.{near}", *session.policy.closed_hints()])
+        raise MCPError(types.INVALID_PARAMS, words)
     descriptor = open_ops[name]
     reply = known_kernel.leave_out(await _call(session, ctx, name, args), args)
     policy = session.policy

@@ -229,6 +229,14 @@ def test_op_refuses_with_an_envelope_and_exit_2(project, pair, envelopes, words,
     assert refused.exit_code == 2
 
 
+def test_json_that_cannot_be_read_is_refused_with_an_example_of_the_same_option(
+    project, pair, envelopes
+):
+    (envelope,) = envelopes(pair("op", "get_story", "--json", "{", "--here").stdout)
+    assert "--json '{" in envelope["error"]["message"]
+    assert "--override" not in envelope["error"]["message"]
+
+
 @pytest.mark.parametrize(
     ("options", "policy"),
     [
@@ -250,6 +258,9 @@ def test_a_closed_gate_reads_like_no_op_at_all(project, pair, envelopes):
     assert (closed.exit_code, one["error"]["code"]) == (2, "not_found")
     assert other["error"]["message"].startswith("There is no op 'get_valve'")
     assert one["error"]["message"].startswith("There is no op 'get_value'")
+    assert one["hints"] == other["hints"]
+    assert "inspect, write, eval" in one["hints"][0]
+    assert "--allow inspect" in one["hints"][0]
 
 
 def test_a_gate_that_asks_is_refused_while_nobody_can_be_asked(project, pair, envelopes):

@@ -176,6 +176,7 @@ async def test_a_refused_op_reads_like_one_that_does_not_exist(working):
             "ok": False,
             "error": {"code": "not_found", "message": text},
             "next_steps": [next_step("describe_op")],
+            "hints": Policy().closed_hints(),
         }
 
 

@@ -4,6 +4,7 @@ import ast
 import base64
 import re
 
+from repl_pair.bridge import manifest
 from repl_pair.errors import next_step
 
 SETUP = """
@@ -85,6 +86,16 @@ def test_get_story_instructions_is_one_short_text(agent):
     reply = agent.ask("get_story_instructions")
     assert len(reply["result"]["instructions"].encode()) < 2000
     assert reply["next_steps"] == [next_step("list_stories")]
+
+
+def test_the_instructions_name_each_op_that_looks_inside(agent):
+    text = agent.ask("get_story_instructions")["result"]["instructions"]
+    looking = {
+        op["name"]
+        for op in manifest.load()
+        if op["toolset"] in ("values", "stacks") or op["access"] in ("inspect", "eval")
+    }
+    assert {name for name in looking if f"{name}(" not in text} == set()
 
 
 def test_what_the_instructions_state_of_writing_works_as_it_stands(kernel, connect):

@@ -170,8 +170,10 @@ def test_members_are_fields_and_methods_page_by_page(inspector):
         **{"total": "method", "size": "property", "make": "classmethod"},
     }
     first = describe(inspector, "array", members=True, limit=5)
+    assert first["mro"]
     then = describe(inspector, "array", members=True, limit=5, cursor=first["cursor"])
     assert len(then["members"]) == 5
+    assert not {"mro", "doc", "where"} & {*then}, "the first page has said it"
     assert first["total"] > 50
     assert not {one["name"] for one in first["members"]} & {one["name"] for one in then["members"]}
     every = [
@@ -190,11 +192,19 @@ def test_the_order_by_size_does_not_tell_the_length_of_a_secret(inspector):
     assert [line["id"] for line in found] == ["s_more", "s_less", "s_copy", "s_token"]
 
 
+BEHIND = "a path ends at a function, class or module; members=true lists what it has"
+
+
+def test_the_doc_of_a_library_is_no_longer_than_any_text(inspector):
+    doc = describe(inspector, "frame")["doc"]["$elided"]
+    assert len(doc["head"]) <= 2000 < doc["size"]
+
+
 MISSING = {
-    "Order.total": "There is no 'total' in Order.",
-    "chosen.dumps": "There is no 'dumps' in chosen.",
-    "get_token.__globals__": "There is no '__globals__' in get_token.",
-    "get_token.nothing": "There is no 'nothing' in get_token.",
+    "Order.total": f"There is no 'total' in Order ({BEHIND}).",
+    "chosen.dumps": f"There is no 'dumps' in chosen ({BEHIND}).",
+    "get_token.__globals__": f"There is no '__globals__' in get_token ({BEHIND}).",
+    "get_token.nothing": f"There is no 'nothing' in get_token ({BEHIND}).",
     "order.totl": "There is no 'totl' in order. Nearest: total.",
     "order.__class__": "There is no '__class__' in order.",
     "ordr": "There is no variable 'ordr'. Nearest: order",

@@ -299,6 +299,8 @@ def test_the_instructions_are_short_and_state_where_to_begin():
     assert len(INSTRUCTIONS.encode()) < 1024
     for word in ("list_kernels", "run_variant", "cannot_run", "[redacted]", "--allow inspect"):
         assert word in INSTRUCTIONS
+    for word in ("read_stacks", "read_hot_lines", "the last error", "history", "source"):
+        assert word in INSTRUCTIONS, "an agent learns from them what it may look at"
 
 
 @pytest.mark.parametrize("mode", ERAS)

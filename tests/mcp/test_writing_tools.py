@@ -7,6 +7,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from repl_pair.bridge import manifest
+from repl_pair.bridge.policy import Policy
 from repl_pair.errors import next_step
 
 SETUP = """
@@ -140,7 +141,8 @@ def test_what_was_written_is_listed_run_and_read(written):
 def test_a_shut_gate_reads_like_a_tool_that_does_not_exist(reader, kernel, tool):
     before = registered(kernel)
     said = unknown(reader, tool, **CALLS[tool])
-    assert re.fullmatch(rf"Unknown tool: {tool}\.( Nearest: [\w, ]+\.)?", said)
+    (hint,) = Policy().closed_hints()
+    assert re.fullmatch(rf"Unknown tool: {tool}\.( Nearest: [\w, ]+\.)? {re.escape(hint)}", said)
     assert not set(re.findall(r"\w+", said)) & (set(WRITING) - {tool})
     for op in (tool, "no_such_op_at_all"):
         refused = reader.ask("run_op", op=op, args=CALLS[tool])

@@ -39,6 +39,7 @@ from repl_pair.runtime.values.paths import Cut, Key
 
 MOST_BASES = 20
 _SPACE = re.compile(r"\s")
+BEHIND_CODE = "a path ends at a function, class or module; members=true lists what it has"
 
 
 def may_begin(name: str, value: Any) -> bool:
@@ -61,7 +62,8 @@ def read_end(holder: Any, key: Key | Cut) -> Any:
         if found is not MISSING and is_shown_code(found):
             return found
         members = [] if is_code else [one.name for one in members_of(holder)]
-        raise PathMiss(key, dict.fromkeys([*miss.near, *members])) from None
+        why = BEHIND_CODE if is_code else ""
+        raise PathMiss(key, dict.fromkeys([*miss.near, *members]), why) from None
 
 
 def stands_for_code(value: Any) -> bool:

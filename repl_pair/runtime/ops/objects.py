@@ -11,7 +11,7 @@ from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.secrets.learning import learn_before_output, learn_secrets
 
 SHOWN_CHARS = 4_000
-"""Of a doc or a source; `read_more` has the rest."""
+"""Of the person's doc or source; `read_more` has the rest. Of a library's doc: as of any text."""
 
 
 class Where(TypedDict):
@@ -59,11 +59,13 @@ def describe_object(
     No path leads on behind a function, class or module.
     """
     found = look_up(path, may_begin, read_end, op="describe_object")
-    call.max_items = SHOWN_CHARS
-    out: dict[str, Any] = {"path": found.path}
     learn_secrets()
     learn_before_output(())
-    out |= describe(found.value, is_secret=found.is_secret, learn=call.secrets.add)
+    described = describe(found.value, is_secret=found.is_secret, learn=call.secrets.add)
+    call.max_items = SHOWN_CHARS if "source" in described else limit
+    if cursor is not None:  # the first page has said what the object is
+        described = {"type": described["type"]}
+    out: dict[str, Any] = {"path": found.path} | described
     if members and not found.is_secret:
         every = members_of(found.value)
         names = [one.name for one in every]
