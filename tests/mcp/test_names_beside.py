@@ -42,6 +42,7 @@ v_row = frame.iloc[0]
 v_labels = pandas.Series({{"user": "plain", "password": {SHORT!r}}})
 v_columns = pairs
 v_turned = frame.T
+v_wide = pandas.DataFrame([["user", "plain"], ["DB_PASSWORD", {SHORT!r}]], columns=["name", "value"])
 v_structured = rows
 v_grid = rows.reshape(1, 1)
 v_scalar = rows[0]
@@ -93,6 +94,13 @@ def test_a_value_beside_the_name_of_a_secret_is_redacted(inspector, name):
         "v_login[-1]",
         "v_named[1]",
         "v_named.value",
+        "v_wide.value",
+        "v_wide.value[1]",
+        "v_wide.iloc[1]",
+        "v_wide.iloc[1, 1]",
+        'v_wide.loc[1, "value"]',
+        "v_wide[0:2]",
+        "v_wide",
     ],
 )
 def test_a_part_of_a_table_with_the_name_of_a_secret_is_redacted(inspector, path):

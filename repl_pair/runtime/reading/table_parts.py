@@ -16,6 +16,7 @@ from repl_pair.runtime.reading.tables import (
     shape_of_table,
 )
 from repl_pair.runtime.values.classes import is_exactly, is_polars
+from repl_pair.runtime.values.marks import NAME_SLOTS
 from repl_pair.runtime.values.paths import Cut, Key, whole_slice
 
 MISSING: Any = object()
@@ -82,12 +83,14 @@ def labels_beside(value: Any, key: Key | Cut) -> list[Any]:
     """Return the names of the part at a key that are not the key: of its row, column or series."""
     try:
         if type(value) is Indexer:
-            return _labels_indexed(value, key if isinstance(key, tuple) else (key,))
+            labels = _labels_indexed(value, key if isinstance(key, tuple) else (key,))
+            return [*labels, *_names_of_values(value.table)]
         if is_plain(value, "Series"):
             is_position = as_read(value, key)[0] == "iloc"
             return [value.name, *([value.index[key]] if is_position else [])]
         if is_plain(value, "DataFrame"):
-            return list(value.index.names) if type(key) is int else []
+            names = list(value.index.names) if type(key) is int else []
+            return names if key in NAME_SLOTS else [*names, *_names_of_values(value)]
         if is_plain(value, "void"):
             return [value.dtype.names[key]] if type(key) is int else []
         if is_plain_index(value):
@@ -95,6 +98,18 @@ def labels_beside(value: Any, key: Key | Cut) -> list[Any]:
         return [value.name] if is_polars(value, "Series") else []
     except Exception:  # noqa: BLE001  labels may be objects of the person's
         return []
+
+
+def _names_of_values(table: Any) -> list[Any]:
+    """Return the names in the columns of names of a table that has their values in another one."""
+    columns = [label for label in column_names(table) if type(label) is str]
+    named = [label for label in columns if label in NAME_SLOTS] if "value" in columns else []
+    cells = [cell for label in named for cell in table[label].array[:MOST_NAMES]]
+    return [cell for cell in cells if type(cell) is str]
+
+
+MOST_NAMES = 1_000
+"""Of a column of names, how many are looked at."""
 
 
 def parts_to_read(value: Any) -> list[str]:
