@@ -42,7 +42,8 @@ v_row = frame.iloc[0]
 v_labels = pandas.Series({{"user": "plain", "password": {SHORT!r}}})
 v_columns = pairs
 v_turned = frame.T
-v_wide = pandas.DataFrame([["user", "plain"], ["DB_PASSWORD", {SHORT!r}]], columns=["name", "value"])
+wide = [["user", "plain"], ["DB_PASSWORD", {SHORT!r}]]
+v_wide = pandas.DataFrame(wide, columns=["name", "value"])
 v_structured = rows
 v_grid = rows.reshape(1, 1)
 v_scalar = rows[0]

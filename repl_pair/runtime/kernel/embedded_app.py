@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
@@ -36,6 +36,8 @@ APP_LEAVES = (
 
 CLOSE_S = 5.0
 """How long the end of the kernel waits for each of its threads."""
+LOOP_S = 1.0
+"""How long it waits for the tasks of one of their loops."""
 _DEBUGGER = "ipykernel.debugger"
 
 
@@ -201,21 +203,39 @@ def _app_class(base: Any, kernel: Any, about: Mapping[str, Any]) -> Any:
             new.replace(file)
 
         def close(self) -> None:
-            iopub = self.iopub_thread
-            ended = threading.Event()
+            iopub, shell = self.iopub_thread, self.kernel.shell_channel_thread
 
-            async def end_task() -> None:
+            async def end_iopub() -> None:
                 iopub._event_pipe_gc_task.cancel()
                 await asyncio.wait({iopub._event_pipe_gc_task})
-                ended.set()
 
-            # Left pending, this task is reported on stderr when it is collected.
+            async def end_shell() -> None:
+                self.kernel.shell_stream.stop_on_recv()
+                if tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+                    await asyncio.wait(tasks, timeout=LOOP_S / 2)
+
+            # Left pending, tasks are reported on stderr when their loops are closed.
             if iopub is not None and iopub.thread.is_alive():
-                iopub.io_loop.add_callback(end_task)
-                ended.wait(CLOSE_S)
+                _call_on(iopub.io_loop, end_iopub)
+            if shell is not None and shell.is_alive():
+                _call_on(shell.io_loop, end_shell)
             base.close(self)
 
     return App
+
+
+def _call_on(loop: Any, work: Callable[[], Awaitable[None]]) -> None:
+    """Run a coroutine on the loop of another thread, which may be ending; wait at most a second."""
+    ended = threading.Event()
+
+    async def call() -> None:
+        try:
+            await work()
+        finally:
+            ended.set()
+
+    loop.add_callback(call)
+    ended.wait(LOOP_S)
 
 
 def _make(cls: type[Any], **options: Any) -> Any:

@@ -18,7 +18,8 @@ def test_every_tool_and_parameter_that_the_instructions_name_exists():
     assert len(named) >= 15
     for name, args in re.findall(r"\b(\w+)\(([^()]*)\)", INSTRUCTIONS):
         given = re.findall(r"(?:^|, )(\w+)=", re.sub(r"\{.*\}", "{}", args, flags=re.S))
-        assert set(given) <= ops[name].keys(), (name, given)
+        if name in named:  # and no function in the code of an example
+            assert set(given) <= ops[name].keys(), (name, given)
 
 
 def test_the_usual_calls_are_seven_in_their_order():

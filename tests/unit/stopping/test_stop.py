@@ -17,7 +17,7 @@ import pytest
 import repl_pair
 from repl_pair.bridge import manifest
 from repl_pair.bridge.session import reply_timeout_s
-from repl_pair.runtime.kernel.deadlines import GRACE_S, MOST_CANCELLED, Timers
+from repl_pair.runtime.kernel.deadlines import GRACE_S, MOST_CANCELLED, Timers, _Entry
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.descriptors import input_schema
@@ -531,7 +531,7 @@ def test_timers_that_were_cancelled_are_not_kept_until_they_would_be_due():
         timers.after(100.0, list)()
     timers.after(0.0, lambda: reached.append(True))
     until(lambda: reached)
-    kept = sum(type(one).__name__ == "_Entry" for one in gc.get_objects())
+    kept = sum(type(one) is _Entry for one in gc.get_objects())
     assert kept < 3 * MOST_CANCELLED
     timers.close()
 
