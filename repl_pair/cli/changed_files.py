@@ -2,10 +2,15 @@
 
 import hashlib
 import time
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 from watchfiles import Change
+
+ROUNDS_OF_DATA = 2
+ROUNDS_OF_CODE = 10
+"""In how many rounds in a row a file changes before it is taken for what the variants write."""
 
 
 class ChangedFiles:
@@ -13,22 +18,25 @@ class ChangedFiles:
 
     What changes while a round runs may be the person's, and asks for one more. It is what the
     variants write if it changes in that too; if new files appear in both, so are all that do.
+    Files that a round has `imported` are edited while slow rounds run: they need ten in a row.
     `taken` has the paths that the last `choose` has found to be so.
     """
 
     def __init__(self) -> None:
+        self.imported: set[str] = set()
         self.taken: set[str] = set()
         self._began = self._ended = 0
         self._own: set[str] = set()
         self._in_this: set[str] = set()
-        self._in_last: set[str] = set()
+        self._in_a_row: Counter[str] = Counter()
         self._is_asked_by_new = self._was_asked_by_new = self._makes_files = False
         self._digests: dict[str, bytes] = {}
 
     def begin(self) -> None:
         """Note that a round begins."""
         self._began = time.time_ns()
-        self._in_this, self._in_last = set(), self._in_this
+        self._in_a_row = Counter({path: self._in_a_row[path] + 1 for path in self._in_this})
+        self._in_this = set()
         self._is_asked_by_new, self._was_asked_by_new = False, self._is_asked_by_new
 
     def end(self) -> None:
@@ -42,8 +50,9 @@ class ChangedFiles:
             kinds.setdefault(path, set()).add(kind)
         inside = {path for path in kinds if self._is_inside(Path(path), kinds[path])}
         fresh = {path for path in inside if self._has_new_content(path)}
-        new = {path for path in fresh if Change.added in kinds[path]} - self._own
-        own = (fresh & self._in_last) - self._own
+        # A save that replaces a file is an addition too.
+        new = {path for path in fresh if Change.added in kinds[path]} - self._own - self.imported
+        own = {path for path in fresh if self._is_written_by_rounds(path)} - self._own
         makes_files = bool(new) and self._was_asked_by_new
         self.taken = own | (new if makes_files else set[str]())
         self._makes_files |= makes_files
@@ -52,6 +61,10 @@ class ChangedFiles:
         asking = (kinds.keys() - inside) | (fresh - new - self._own)
         self._is_asked_by_new = bool(new) and not asking
         return asking | (set[str]() if self._makes_files else new)
+
+    def _is_written_by_rounds(self, path: str) -> bool:
+        rounds = ROUNDS_OF_CODE if path in self.imported else ROUNDS_OF_DATA
+        return self._in_a_row[path] + 1 >= rounds
 
     def _is_inside(self, path: Path, kinds: set[Change]) -> bool:
         try:

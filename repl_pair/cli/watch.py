@@ -106,6 +106,7 @@ def _watch_round(asked: dict[str, Any], files: "ChangedFiles") -> None:
     if child.returncode:
         asked["code"] = FAIL
         return
+    files.imported.update(lines.pop()["imported"])
     asked.update(known={line["id"]: line for line in lines}, changed=[])
     ran = sum(line["ran"] for line in lines)
     failing = sum(line["status"] != "pass" for line in lines)
@@ -114,7 +115,10 @@ def _watch_round(asked: dict[str, Any], files: "ChangedFiles") -> None:
 
 
 def run_round() -> None:
-    """Read the last results on stdin, run what changed, and print a JSON line for each variant."""
+    """Read the last results on stdin, run what changed, and print a JSON line for each variant.
+
+    One more has the files that the round imported.
+    """
     asked: Any = json.load(sys.stdin)
     out = sys.stdout
 
@@ -124,6 +128,8 @@ def run_round() -> None:
             for id in await choose(caller, asked["words"], asked["tags"]):
                 line = await _run_if_drifted(caller, id, asked["known"].get(id), changed)
                 print(json.dumps(line), file=out, flush=True)
+        modules = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+        print(json.dumps({"imported": [file for file in modules if file]}), file=out, flush=True)
 
     try:
         with redirect_stdout(sys.stderr):
@@ -159,7 +165,7 @@ def _rests_on(id: str, changed: Sequence[Path]) -> bool:
 
 def _show(lines: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     for line in lines:
-        if line["ran"]:
+        if line.get("ran"):
             passed = line["status"] == "pass"
             word = click.style("PASS" if passed else "FAIL", fg=COLOURS[line["status"]])
             why = "" if passed else f" - {format_cell(line['reason'])}"

@@ -151,6 +151,26 @@ def test_what_the_variants_write_asks_for_no_endless_rounds(watch):
     assert not any("; watching" in line for line in rest), rest
 
 
+SLOW = """
+import time
+import repl_pair
+
+repl_pair.story("aa.slow", component=lambda: time.sleep(1.5), variants={"It": {}})
+"""
+
+
+def test_each_save_of_a_module_that_falls_into_a_round_is_run(watch):
+    watch.until("; watching")
+    watch.write("stories_aa.py", SLOW)
+    watch.until("; watching")
+    watch.write("aa.csv", "1")
+    for factor in (3, 4, 5):
+        watch.until("PASS aa.slow/It")
+        watch.write("shop.py", SHOP.replace("2 * n", f"{factor} * n"))
+        watch.write("aa.csv", str(factor))
+    watch.until("got 10")
+
+
 @pytest.mark.parametrize("watch", [("-c", DROPPED)], indirect=True, ids=["dropped"])
 def test_an_interrupt_whose_exception_is_dropped_ends_it_too(watch):
     assert watch.until("; watching")[-1] == "2 ran, 0 of 2 failing; watching"
