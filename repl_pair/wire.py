@@ -154,6 +154,8 @@ class View:
     tier: str | None = None
     access: frozenset[str] = frozenset({"read", "run"})
     policy: int = 0
+    expose_all: bool = False
+    """Whether members and functions of the app are seen that are not exposed; for development."""
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form, access sorted."""
@@ -167,6 +169,7 @@ class View:
             tier=data.get("tier"),
             access=frozenset(data.get("access", ())),
             policy=int(data.get("policy", 0)),
+            expose_all=data.get("expose_all") is True,
         )
 
 

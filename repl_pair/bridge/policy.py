@@ -45,13 +45,18 @@ class Policy:
     ask: frozenset[str] = frozenset()
     toolsets: frozenset[str] = frozenset()
     tier: str | None = None
+    expose_all: bool = False
     revision: int = 0
 
     def view(self, principal: str = "agent") -> View:
         """Return what the kernel filters a request by; gates in `ask` are left out."""
         granted = (access for access in (*OPEN, *GATED) if self._decide(access) == "allow")
         return View(
-            principal=principal, tier=self.tier, access=frozenset(granted), policy=self.revision
+            principal=principal,
+            tier=self.tier,
+            access=frozenset(granted),
+            policy=self.revision,
+            expose_all=self.expose_all,
         )
 
     def closed_hints(self) -> list[str]:

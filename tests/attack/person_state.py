@@ -12,7 +12,7 @@ from __main__ import STATE_AT
 from repl_pair.runtime.clients.approvals import QUEUE
 from repl_pair.runtime.results.last import RESULTS
 from repl_pair.runtime.running.openings import _OPENINGS
-from repl_pair.runtime.surface import PERSONS, STORE
+from repl_pair.runtime.store import PERSONS, STORE
 from repl_pair.runtime.sweeps.watching import WATCHES
 
 LIVE = "attack.job/Plain"

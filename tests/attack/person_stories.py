@@ -26,7 +26,7 @@ from __main__ import CANARY, STANDING, VALUES, Login
 from repl_pair import Sensitive, check, step
 from repl_pair.errors import RequestError
 from repl_pair.runtime.clients.approvals import QUEUE
-from repl_pair.runtime.surface import PERSONS
+from repl_pair.runtime.store import PERSONS
 
 # --- what a component does with a secret
 

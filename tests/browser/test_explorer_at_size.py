@@ -13,7 +13,7 @@ STORIES, EACH = 1_000, 100
 CROWD = f"""
 import repl_pair
 from repl_pair.runtime.registry.model import Component, Entry, Origin, Story, Variant
-from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.store import STORE
 
 def one(a=1):
     return a

@@ -462,7 +462,7 @@ async def test_a_gap_in_the_events_is_reported(link, person):
     await eventually(lambda: len(heard) > 1, what="an event")
     await in_thread(
         person.run,
-        "from repl_pair.runtime.surface import STORE\n"
+        "from repl_pair.runtime.store import STORE\n"
         "STORE.seq = 9_999; STORE.emit('notices', 'late'); del STORE",
     )
     await eventually(lambda: heard[-1].seq == 10_000, what="the late event")

@@ -28,7 +28,7 @@ from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
 from repl_pair.runtime.ops.table import TABLE
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.last import RESULTS
-from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.store import STORE
 from repl_pair.wire import REPLY, REQUEST, Request, View
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +46,7 @@ RESET = """
 import sys
 sys.modules["_before"].undo()
 from repl_pair.runtime.results.last import RESULTS
-from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.store import STORE
 STORE.reset(RESULTS.name, {})
 STORE.set("global_args", None)
 for name in set(globals()) - sys.modules["_before"].names - {"name", "sys"}:

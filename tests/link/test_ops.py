@@ -1257,7 +1257,7 @@ async def test_of_each_entry_its_last_change_is_read_in_order(link):
 async def test_a_full_page_of_changes_has_what_is_left_and_where_to_read_on(link):
     since = await now(link)
     await link.define("""
-from repl_pair.runtime.surface import STORE, Collection
+from repl_pair.runtime.store import STORE, Collection
 STORE.declare(Collection(name="load"))
 for n in range(3):
     for i in range(450): STORE.put("load", f"item-{i:03}", n)
@@ -1280,7 +1280,7 @@ for n in range(3):
 async def test_long_notices_are_read_in_pages_that_a_reply_holds(link):
     since = await now(link)
     await link.define("""
-from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.store import STORE
 for i in range(60): STORE.emit("notices", f"notice {i} " + "and so on " * 50)
 """)
     page = await link.get("read_changes", since=since)
@@ -1308,7 +1308,7 @@ async def test_a_wait_without_changes_ends_empty(link):
 async def test_a_gap_in_the_changes_reports_it(link):
     since = await now(link)
     await link.define("""
-from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.store import STORE
 for i in range(10_050): STORE.emit("notices", f"notice {i}")
 """)
     answer = await link.get("read_changes", since=since)
@@ -1320,7 +1320,7 @@ for i in range(10_050): STORE.emit("notices", f"notice {i}")
 async def test_many_changes_are_read_in_parts_without_loss(link):
     since = await now(link)
     await link.define("""
-from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.store import STORE
 for i in range(450): STORE.emit("notices", f"notice {i}")
 """)
     payloads, rounds = [], 0

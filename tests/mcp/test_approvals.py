@@ -24,7 +24,7 @@ from repl_pair.runtime.clients.activity import LOG
 from repl_pair.runtime.clients.approvals import QUEUE
 from repl_pair.runtime.ops.asked_calls import preview_call
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.surface import PERSONS
+from repl_pair.runtime.store import PERSONS
 
 @repl_pair.story("shop.total", tags=["test"])
 def total(count: int = 2) -> int:

@@ -113,7 +113,7 @@ def _live() -> Iterator[Hashable]:
 
 def _for_all_stories() -> Iterator[Hashable]:
     from repl_pair.runtime.authoring.shared import GLOBAL_ARGS, GLOBAL_DECORATORS
-    from repl_pair.runtime.surface import STORE
+    from repl_pair.runtime.store import STORE
 
     found = {cell.name: STORE.get(cell.name) for cell in (GLOBAL_ARGS, GLOBAL_DECORATORS)}
     yield from (f"{name} {value!r}" for name, value in found.items() if value)

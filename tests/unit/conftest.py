@@ -5,7 +5,7 @@ import pytest
 
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.last import RESULTS
-from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.store import STORE
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from functools import partial
 from repl_pair.errors import error_text
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.own_threads import start_thread
-from repl_pair.runtime.surface import PERSONS, STORE
+from repl_pair.runtime.store import PERSONS, STORE
 
 Changes = Mapping[str, frozenset[str] | None]
 """What changed, by member of the surface: the keys, or None where any of it may have changed."""

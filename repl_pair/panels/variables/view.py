@@ -24,7 +24,7 @@ from repl_pair.runtime.ops.table import TABLE
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.results.markdown import Markdown, cell, code, table
 from repl_pair.runtime.secrets.learning import namespace
-from repl_pair.runtime.surface import PERSONS
+from repl_pair.runtime.store import PERSONS
 from repl_pair.runtime.values.marks import is_secret_key, secret_type
 from repl_pair.runtime.values.paths import parse_cuts
 from repl_pair.wire import REDACTED, Json, raise_for_error

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Self
 
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.authoring.args import check_callable, learn_secrets_in
@@ -22,7 +22,7 @@ class Handle(str):
 
     kind: str
 
-    def __new__(cls, kind: str, id: str) -> "Handle":
+    def __new__(cls, kind: str, id: str) -> Self:
         """Make the handle of one entry."""
         handle = super().__new__(cls, id)
         handle.kind = kind

@@ -8,7 +8,7 @@ from repl_pair.runtime.authoring.args import freeze_plain
 from repl_pair.runtime.authoring.bodies import known, read_uses
 from repl_pair.runtime.authoring.entries import Handle, enter, function_kind
 from repl_pair.runtime.registry.model import Mode, Tag
-from repl_pair.runtime.surface import STORE, Cell
+from repl_pair.runtime.store import STORE, Cell
 from repl_pair.runtime.values.frozen import Ref
 
 GLOBAL_ARGS = Cell(name="global_args", doc="Args below those of every story.")

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from repl_pair.errors import ReplPairError
 from repl_pair.records import record
-from repl_pair.runtime.surface import PERSONS, Collection, Store
+from repl_pair.runtime.store import PERSONS, Collection, Store
 from repl_pair.wire import PERSON, Reply, Request, cut_at_word
 
 ACTIVITY = Collection(name="activity", doc="The latest calls of agents, by number.")

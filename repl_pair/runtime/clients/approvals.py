@@ -13,7 +13,7 @@ from repl_pair.records import Undo, record
 from repl_pair.runtime.clients.activity import LOG, ActivityLog
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
-from repl_pair.runtime.surface import PERSONS, Collection, Store
+from repl_pair.runtime.store import PERSONS, Collection, Store
 from repl_pair.wire import Request, View
 
 Answer = Literal["once", "session", "deny"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from repl_pair.errors import KernelError, RequestError, next_step
 from repl_pair.records import record, replace
-from repl_pair.runtime.surface import PERSONS, Cell, Collection, Store
+from repl_pair.runtime.store import PERSONS, Cell, Collection, Store
 from repl_pair.wire import PERSON, View
 
 REMEMBERED_CALLS = 10_000

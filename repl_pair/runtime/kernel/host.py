@@ -26,7 +26,7 @@ from repl_pair.runtime.stopping.stop import (
     unstopped,
     while_live,
 )
-from repl_pair.runtime.surface import STORE, Change
+from repl_pair.runtime.store import STORE, Change
 from repl_pair.version import VERSION
 from repl_pair.wire import PROTOCOL, EventContent, Greeting, ProgressContent, Reply
 

@@ -15,7 +15,7 @@ from repl_pair.runtime.kernel import attach as hosting
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
 from repl_pair.runtime.results.markdown import Markdown
-from repl_pair.runtime.surface import PERSONS
+from repl_pair.runtime.store import PERSONS
 from repl_pair.runtime.sweeps.watching import WATCHES
 from repl_pair.version import VERSION
 

@@ -18,7 +18,7 @@ from repl_pair.runtime.secrets.known import NEEDLES, within
 from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.secrets.truncate import Keep
 from repl_pair.runtime.stopping.stop import Stop
-from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.store import STORE
 from repl_pair.wire import (
     LONG_REPLY_CHARS,
     PERSON,

@@ -20,7 +20,7 @@ from repl_pair.runtime.kernel.lanes import Lanes, Perform
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.stopping.loops import drive, on_private_loop
 from repl_pair.runtime.stopping.sections import SignalSection
-from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.store import STORE
 from repl_pair.wire import MIME, Greeting, ProgressContent, Reply, error_reply
 
 HOLD_S = 0.25

@@ -10,7 +10,7 @@ from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import MAX_WAIT_S, op, wait_deadline
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.handles import HANDLES
-from repl_pair.runtime.surface import STORE, Change
+from repl_pair.runtime.store import STORE, Change
 from repl_pair.runtime.values.arguments import Bounds
 from repl_pair.wire import View
 

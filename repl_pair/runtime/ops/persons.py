@@ -27,7 +27,7 @@ from repl_pair.runtime.ops.table import (
     timeout_deadline,
     wait_deadline,
 )
-from repl_pair.runtime.surface import PERSONS
+from repl_pair.runtime.store import PERSONS
 from repl_pair.runtime.values.arguments import MOST_S, Bounds
 from repl_pair.wire import ACCESS, Request, View
 

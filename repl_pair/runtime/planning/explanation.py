@@ -22,7 +22,7 @@ from repl_pair.runtime.planning.planner import (
 from repl_pair.runtime.registry.extending import RULES, lay_over, reachable_chain
 from repl_pair.runtime.registry.model import Entry, Use
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.store import STORE
 from repl_pair.wire import PERSON
 
 _NEEDED = ("loader", "derived", "assertion")

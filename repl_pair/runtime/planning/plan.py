@@ -24,7 +24,7 @@ from repl_pair.runtime.registry.outcomes import Identity, Rest, rest_on
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.entries import mode_secret_paths
 from repl_pair.runtime.secrets.places import secret_args
-from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.store import STORE
 from repl_pair.runtime.values.paths import Place
 
 SUBSTRATE = "text"

@@ -20,7 +20,7 @@ from repl_pair.runtime.registry.registry import REGISTRY, is_over
 from repl_pair.runtime.secrets.egress import learn_from
 from repl_pair.runtime.secrets.entries import slots_of
 from repl_pair.runtime.secrets.known import made_of
-from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.store import STORE
 from repl_pair.runtime.values.classes import is_row
 from repl_pair.runtime.values.frozen import Frozen, merge, refs_in
 from repl_pair.runtime.values.hints import takes_of

@@ -41,6 +41,26 @@ WORDS = Grammar(
     "currency/eur",
 )
 
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+"""A word of what an app publishes; a leading underscore hides it from every agent."""
+_DOTTED = rf"{_NAME}(?:\.{_NAME})*"
+
+SURFACE = Grammar(
+    re.compile(_DOTTED),
+    "words of letters, digits and '_' that start with no digit, joined by dots",
+    "training",
+)
+MEMBER = Grammar(
+    re.compile(rf"{_DOTTED}/{_NAME}"),
+    "a surface's id, a slash, and a name of letters, digits and '_'",
+    "training/loss",
+)
+FUNCTION = Grammar(
+    re.compile(rf"{_NAME}(?:\.{_NAME})+"),
+    "at least two words of letters, digits and '_', joined by dots: a single one may be an op",
+    "orders.place",
+)
+
 
 def check_id(kind: str, grammar: Grammar, id: object) -> str:
     """Return the id as plain text; AuthoringError `bad_id` with the rule and a legal form."""

@@ -8,7 +8,16 @@ from typing import Any
 
 from repl_pair.records import record, to_dict
 from repl_pair.runtime.registry.component import Component
-from repl_pair.runtime.registry.ids import STORY, VARIANT, WORDS, WORKSPACE, Grammar
+from repl_pair.runtime.registry.ids import (
+    FUNCTION,
+    MEMBER,
+    STORY,
+    SURFACE,
+    VARIANT,
+    WORDS,
+    WORKSPACE,
+    Grammar,
+)
 
 Step = list[Any]
 """One line of a play: a list headed by its name, then fixed positions, then at most one mapping."""
@@ -160,6 +169,46 @@ class Function:
 
 
 @record
+class Surface:
+    """Members and functions that the person's app publishes under one name."""
+
+    doc: str = ""
+
+
+@record
+class Member:
+    """A live value that the app publishes; what it holds now stands in `surfaces/state`.
+
+    `kind` is cell, collection, stream or event. `hint` is the type of a value, of a collection the
+    type of an item. `source` is the member that a projected one is computed from.
+    """
+
+    kind: str
+    hint: Any = field(default=Any, compare=False)
+    doc: str = ""
+    exposed: bool = False
+    source: str | None = None
+
+
+@record
+class Procedure:
+    """A function that the app publishes; `tool` is its name as an MCP tool.
+
+    `ask`: the person approves each call. `thread_safe`: it waits for no cell.
+    """
+
+    component: Component
+    tool: str
+    doc: str = ""
+    exposed: bool = False
+    mutates: bool = True
+    thread_safe: bool = False
+    ask: bool = False
+    timeout_s: float = 20.0
+    source: str | None = None
+
+
+@record
 class Kind:
     """One registry: its name, the grammar of its ids, what its bodies are."""
 
@@ -181,11 +230,16 @@ _BODIES: dict[str, tuple[Grammar, type]] = {
     "decorator": (WORDS, Decorator),
     "tag": (WORDS, Tag),
     "panel": (WORDS, Panel),
+    "surface": (SURFACE, Surface),
+    "member": (MEMBER, Member),
+    "function": (FUNCTION, Procedure),
     **dict.fromkeys(("loader", "assertion", "handler", "derived", "effect"), (WORDS, Function)),
 }
 KINDS = {
     name: Kind(name=name, grammar=grammar, body=body) for name, (grammar, body) in _BODIES.items()
 }
+PUBLISHED = ("surface", "member", "function")
+"""The kinds of what an app publishes: hidden from agents unless exposed, and never theirs."""
 NAMED: Mapping[str, str] = {
     "loaders": "loader",
     "modes": "mode",

@@ -19,7 +19,7 @@ from repl_pair.runtime.registry.origin import (
     module_run,
     outside,
 )
-from repl_pair.runtime.surface import ANY, STORE, Collection, Store
+from repl_pair.runtime.store import ANY, STORE, Collection, Store
 
 Noted = dict[tuple[str, str], list[Entry]]
 """What was registered, by kind and id, in the order of registration."""
@@ -282,9 +282,12 @@ def is_over(story_id: str, component: Component) -> bool:
     return entry is not None and entry.body.component == component
 
 
+_LISTED_BY = {"story": "list_stories", "member": "list_surfaces"}
+
+
 def not_found(kind: str, message: str) -> RequestError:
     """Return the refusal of an id that is not there, with the op that lists its kind, if any."""
-    listing = "list_stories" if kind == "story" else f"list_{kind}s"
+    listing = _LISTED_BY.get(kind, f"list_{kind}s")
     is_listed = kind in KINDS or kind == "assertion"
     return RequestError("not_found", message, next_steps=[next_step(listing)] if is_listed else ())
 

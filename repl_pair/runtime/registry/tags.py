@@ -8,7 +8,7 @@ from repl_pair.runtime.registry.extending import reachable_chain, tags_along
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.surface import STORE, Change
+from repl_pair.runtime.store import STORE, Change
 
 ACTING = ("skip", "xfail")
 """The tags that change what becomes of a run of tests, as pytest's marks do."""

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
 
-from repl_pair.errors import RequestError
-from repl_pair.runtime.registry.model import Entry, Workspace
+from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.runtime.registry.exposure import is_seen
+from repl_pair.runtime.registry.model import PUBLISHED, Entry, Workspace
 from repl_pair.runtime.registry.registry import REGISTRY, not_found
 from repl_pair.runtime.registry.tags import TAGS
-from repl_pair.wire import View
+from repl_pair.wire import PERSON, View
 
 StoryId = Annotated[str, "Such as pricing.quote"]
 VariantId = Annotated[str, "Such as pricing.quote/Bulk"]
@@ -17,7 +18,7 @@ Tags = Annotated[list[str] | None, "With any of these tags"]
 def visible_entry(view: View, kind: str, id: str) -> Entry:
     """Return an entry that the view may see; RequestError `not_found` otherwise."""
     entry = REGISTRY.find(kind, id)
-    if entry is not None and _in_tier(view, entry):
+    if entry is not None and is_seen(view, entry):
         return entry
     raise _missing(view, kind, id)
 
@@ -90,21 +91,17 @@ def _without(
 
 
 def _of_tier(view: View, kind: str, ids: Sequence[str]) -> Sequence[str]:
-    if view.tier is None:
+    if view.tier is None and (kind not in PUBLISHED or view.principal == PERSON):
         return ids
     entries = REGISTRY.snapshot(kind)
-    return [id for id in ids if id in entries and _in_tier(view, entries[id])]
-
-
-def _in_tier(view: View, entry: Entry) -> bool:
-    return view.tier is None or entry.tier == view.tier
+    return [id for id in ids if id in entries and is_seen(view, entries[id])]
 
 
 def _check_tags(view: View, tags: Sequence[str] | None) -> None:
     for tag in tags or ():
         entry = REGISTRY.find("tag", tag)
         builtin = entry is not None and entry.origin.key == "builtin"
-        if not (builtin or (_in_tier(view, entry) if entry else _is_carried(view, tag))):
+        if not (builtin or (is_seen(view, entry) if entry else _is_carried(view, tag))):
             raise _missing(view, "tag", tag)
 
 
@@ -117,6 +114,9 @@ def _is_carried(view: View, tag: str) -> bool:
 
 
 def _missing(view: View, kind: str, id: str) -> RequestError:
+    if kind in PUBLISHED:
+        near = did_you_mean(id, visible_ids(view, kind))
+        return not_found(kind, f"There is no {kind} {id!r}.{near}")
     known = REGISTRY.missing(kind, id) if view.tier is None else f"There is no {kind} {id!r}."
     return not_found(kind, known)
 

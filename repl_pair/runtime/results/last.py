@@ -13,7 +13,7 @@ from repl_pair.runtime.registry.outcomes import Identity, Rest
 from repl_pair.runtime.results.kept import SHOWN, Total, lighten, without_outputs
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
-from repl_pair.runtime.surface import STORE, Collection
+from repl_pair.runtime.store import STORE, Collection
 from repl_pair.wire import PERSON, may_have
 
 HASHES = ("content_hash", "code_hash")

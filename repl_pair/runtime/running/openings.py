@@ -24,7 +24,7 @@ from repl_pair.runtime.running.phases import PHASES, tear_down
 from repl_pair.runtime.secrets.renderings import leaving_form
 from repl_pair.runtime.stopping.loops import drive, on_private_loop, pair_contexts
 from repl_pair.runtime.stopping.stop import STOPS, defer_stops, this_section, while_live
-from repl_pair.runtime.surface import STORE, Change
+from repl_pair.runtime.store import STORE, Change
 
 T = TypeVar("T")
 

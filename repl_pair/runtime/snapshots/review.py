@@ -11,7 +11,7 @@ from repl_pair.runtime.registry.ids import name_run
 from repl_pair.runtime.snapshots.artifacts import ACTUAL
 from repl_pair.runtime.snapshots.store import SNAPSHOTS, SnapshotStore
 from repl_pair.runtime.snapshots.stored import About, SnapshotKey, Stored
-from repl_pair.runtime.surface import PERSONS, Collection
+from repl_pair.runtime.store import PERSONS, Collection
 
 UPDATE = "REPL_PAIR_UPDATE_SNAPSHOTS"
 """The environment variable with which snapshots are stored as they come; `1` switches it on."""

@@ -23,7 +23,7 @@ from repl_pair.runtime.registry.model import Entry, Origin, components_in
 from repl_pair.runtime.registry.origin import SENT
 from repl_pair.runtime.registry.outcomes import Identity
 from repl_pair.runtime.registry.registry import REGISTRY, RegistrationWarning
-from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.store import STORE
 from repl_pair.runtime.sweeps.matrix import Pairing
 
 _WRITTEN_NS: dict[str, int] = {}

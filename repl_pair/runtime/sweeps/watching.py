@@ -18,7 +18,7 @@ from repl_pair.runtime.results.last import (
     last_result,
 )
 from repl_pair.runtime.results.record import RunRecord
-from repl_pair.runtime.surface import STORE, Change
+from repl_pair.runtime.store import STORE, Change
 from repl_pair.wire import PERSON, Reply, View, may_have
 
 Callback = Callable[[RunRecord], object]

@@ -18,7 +18,7 @@ from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.ops.asked_calls import preview_call
 from repl_pair.runtime.ops.descriptors import build_descriptor
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.surface import PERSONS
+from repl_pair.runtime.store import PERSONS
 
 pytestmark = pytest.mark.anyio
 

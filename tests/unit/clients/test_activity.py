@@ -18,7 +18,7 @@ from repl_pair.runtime.clients.activity import (
     args_text,
 )
 from repl_pair.runtime.ops.table import TABLE
-from repl_pair.runtime.surface import PERSONS, STORE, Store
+from repl_pair.runtime.store import PERSONS, STORE, Store
 from repl_pair.wire import Request, View
 
 AGENT = View(principal="agent")

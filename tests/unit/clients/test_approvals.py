@@ -18,7 +18,7 @@ from repl_pair.runtime.clients.approvals import (
     hash_call,
 )
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
-from repl_pair.runtime.surface import STORE, Store
+from repl_pair.runtime.store import STORE, Store
 
 ANN = Asker(principal="agent", client="ann")
 BEN = Asker(principal="agent", client="ben")

@@ -19,7 +19,7 @@ from repl_pair.runtime.clients.clients import (
     has_ended,
     this_process,
 )
-from repl_pair.runtime.surface import Store
+from repl_pair.runtime.store import Store
 
 HERE = Client(id="here", principal="agent", **this_process())
 

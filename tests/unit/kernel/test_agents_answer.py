@@ -12,7 +12,7 @@ from repl_pair.runtime.kernel.agents_answer import answer_as_agent
 from repl_pair.runtime.kernel.host import Host
 from repl_pair.runtime.kernel.lanes import LocalLanes
 from repl_pair.runtime.secrets.handles import HANDLES
-from repl_pair.runtime.surface import PERSONS
+from repl_pair.runtime.store import PERSONS
 from repl_pair.wire import Request, View
 
 BOUND_S = 10

@@ -27,7 +27,7 @@ from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.shipped import TAGS
-from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.store import STORE
 from repl_pair.runtime.values.code_hints import code_in
 from repl_pair.wire import View
 

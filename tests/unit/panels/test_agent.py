@@ -7,7 +7,7 @@ import pytest
 from repl_pair.bridge.link.direct_link import DirectLink
 from repl_pair.panels.agent.view import AgentView
 from repl_pair.runtime.clients.activity import ACTIVITY
-from repl_pair.runtime.surface import PERSONS
+from repl_pair.runtime.store import PERSONS
 from repl_pair.wire import View
 
 EVAL = View(principal="claude", access=frozenset({"read", "run", "eval"}))

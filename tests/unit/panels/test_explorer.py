@@ -21,7 +21,7 @@ from repl_pair.runtime.registry.model import Component, Entry, Kind, Origin, Sto
 from repl_pair.runtime.registry.origin import agent_origin
 from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
 from repl_pair.runtime.results.last import RESULTS, last_result
-from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.store import STORE
 from repl_pair.runtime.sweeps.watching import WATCHES
 
 BOUND_S = 10

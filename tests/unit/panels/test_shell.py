@@ -20,7 +20,7 @@ from repl_pair.panels.shell.commands import COMMANDS
 from repl_pair.panels.shell.view import Shell
 from repl_pair.runtime.results.last import last_result
 from repl_pair.runtime.results.markdown import Markdown
-from repl_pair.runtime.surface import STORE, Collection, Event, Store
+from repl_pair.runtime.store import STORE, Collection, Event, Store
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from repl_pair.panels.snapshot.view import SnapshotView
 from repl_pair.runtime.snapshots.review import MOST_WAITING, WAITING, waiting_snapshots
 from repl_pair.runtime.snapshots.store import SNAPSHOTS
 from repl_pair.runtime.snapshots.stored import Stored
-from repl_pair.runtime.surface import PERSONS
+from repl_pair.runtime.store import PERSONS
 
 PLAY = [check.matches_snapshot()]
 PIXEL = (

@@ -18,7 +18,7 @@ from repl_pair.runtime.clients.approvals import QUEUE, Asker
 from repl_pair.runtime.clients.clients import CLIENTS, Client, pause, resume
 from repl_pair.runtime.ops.table import TABLE
 from repl_pair.runtime.registry.cells import CELLS
-from repl_pair.runtime.surface import PERSONS
+from repl_pair.runtime.store import PERSONS
 from repl_pair.wire import Request, View
 
 PASSWORD = "plover-7730-larch"

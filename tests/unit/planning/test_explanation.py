@@ -9,7 +9,7 @@ from repl_pair import Sensitive, check
 from repl_pair.errors import RequestError
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.store import STORE
 from repl_pair.runtime.values.frozen import Secret, to_plain
 
 

@@ -11,7 +11,7 @@ from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.tags import TagIndex, tags_of
 from repl_pair.runtime.registry.visible import listed_stories, listed_variants, visible_variants
-from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.store import STORE
 from repl_pair.wire import View
 
 STORIES, NAMES, WORDS = ("a", "b"), ("X", "Y", "Z"), ("red", "blue", "green")

@@ -11,7 +11,7 @@ from repl_pair.errors import RequestError
 from repl_pair.runtime.authoring.shared import GLOBAL_DECORATORS
 from repl_pair.runtime.results.markdown import Markdown
 from repl_pair.runtime.secrets.known import NEEDLES
-from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.store import STORE
 from repl_pair.wire import REDACTED
 
 READER = MarkdownIt("commonmark").enable("table")

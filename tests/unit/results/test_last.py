@@ -9,7 +9,7 @@ from repl_pair import check
 from repl_pair.runtime.results import kept
 from repl_pair.runtime.results.last import forget_result, keep_result, last_result
 from repl_pair.runtime.results.record import RunRecord
-from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.store import STORE
 from repl_pair.wire import PERSON
 
 

@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from repl_pair.runtime.surface import Cell, Change, Collection, Event, Store
+from repl_pair.runtime.store import Cell, Change, Collection, Event, Store
 
 
 @pytest.fixture

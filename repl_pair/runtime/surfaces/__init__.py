@@ -1,0 +1,1 @@
+"""What an app publishes of itself: live values and functions, hidden unless exposed."""
