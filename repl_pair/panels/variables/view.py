@@ -46,7 +46,7 @@ _KNOWN = "it is declared a secret, or holds one that is known by now"
 class VariablesView(View[VariablesPatch]):
     """What agents list of your variables, and where inspect is open, read.
 
-    The ops that answer agents answer here too, so each value is redacted and cut as theirs.
+    The ops that answer agents answer here too, so each value is redacted and cut in the same way.
     """
 
     name = "variables"

@@ -72,7 +72,7 @@ async def evaluate(
     wait_for: WaitFor,
     begun: Callable[[Evaluation], None] = lambda _evaluation: None,
 ) -> Evaluation:
-    """Run sent code in a new copy of the person's namespace or in theirs; never raises for it.
+    """Run sent code in a new copy of the person's namespace or in that itself; never raises for it.
 
     `begun` is given what fills up while it runs. Must be called in a section that is not live; it
     is while the code runs. It must have the process's settings for itself.

@@ -1,4 +1,4 @@
-"""The names that sent code sees: a copy of the person's, or theirs; and what became of theirs."""
+"""The names that sent code sees: a copy of the person's or their own; and what it changed there."""
 
 import re
 import sys
@@ -54,7 +54,7 @@ class Space:
 
 
 def open_space(scope: Scope) -> Space:
-    """Return a new copy of the person's namespace, which nothing assigned leaves, or theirs.
+    """Return a new copy of the person's namespace, which nothing assigned leaves, or itself.
 
     A shell that stands in a function has globals beside its namespace.
     """

@@ -57,7 +57,7 @@ def first_of(
 ) -> Sequence[str]:
     """Return the first so many names in order: by name, the largest or the last defined first.
 
-    `size_of` gives what is said of the bytes that a name takes: an order by more than that would
+    `size_of` gives what is shown of the bytes that a name takes: an order by more than that would
     tell the length of secrets.
     """
     if sort == "recent":

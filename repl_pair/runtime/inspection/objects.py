@@ -78,7 +78,7 @@ def describe(
 ) -> dict[str, Any]:
     """Return what a value is, from what is stored about it; slots that hold nothing are left out.
 
-    Of what stands under the name of a secret only the class and its bases are said, unless it is
+    Of what stands under the name of a secret only the class and its bases are shown, unless it is
     code. `learn` takes each literal beside the name of a secret in its source.
     """
     cls, is_class = real_class(value), is_of(value, type)

@@ -93,7 +93,7 @@ async def eval_code(
     """Run code over a new copy of the person's namespace; answer the value of its last expression.
 
     What it assigns is gone after the call; what it changes of the person's objects stays changed.
-    It has the person's rights. Output and figures are in the answer; `_` and Out stay theirs.
+    It has the person's rights. Output and figures are in the answer; `_` and Out stay as they are.
     """
     under_way: list[Evaluation] = []
     call.unfinished = lambda stop: (

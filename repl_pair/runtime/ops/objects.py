@@ -63,7 +63,7 @@ def describe_object(
     learn_before_output(())
     described = describe(found.value, is_secret=found.is_secret, learn=call.secrets.add)
     call.max_items = SHOWN_CHARS if "source" in described else limit
-    if cursor is not None:  # the first page has said what the object is
+    if cursor is not None:  # the first page has what the object is
         described = {"type": described["type"]}
     out: dict[str, Any] = {"path": found.path} | described
     if members and not found.is_secret:

@@ -91,19 +91,19 @@ def list_variables(
     wanted = [name for kind in kinds or ["data"] for name in by_kind[kind]]
     query = [sort, hash(tuple(wanted))]
 
-    def said(name: str) -> dict[str, Any]:
+    def size_slots(name: str) -> dict[str, Any]:
         return {} if is_secret_key(name) else size_of(space[name])
 
     if sort == "bytes":
         learn_secrets()
-    first = partial(first_of, lambda name: said(name).get("bytes", 0), wanted, sort)
+    first = partial(first_of, lambda name: size_slots(name).get("bytes", 0), wanted, sort)
     chosen = page(wanted, limit=limit, cursor=cursor, query=query, first=first)
     if any(is_exactly(space[name], str, bytes) for name in chosen["items"]):
-        learn_secrets()  # the size of one is not said
+        learn_secrets()  # the size of one is not shown
 
     def line(name: str) -> dict[str, Any]:
         value = space[name]
-        found = {"id": name, "type": type_name(value), **said(name)}
+        found = {"id": name, "type": type_name(value), **size_slots(name)}
         return found | ({"value": _marked(call, name, outline(value))} if values else {})
 
     if chosen["items"] and "inspect" in call.view.access:

@@ -28,7 +28,7 @@ def is_plain_table(value: Any) -> bool:
     """Return whether a value is a frame, series or index all of whose parts are the libraries'.
 
     What is in its cells and labels may be anything. Of any other table, methods of the person's
-    classes would run: of a subclass, of an index or of an array of theirs.
+    classes would run: of a subclass, of their index or array.
     """
     cls = real_class(value)
     if not is_genuine(cls, "pandas"):

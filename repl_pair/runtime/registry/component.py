@@ -45,7 +45,7 @@ class Component:
 
     @property
     def shown(self) -> str:
-        """The full name, said to be stale where it is gone."""
+        """The full name, marked as stale where it is gone."""
         return f"{self.name} (stale: its name is gone)" if self.is_lost else self.name
 
     @property

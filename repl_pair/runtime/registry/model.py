@@ -239,7 +239,7 @@ KINDS = {
     name: Kind(name=name, grammar=grammar, body=body) for name, (grammar, body) in _BODIES.items()
 }
 PUBLISHED = ("surface", "member", "function")
-"""The kinds of what an app publishes: hidden from agents unless exposed, and never theirs."""
+"""The kinds of what an app publishes: hidden from agents unless exposed; none registers one."""
 NAMED: Mapping[str, str] = {
     "loaders": "loader",
     "modes": "mode",

@@ -32,7 +32,7 @@ list_variables(type="DataFrame", sort="bytes"). Cell stuck or slow: read_stacks(
 --allow inspect: read_traceback(), read_history(), describe_object(path=...), \
 get_value(path="orders[10:20]"), frame.loc["a"], array[3, :5]; the reply's path tells a label from \
 a position.
---allow eval: eval_code(code="len(orders)"); scope="user" assigns in theirs.
+--allow eval: eval_code(code="len(orders)"); scope="user" assigns there.
 
 SECRETS
 "[redacted]" is a secret and cannot be had or overridden; it is legal as an expected value. \

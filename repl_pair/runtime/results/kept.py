@@ -17,7 +17,7 @@ from repl_pair.runtime.values.paths import Place, below
 SHOWN = Limits(depth=6, width=100, text=4000, nodes=2000, whole=20_000)
 """How much is shown of a result, and of what is too large to be kept as it is."""
 MOST_CHARS = 50_000_000
-"""How many characters the kept runs show in all: the earliest show theirs no more."""
+"""How many characters the kept runs show in all: the earliest ones are cut."""
 GONE = "[no longer kept: later runs took its place; run it again]"
 
 _HELD = ("effective_args", "assertions", "events", "effects")

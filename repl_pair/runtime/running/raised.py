@@ -50,7 +50,7 @@ def bounded(text: str) -> str:
 def describe(error: BaseException, doing: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was raised, what ran, and where in the person's code: of a stop, where it stood.
 
-    Up to five lines of theirs, where there are more than one; with notes, causes (the nearest
+    Up to five lines of that code, where there are more than one; with notes, causes (the nearest
     first), and of a group the exceptions in it.
     """
     named, frames = _named(error), _frames(error)

@@ -128,7 +128,7 @@ def _is_callable_by_name(value: Any, cls: type[Any]) -> bool:
 
 
 def _name(value: Any) -> Words:
-    """Write a class or function by its name; another one of the same name can't be told apart."""
+    """Write a class or function by its name; another of the same name can't be distinguished."""
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
     if "<" in name:
         raise Unstorable("it has no name that leads to it")

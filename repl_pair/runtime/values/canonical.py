@@ -159,7 +159,7 @@ _known_shape = lru_cache(maxsize=1024)(_shape)
 def _mixed_mapping(value: Mapping[Any, object], depth: int) -> Any:
     keys = {_text(_form(key, _deeper(depth))): key for key in value}
     if len(keys) < len(value):
-        raise _Refusal("two keys of this dict cannot be told apart.")
+        raise _Refusal("two keys of this dict cannot be distinguished.")
     try:
         return b"mapping", _mapping({text: value[key] for text, key in keys.items()}, depth)
     except _Refusal as refusal:

@@ -355,7 +355,7 @@ RING.lines = {"back": RING}
         ({"a": numpy.longdouble(1)}, "a", "float64"),
         ({"a": {(1, Plain())}}, "a[1]", "Plain"),
         ({"a": {Plain(): 1}}, "a", "Plain"),
-        ({"a": {nan: 1, ODD_NAN: 2}}, "a", "cannot be told apart"),
+        ({"a": {nan: 1, ODD_NAN: 2}}, "a", "cannot be distinguished"),
         ({"a": 10**5000}, "", "too long"),
         ({"a": (each for each in "ab")}, "a", "generator"),
         ({"a": CYCLE}, "a[1].again[0]", "this list contains itself"),
