@@ -134,12 +134,13 @@ def _frames(error: BaseException) -> list[dict[str, Any]]:
     return list(starmap(_line_of, own[-MOST:]))
 
 
-def _line_of(function: CodeType, number: int) -> dict[str, Any]:
-    filename = function.co_filename
-    code = shown_line(filename, number)
+def _line_of(function: CodeType, number: int | None) -> dict[str, Any]:
+    """Describe a line; 0 where the interpreter cleans up, which a stop may meet too."""
+    filename, line = function.co_filename, number or 0
+    code = shown_line(filename, line)
     return {
         "file": shown_place(filename),
-        "line": number,
+        "line": line,
         "function": function.co_name,
         **({"code": code} if code else {}),
     }

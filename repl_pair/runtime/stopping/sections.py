@@ -18,6 +18,8 @@ class SignalSection(Section):
     Between cells a kernel ignores SIGINT, so the section installs its own handler. The signal
     interrupts code that sleeps. Code that awaits is cancelled through its task: no signal is sent
     while the person's code may run on the loop instead, unless the loop does not get to the cancel.
+    A signal that meets the loop's own code raises nothing: a task whose step does not get to the
+    loop's list never runs again, and cannot be cancelled. The stop is repeated.
     """
 
     def __init__(self, task: Task) -> None:
@@ -40,18 +42,19 @@ class SignalSection(Section):
         signal.pthread_sigmask(signal.SIG_BLOCK, ())
         self._restore()
 
-    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+    def _on_signal(self, _number: int, frame: FrameType | None) -> None:
         stop = self.wanted
         if stop is None:
             self.wanted = stop = BY_THE_PERSON
         if not self.live:
             return
         self.when_stopped()
-        if self._is_in_step():
+        may_raise = not self._is_in_loop(frame)
+        if may_raise and self._is_in_step():
             raise RunStopped(stop)
         self._ask_loop()
         # The code that runs now may be the person's own, or a task that the run started.
-        if self.is_in_context():
+        if may_raise and self.is_in_context():
             raise asyncio.CancelledError(stop)
 
     def _deliver(self) -> None:
@@ -64,6 +67,18 @@ class SignalSection(Section):
     def _is_in_step(self) -> bool:
         task = self._task
         return task is None or asyncio.current_task(task.get_loop()) is task
+
+    def _is_in_loop(self, frame: FrameType | None) -> bool:
+        """Return whether asyncio is interrupted, or a task whose coroutine has just yielded."""
+        module = "" if frame is None else str(frame.f_globals.get("__name__"))
+        if module.startswith("asyncio.") and frame and frame.f_code is not _RUN_CALLBACK:
+            return True
+        task = self._task and asyncio.current_task(self._task.get_loop())
+        return task is not None and not getattr(task.get_coro(), "cr_running", True)
+
+
+# Where a callback is C code, such as `time.sleep`, no frame is further in.
+_RUN_CALLBACK = asyncio.Handle._run.__code__  # pyright: ignore[reportPrivateUsage]  it has no public name
 
 
 class ThreadSection(Section):

@@ -31,6 +31,16 @@ def test_a_line_beside_a_name_of_secrets_shows_no_literal(line, code):
     assert raised_by(f"conf = {{}}\n{line}")["code"] == code
 
 
+def test_what_is_raised_on_no_line_is_described_all_the_same():
+    source = """
+def stopped():
+    raise ValueError("while the interpreter cleaned up")
+stopped.__code__ = stopped.__code__.replace(co_linetable=b"")
+stopped()"""
+    error = raised_by(source)
+    assert (error["line"], error["frames"][-1]["function"]) == (0, "stopped")
+
+
 def test_a_long_way_is_its_last_five_lines():
     source = "def f(n):\n    return f(n - 1) if n else 1 / 0\nf(40)"
     error = raised_by(source)

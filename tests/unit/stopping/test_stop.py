@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import weakref
 
 import pytest
@@ -368,6 +369,71 @@ def test_a_child_that_spins_is_cancelled_not_failed():
         return children[0].cancelled()
 
     assert asyncio.run(run()) is True
+
+
+class InterruptedLoop(asyncio.SelectorEventLoop):
+    """A loop that is interrupted where it puts a step on its list, once it is `armed`."""
+
+    armed = False
+
+    def call_soon(self, *args, **named):
+        if self.armed:
+            self.armed = False
+            signal.raise_signal(signal.SIGINT)
+        return super().call_soon(*args, **named)
+
+
+class InterruptedInAsyncio(InterruptedLoop):
+    call_soon = types.FunctionType(
+        InterruptedLoop.call_soon.__code__,
+        {**globals(), "__name__": "asyncio.base_events"},
+        closure=InterruptedLoop.call_soon.__closure__,
+    )
+
+
+async def lets_others_run(loop):
+    loop.armed = True
+    await asyncio.sleep(0)
+    await asyncio.sleep(BOUND_S)
+
+
+async def wakes_a_sibling(loop):
+    waited = loop.create_future()
+
+    async def wait():
+        await waited
+
+    async def wake():
+        loop.armed = True
+        waited.set_result(None)
+        await asyncio.sleep(BOUND_S)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(wait())
+        group.create_task(wake())
+
+
+@pytest.mark.parametrize(
+    ("loop_of", "work"),
+    [(InterruptedLoop, lets_others_run), (InterruptedInAsyncio, wakes_a_sibling)],
+)
+def test_a_signal_while_the_loop_puts_a_step_on_its_list_loses_no_task(loop_of, work):
+    """A task whose step is lost never runs again; a kernel's main thread would wait for it."""
+    loop, found = loop_of(), []
+
+    async def run():
+        section = SignalSection(asyncio.current_task())
+        try:
+            await while_live(section, lambda: work(loop))
+        except STOPS as error:
+            found.append(stop_of(error))
+        section.close()
+
+    running = loop.create_task(run(), context=contextvars.copy_context())
+    loop.run_until_complete(asyncio.wait({running}, timeout=BOUND_S))
+    left = asyncio.all_tasks(loop)
+    loop.close()
+    assert (found, left) == ([BY_THE_PERSON], set())
 
 
 # --- sections in sections
