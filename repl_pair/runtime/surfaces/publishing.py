@@ -1,29 +1,164 @@
 """What the person writes to publish live values and functions of their app."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from repl_pair.errors import AuthoringError, did_you_mean
+from repl_pair.records import replace
 from repl_pair.runtime.authoring.entries import Handle, enter
-from repl_pair.runtime.registry.model import Component, Member, Procedure, Surface
-from repl_pair.runtime.surfaces.members import Cell
-from repl_pair.runtime.surfaces.state import NOTHING, declare
+from repl_pair.runtime.registry.model import Component, Entry, Member, Procedure, Surface
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.surfaces.members import Cell, Collection, Equals, Event, Stream
+from repl_pair.runtime.surfaces.state import NOTHING, State
+from repl_pair.runtime.values.classes import spell
+from repl_pair.runtime.values.hints import ANYTHING, read_hint
+
+KEPT_EVENTS, MOST_KEPT = 100, 100_000
+"""How many of an event are kept, and how many of a stream may be."""
 
 
 class SurfaceHandle(Handle):
-    """A surface, by which its members and functions are declared."""
+    """A surface, by which its members and functions are declared, and exposed to agents.
+
+    A declaration takes the place of the one before of its name, whatever that was: the handles of
+    that one publish nothing any more. All methods refuse by AuthoringError what is not legal.
+    """
 
     tier: str | None = None
 
     def cell(
-        self, name: str, hint: Any = Any, *, default: Any = NOTHING, expose: bool = False
+        self,
+        name: str,
+        hint: Any = Any,
+        *,
+        default: Any = NOTHING,
+        equals: Equals | None = None,
+        expose: bool = False,
+        doc: str = "",
     ) -> Cell:
-        """Declare one current value."""
+        """Declare one current value, of the type `hint`.
+
+        A value that equals the current one is not published: by `==` for None, bool, int, float,
+        str and bytes, else only the very same object, or what `equals(old, new)` finds equal.
+        """
+        id, state = f"{self}/{name}", State("cell", value=default)
+        cell = Cell(id, state, hint, equals)
+        if default is not NOTHING:
+            cell.check(default)
+        self._declare(id, state, hint, expose, doc)
+        return cell
+
+    def collection(
+        self,
+        name: str,
+        hint: Any = dict[str, Any],
+        *,
+        equals: Equals | None = None,
+        expose: bool = False,
+        doc: str = "",
+    ) -> Collection:
+        """Declare current values by key, such as `dict[str, Row]`; the keys are text."""
+        id, state = f"{self}/{name}", State("collection")
+        item = _item_hint(id, hint)
+        collection = Collection(id, state, item, equals)
+        self._declare(id, state, item, expose, doc)
+        return collection
+
+    def stream(
+        self, name: str, hint: Any = Any, *, keep: int = 500, expose: bool = False, doc: str = ""
+    ) -> Stream:
+        """Declare values that come one after the other, of which the last `keep` are kept."""
         id = f"{self}/{name}"
-        enter("member", id, Member(kind="cell", hint=hint, exposed=expose), self.tier)
-        state = declare(id, "cell")
-        state.value = default
-        return Cell(state)
+        if type(keep) is not int or not 1 <= keep <= MOST_KEPT:
+            raise AuthoringError("bad_body", f"{id}: keep is from 1 to {MOST_KEPT}, not {keep!r}.")
+        state = State("stream", keep=keep)
+        stream = Stream(id, state, hint)
+        self._declare(id, state, hint, expose, doc)
+        return stream
+
+    def event(self, name: str, hint: Any = Any, *, expose: bool = False, doc: str = "") -> Event:
+        """Declare something that happens, with a value of the type `hint`."""
+        id, state = f"{self}/{name}", State("event", keep=KEPT_EVENTS)
+        event = Event(id, state, hint)
+        self._declare(id, state, hint, expose, doc)
+        return event
+
+    def expose(self, *names: str) -> None:
+        """Let agents see these members and functions of the surface.
+
+        They are the whole list: a name that an earlier call named, and this one does not, is hidden
+        again. What is declared anew under a name of the list stays exposed; a surface that is
+        declared anew has no list.
+        """
+        entry = REGISTRY.find("surface", self)
+        parts = {name: self._parts(name) for name in (*names, *self.listed)}
+        fault = self._fault_of(names, parts)
+        if entry is None or fault:
+            raise AuthoringError("bad_body", fault or f"{self} is no longer registered.")
+        _renew(entry, exposed=names)
+        for name, found in parts.items():
+            for part in found:
+                if part.body.exposed != (name in names):
+                    _renew(part, exposed=name in names)
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The names that the surface exposes by its list."""
+        entry = REGISTRY.find("surface", self)
+        return () if entry is None else entry.body.exposed
+
+    def _declare(self, id: str, state: State, hint: Any, expose: bool, doc: str) -> None:
+        exposed = expose or id.rpartition("/")[2] in self.listed
+        body = Member(kind=state.kind, hint=hint, doc=doc, exposed=exposed, state=state)
+        enter("member", id, body, self.tier)
+
+    def _parts(self, name: str) -> list[Entry]:
+        found = (
+            REGISTRY.find("member", f"{self}/{name}"),
+            REGISTRY.find("function", f"{self}.{name}"),
+        )
+        return [entry for entry in found if entry is not None]
+
+    def _fault_of(self, names: Sequence[str], parts: Mapping[str, Sequence[Entry]]) -> str:
+        """Describe what is wrong with a list of what to expose, with what is legal."""
+        ids = [*REGISTRY.ids("member", f"{self}/"), *REGISTRY.ids("function", f"{self}.")]
+        legal = [id.removeprefix(self)[1:] for id in ids if "." not in id.removeprefix(self)[1:]]
+        for name in names:
+            if names.count(name) > 1:
+                return f"{self}.expose names {name!r} twice."
+            if not parts[name]:
+                known = ", ".join(legal) or "nothing"
+                return (
+                    f"{self} has no {name!r} to expose.{did_you_mean(name, legal)} It has: {known}."
+                )
+            if len(parts[name]) > 1:
+                return (
+                    f"{name!r} is a member and a function of {self}: "
+                    "write expose=True where the one that is meant is defined."
+                )
+        return ""
+
+
+def _renew(entry: Entry, **slots: Any) -> None:
+    """Register an entry with other slots of its body, as the same registration of its place."""
+    body = replace(entry.body, **slots)
+    REGISTRY.register(entry.kind, entry.id, body, origin=entry.origin, tier=entry.tier)
+
+
+def _item_hint(id: str, hint: Any) -> Any:
+    """Return the hint of an item; AuthoringError `bad_body` where it is no mapping of text."""
+    containers = read_hint(hint).containers
+    if hint is dict or (
+        len(containers) == 1
+        and issubclass(containers[0].cls, Mapping)
+        and len(containers[0].parts) == 2
+        and containers[0].parts[0] in (read_hint(str), ANYTHING)
+    ):
+        return Any if hint is dict else containers[0].args[1]
+    raise AuthoringError(
+        "bad_body", f"{id}: the type of a collection is dict[str, Row], not {spell(hint)}."
+    )
 
 
 def surface(id: str, *, tier: str | None = None, doc: str = "") -> SurfaceHandle:
