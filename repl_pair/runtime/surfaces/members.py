@@ -7,7 +7,9 @@ from typing import Any, cast
 
 from repl_pair.errors import AuthoringError, did_you_mean, error_text
 from repl_pair.runtime.registry.origin import outside
+from repl_pair.runtime.secrets.learning import learn_declared
 from repl_pair.runtime.surfaces.fitting import checker, exact_types, is_same
+from repl_pair.runtime.surfaces.secret_values import secret_places
 from repl_pair.runtime.surfaces.state import LOCK, NOTHING, State
 from repl_pair.runtime.values.classes import fields_of, is_model_class, is_named_tuple, real_class
 from repl_pair.runtime.values.hints import read_hint
@@ -23,11 +25,14 @@ class SurfaceWarning(UserWarning):
 class MemberHandle:
     """The base of the handles: the checks of a value before it is published."""
 
-    __slots__ = ("_check", "_equals", "_exact", "_id", "_state", "_warned")
+    __slots__ = ("_check", "_equals", "_exact", "_id", "_secret", "_state", "_warned")
 
     def __init__(self, id: str, state: State, hint: Any, equals: Equals | None = None) -> None:
         self._id, self._state, self._equals = id, state, equals
-        self._check, self._exact = checker(hint), exact_types(read_hint(hint))
+        self._secret = [*secret_places(id, hint)]
+        # What may be a secret is never taken without the check, which learns it.
+        exact = frozenset[int]() if self._secret else exact_types(read_hint(hint))
+        self._check, self._exact = checker(hint), exact
         self._warned = False
 
     def __repr__(self) -> str:
@@ -37,6 +42,8 @@ class MemberHandle:
         """Raise AuthoringError `bad_body` for a value that does not fit the declared type."""
         if fault := self._check(value, self._id + where):
             raise AuthoringError("bad_body", f"{fault}. Nothing was changed.")
+        if self._secret:
+            learn_declared(value, self._secret)
 
     def _is_equal(self, old: Any, new: Any) -> bool:
         """Ask the person's `equals`, without the lock; one that fails finds no two equal."""

@@ -1,7 +1,7 @@
 """What the person writes to publish live values and functions of their app."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from repl_pair.errors import AuthoringError, did_you_mean
@@ -91,16 +91,15 @@ class SurfaceHandle(Handle):
         again. What is declared anew under a name of the list stays exposed; a surface that is
         declared anew has no list.
         """
-        entry = REGISTRY.find("surface", self)
-        parts = {name: self._parts(name) for name in (*names, *self.listed)}
-        fault = self._fault_of(names, parts)
-        if entry is None or fault:
-            raise AuthoringError("bad_body", fault or f"{self} is no longer registered.")
-        _renew(entry, exposed=names)
-        for name, found in parts.items():
-            for part in found:
-                if part.body.exposed != (name in names):
-                    _renew(part, exposed=name in names)
+        if doubled := [name for name in names if names.count(name) > 1]:
+            raise AuthoringError("bad_body", f"{self}.expose names {doubled[0]!r} twice.")
+        entry, parts = REGISTRY.find("surface", self), {name: self.part(name) for name in names}
+        if entry is None:
+            raise AuthoringError("not_found", f"The surface {self} is no longer registered.")
+        hidden = [part for name in self.listed if name not in names for part in self._parts(name)]
+        renew(entry, replace(entry.body, exposed=names))
+        for part in (*parts.values(), *hidden):
+            renew(part, replace(part.body, exposed=part not in hidden))
 
     @property
     def listed(self) -> tuple[str, ...]:
@@ -113,36 +112,32 @@ class SurfaceHandle(Handle):
         body = Member(kind=state.kind, hint=hint, doc=doc, exposed=exposed, state=state)
         enter("member", id, body, self.tier)
 
-    def _parts(self, name: str) -> list[Entry]:
-        found = (
-            REGISTRY.find("member", f"{self}/{name}"),
-            REGISTRY.find("function", f"{self}.{name}"),
+    def part(self, name: str) -> Entry:
+        """Return the member or function of a name; AuthoringError where there is not just one."""
+        found = self._parts(name)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise AuthoringError(
+                "bad_id",
+                f"{self} has a member and a function {name!r}: give one of them another name.",
+            )
+        ids = [*REGISTRY.ids("member", f"{self}/"), *REGISTRY.ids("function", f"{self}.")]
+        known = [id[len(self) + 1 :] for id in ids]
+        raise AuthoringError(
+            "not_found",
+            f"{self} has no {name!r}.{did_you_mean(name, known)} "
+            f"It has: {', '.join(known) or 'nothing'}.",
         )
+
+    def _parts(self, name: str) -> list[Entry]:
+        ids = {"member": f"{self}/{name}", "function": f"{self}.{name}"}
+        found = [REGISTRY.find(kind, id) for kind, id in ids.items()]
         return [entry for entry in found if entry is not None]
 
-    def _fault_of(self, names: Sequence[str], parts: Mapping[str, Sequence[Entry]]) -> str:
-        """Describe what is wrong with a list of what to expose, with what is legal."""
-        ids = [*REGISTRY.ids("member", f"{self}/"), *REGISTRY.ids("function", f"{self}.")]
-        legal = [id.removeprefix(self)[1:] for id in ids if "." not in id.removeprefix(self)[1:]]
-        for name in names:
-            if names.count(name) > 1:
-                return f"{self}.expose names {name!r} twice."
-            if not parts[name]:
-                known = ", ".join(legal) or "nothing"
-                return (
-                    f"{self} has no {name!r} to expose.{did_you_mean(name, legal)} It has: {known}."
-                )
-            if len(parts[name]) > 1:
-                return (
-                    f"{name!r} is a member and a function of {self}: "
-                    "write expose=True where the one that is meant is defined."
-                )
-        return ""
 
-
-def _renew(entry: Entry, **slots: Any) -> None:
-    """Register an entry with other slots of its body, as the same registration of its place."""
-    body = replace(entry.body, **slots)
+def renew(entry: Entry, body: Any) -> None:
+    """Register another body of an entry, as the same registration of its place."""
     REGISTRY.register(entry.kind, entry.id, body, origin=entry.origin, tier=entry.tier)
 
 

@@ -29,6 +29,14 @@ class Computed(Protocol):
 
     sources: tuple[str, ...]
 
+    def begin(self) -> None:
+        """Follow the sources, from when its member is registered."""
+        ...
+
+    def end(self) -> None:
+        """Follow them no longer, when its member has left."""
+        ...
+
     def ask(self) -> None:
         """Let it be computed soon, on a thread of its own."""
         ...
@@ -55,6 +63,7 @@ class State:
         "kind",
         "revision",
         "revisions",
+        "searched",
         "value",
         "watchers",
     )
@@ -76,6 +85,8 @@ class State:
         self.error = ""
         """Why a computed member has no value now."""
         self.computed: Computed | None = None
+        self.searched = -1
+        """The revision up to which secrets were looked for in what it holds."""
         self.ids: frozenset[str] = frozenset()
         """The members whose state it is: one, and those that pass it through; none once it left."""
         self.watchers: tuple[tuple[str, OnChange], ...] = ()
@@ -186,6 +197,8 @@ def _withdraw(state: State, id: str) -> None:
     del STATES[id]
     state.ids -= {id}
     _renew_watchers(state)
+    if state.computed is not None and not state.ids:
+        state.computed.end()
     _LEFT[id] = state.revision
     for oldest in tuple(islice(_LEFT, max(0, len(_LEFT) - REMEMBERED))):
         del _LEFT[oldest]
@@ -193,6 +206,8 @@ def _withdraw(state: State, id: str) -> None:
 
 def _publish(state: State, id: str) -> None:
     least = _LEFT.pop(id, -1) + 1
+    if state.computed is not None and not state.ids:
+        state.computed.begin()
     if not state.ids or state.revision < least:
         state.revision = state.began = max(state.revision, least)
         state.keys_revision = state.revision
