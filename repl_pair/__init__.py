@@ -60,6 +60,11 @@ if TYPE_CHECKING:
     from repl_pair.runtime.snapshots.judge import accept_snapshot as accept_snapshot
     from repl_pair.runtime.snapshots.review import write_accepted as write_accepted
     from repl_pair.runtime.snapshots.serializers import serializer as serializer
+    from repl_pair.runtime.surfaces.projections import (
+        derive as derive,
+        mapped as mapped,
+        project as project,
+    )
     from repl_pair.runtime.surfaces.publishing import function as function, surface as surface
     from repl_pair.runtime.sweeps.executors import process_pool as process_pool
     from repl_pair.runtime.sweeps.run_variants import (
@@ -121,6 +126,7 @@ running.stubs stub
 snapshots.judge accept_snapshot
 snapshots.review write_accepted
 snapshots.serializers serializer
+surfaces.projections derive mapped project
 surfaces.publishing function surface
 sweeps.executors process_pool
 sweeps.run_variants last_sweep run_variants

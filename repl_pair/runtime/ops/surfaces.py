@@ -1,38 +1,151 @@
 """Ops over what an app publishes: its surfaces, their members and its functions."""
 
-from typing import Annotated, Any, NotRequired, TypedDict
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
-from repl_pair.errors import RequestError
+from repl_pair.runtime.ops.answers import Page
 from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.listing import (
+    DEFAULT_LIMIT,
+    Cursor,
+    Limit,
+    page,
+    public_schema,
+    read_line,
+)
+from repl_pair.runtime.ops.live_values import (
+    check_reading,
+    places_to_hide,
+    read_state,
+    refresh,
+    suggest_next,
+    surface_of,
+    wait_for_news,
+)
 from repl_pair.runtime.ops.table import MAX_WAIT_S, op, wait_deadline
-from repl_pair.runtime.registry.visible import visible_entry
-from repl_pair.runtime.surfaces.state import NOTHING, STATES
+from repl_pair.runtime.registry.model import Entry, Member
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.visible import visible_entry, visible_ids
 from repl_pair.runtime.values.arguments import Bounds
+from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.runtime.values.schema import PARTIAL, type_schema
+
+MemberKind = Literal["cell", "collection", "stream", "event"]
+SCHEMA_CHARS = 1_000
+"""Of the schema of one member in a list; of a longer one only the type is listed."""
+
+
+class MemberLine(TypedDict):
+    """A member; `schema` is that of a value, of a collection that of an item, whose `keys` count.
+
+    `revision` is the `since` that waits for the next change.
+    """
+
+    id: str
+    kind: MemberKind
+    doc: NotRequired[str]
+    schema: NotRequired[dict[str, Any]]
+    revision: NotRequired[int]
+    keys: NotRequired[int]
+
+
+class SurfaceLine(TypedDict):
+    """A surface, and those of its members that stand on the page."""
+
+    id: str
+    doc: NotRequired[str]
+    members: list[MemberLine]
+
+
+class Item(TypedDict):
+    """An item of a collection."""
+
+    key: str
+    value: Any
 
 
 class MemberReading(TypedDict):
-    """What a member holds: a cell its value, a collection its items, else the last entries."""
+    """What a member holds: a cell its value, a collection a page of its items, else its entries.
 
-    kind: str
+    Entries are the last ones, or those since, the oldest first. `next` is the `since` of the next
+    call; `gap`: some entries since are no longer kept; `timed_out`: nothing changed since.
+    """
+
+    kind: MemberKind
     value: NotRequired[Any]
-    items: NotRequired[list[Any]]
+    items: NotRequired[list[Item]]
     entries: NotRequired[list[Any]]
+    total: NotRequired[int]
+    cursor: NotRequired[str]
     revision: int
-    next: NotRequired[int]
-    gap: NotRequired[bool]
-    timed_out: NotRequired[bool]
+    next: int
+    gap: NotRequired[Literal[True]]
+    timed_out: NotRequired[Literal[True]]
+
+
+@op(access="read", toolset="surface")
+def list_surfaces(
+    call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
+) -> Page[SurfaceLine]:
+    """List the live values of the app: its surfaces with their members; limit counts members."""
+    members = visible_ids(call.view, "member")
+    # A surface of functions alone stands for itself.
+    alone = set(visible_ids(call.view, "surface")) - {surface_of(id) for id in members}
+    query = [REGISTRY.revision, call.view.tier]
+    found = page(sorted([*members, *alone]), limit=limit, cursor=cursor, query=query)
+    call.max_items = limit
+    for id in [id for id in found["items"] if id not in alone][:1]:
+        call.suggest("read_member", member=id)
+    lines = [_surface_line(call, id, ids) for id, ids in groupby(found["items"], surface_of)]
+    return cast("Page[SurfaceLine]", found | {"items": lines})
 
 
 @op(access="read", toolset="surface", deadline=wait_deadline, stoppable=False)
 def read_member(
     call: Call,
     member: Annotated[str, "Such as training/loss"],
+    key: Annotated[str | None, "One item of a collection"] = None,
     since: Annotated[int | None, Bounds(0), "`next` of the last call: wait for a change"] = None,
     wait_s: Annotated[float, Bounds(0, MAX_WAIT_S), "Seconds to wait"] = 0.0,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
 ) -> MemberReading:
-    """Read what a member of the app's surfaces holds now."""
+    """Read what a member of a surface holds now, or wait for its next change or event."""
+    check_reading(visible_entry(call.view, "member", member), key, cursor)
+    if cursor is not None or since is None:
+        refresh(visible_entry(call.view, "member", member))
+        is_news = True
+    else:
+        is_news = wait_for_news(call, member, key, since, wait_s)
     entry = visible_entry(call.view, "member", member)
-    state = STATES.get(entry.id)
-    if state is None or state.value is NOTHING:
-        raise RequestError("not_found", f"{member} has no value yet.")
-    return {"kind": state.kind, "value": state.value, "revision": state.revision}
+    found = read_state(entry, key=key, since=since, limit=limit, is_news=is_news)
+    if "items" in found:
+        query = [entry.id, found.pop("version")]
+        items: dict[str, Any] = found.pop("items")
+        chosen = page(sorted(items), limit=limit, cursor=cursor, query=query)
+        found |= chosen | {"items": [{"key": key, "value": items[key]} for key in chosen["items"]]}
+    call.max_items = limit
+    call.sensitive.extend(places_to_hide(entry, key))
+    suggest_next(call, entry, key, found)
+    return cast("MemberReading", found)
+
+
+def _surface_line(call: Call, surface: str, ids: Iterable[str]) -> SurfaceLine:
+    entry = REGISTRY.find("surface", surface)
+    head = {"id": surface} if entry is None else read_line(entry)
+    found = [REGISTRY.find("member", id) for id in ids if id != surface]
+    lines = [_member_line(call, one) for one in found if one is not None]
+    return cast("SurfaceLine", head | {"members": lines})
+
+
+def _member_line(call: Call, entry: Entry) -> MemberLine:
+    body: Member = entry.body
+    name, state = entry.id.rpartition("/")[2], body.state
+    schema = public_schema(type_schema(body.hint), secret=is_secret_key(name))
+    if len(str(schema)) > SCHEMA_CHARS:
+        schema = {slot: schema[slot] for slot in ("type",) if slot in schema} | {PARTIAL: True}
+    shown = None if schema == {PARTIAL: True} else call.add_raw_json(schema)
+    is_many = body.kind == "collection"
+    count = {"keys": len(state.items)} if is_many else {"revision": state.revision}
+    return cast("MemberLine", read_line(entry, kind=body.kind, schema=shown) | count)

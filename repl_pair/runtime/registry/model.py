@@ -170,17 +170,21 @@ class Function:
 
 @record
 class Surface:
-    """Members and functions that the person's app publishes under one name."""
+    """Members and functions that the person's app publishes under one name.
+
+    `exposed` are the names that its own list exposes, beside those exposed where they are defined.
+    """
 
     doc: str = ""
+    exposed: tuple[str, ...] = ()
 
 
 @record
 class Member:
-    """A live value that the app publishes; what it holds now stands in `surfaces/state`.
+    """A live value that the app publishes; `state` is what it holds now, see `surfaces/state`.
 
     `kind` is cell, collection, stream or event. `hint` is the type of a value, of a collection the
-    type of an item. `source` is the member that a projected one is computed from.
+    type of an item. `source` is the member that a projected one follows.
     """
 
     kind: str
@@ -188,6 +192,7 @@ class Member:
     doc: str = ""
     exposed: bool = False
     source: str | None = None
+    state: Any = field(default=None, compare=False, repr=False)
 
 
 @record

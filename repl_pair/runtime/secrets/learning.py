@@ -2,12 +2,13 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import EnumMeta
 from itertools import chain
 from types import FunctionType, ModuleType
 from typing import Any, cast
 
+from repl_pair.records import Undo
 from repl_pair.runtime.ipython import user_namespace
 from repl_pair.runtime.reading.fields import MACHINERY, only_text_keys, read_fields
 from repl_pair.runtime.secrets.forms import url_passwords
@@ -18,6 +19,7 @@ from repl_pair.runtime.secrets.redact import copy_plain
 from repl_pair.runtime.values.classes import is_installed, is_of, real_class, root_of, space_of
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.marks import is_secret_key, may_hold_secret_keys, secret_type
+from repl_pair.runtime.values.paths import Place
 
 DEPTH, WIDTH = 2, 100
 """How far below a variable secrets are looked for, and in dicts and objects of how many parts."""
@@ -53,7 +55,26 @@ def learn_secrets() -> None:
     if now != _learned:
         _learned = now
         collect_environment(os.environ)
-    learn_held([namespace()])
+    learn_held(chain([namespace()], *(give() for give in tuple(_GIVERS.values()))))
+
+
+def search_too(give: Callable[[], Iterable[Mapping[Any, Any]]]) -> Undo:
+    """Search what `give` returns, too, at each `learn_secrets`: variables that stand elsewhere."""
+    token = object()
+    _GIVERS[token] = give
+
+    def undo() -> None:
+        _GIVERS.pop(token, None)
+
+    return undo
+
+
+_GIVERS: dict[object, Callable[[], Iterable[Mapping[Any, Any]]]] = {}
+
+
+def learn_declared(value: Any, places: Collection[Place]) -> None:
+    """Learn what stands at places of a value that are declared secret; none of its code runs."""
+    copy_plain(value, needles=NEEDLES, sensitive=places, rank=Rank.HELD)
 
 
 def learn_held(spaces: Iterable[Mapping[Any, Any]]) -> None:

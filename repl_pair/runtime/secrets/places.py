@@ -80,8 +80,12 @@ def answers_secret(id: str) -> bool:
 
 def secret_results(fn: Callable[..., Any]) -> list[Place]:
     """Return the places in what a function gives that its hint declares secret; `*` is any key."""
-    gives = takes_of(fn).gives
-    return list(dict.fromkeys(_hinted(gives, _DEEPEST))) if declares_secret(gives) else []
+    return hinted_places(takes_of(fn).gives)
+
+
+def hinted_places(hint: Hint) -> list[Place]:
+    """Return the places in a value that its hint declares secret; `*` is any key."""
+    return list(dict.fromkeys(_hinted(hint, _DEEPEST))) if declares_secret(hint) else []
 
 
 def leads_to_declared(takers: Iterable[Callable[..., Any]], path: Any) -> bool:

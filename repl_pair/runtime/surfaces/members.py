@@ -1,15 +1,80 @@
-"""The handles by which an app changes what its members hold; from any thread."""
+"""The handles by which an app changes what its members hold; from any thread, sync or async."""
 
-from typing import Any
+import warnings
+from collections.abc import Callable, ItemsView, Iterator, Mapping, MutableMapping, ValuesView
+from dataclasses import is_dataclass, replace
+from typing import Any, cast
 
+from repl_pair.errors import AuthoringError, did_you_mean, error_text
+from repl_pair.runtime.registry.origin import outside
+from repl_pair.runtime.secrets.learning import learn_declared
+from repl_pair.runtime.surfaces.fitting import checker, exact_types, is_same
+from repl_pair.runtime.surfaces.secret_values import secret_places
 from repl_pair.runtime.surfaces.state import LOCK, NOTHING, State
+from repl_pair.runtime.values.classes import fields_of, is_model_class, is_named_tuple, real_class
+from repl_pair.runtime.values.hints import read_hint
+
+Equals = Callable[[Any, Any], bool]
+"""Takes the old and the new value; what it finds equal is not published."""
 
 
-class Cell:
+class SurfaceWarning(UserWarning):
+    """What a handle could not do as it was asked; the app goes on."""
+
+
+class MemberHandle:
+    """The base of the handles: the checks of a value before it is published."""
+
+    __slots__ = ("_check", "_equals", "_exact", "_id", "_secret", "_state", "_warned")
+
+    def __init__(self, id: str, state: State, hint: Any, equals: Equals | None = None) -> None:
+        self._id, self._state, self._equals = id, state, equals
+        self._secret = [*secret_places(id, hint)]
+        # What may be a secret is never taken without the check, which learns it.
+        exact = frozenset[int]() if self._secret else exact_types(read_hint(hint))
+        self._check, self._exact = checker(hint), exact
+        self._warned = False
+
+    def __repr__(self) -> str:
+        return f"<{self._state.kind} {self._id}>"
+
+    def check(self, value: Any, where: str = "") -> None:
+        """Raise AuthoringError `bad_body` for a value that does not fit the declared type."""
+        if fault := self._check(value, self._id + where):
+            raise AuthoringError("bad_body", f"{fault}. Nothing was changed.")
+        if self._secret:
+            learn_declared(value, self._secret)
+
+    def _is_equal(self, old: Any, new: Any) -> bool:
+        """Ask the person's `equals`, without the lock; one that fails finds no two equal."""
+        if self._equals is None or old is NOTHING:
+            return False
+        try:
+            return bool(self._equals(old, new))
+        except Exception as error:  # noqa: BLE001  it is the person's code
+            self._warn(f"{self._id}: equals failed with {error_text(error)}; it was published.")
+            return False
+
+    def _report(self) -> None:
+        """Report a change, after it was made."""
+        state = self._state
+        if state.watchers:
+            state.announce()
+        elif not state.ids and not self._warned:
+            self._warned = True
+            self._warn(
+                f"This handle of {self._id} publishes nothing: the member left, or was declared "
+                "anew. Use the handle of the latest declaration."
+            )
+
+    def _warn(self, text: str) -> None:
+        warnings.warn(text, SurfaceWarning, stacklevel=outside()[1])
+
+
+class Cell(MemberHandle):
     """One current value."""
 
-    def __init__(self, state: State) -> None:
-        self._state = state
+    __slots__ = ()
 
     def get(self) -> Any:
         """Return the current value, None before the first one."""
@@ -17,10 +82,198 @@ class Cell:
         return None if value is NOTHING else value
 
     def set(self, value: Any) -> None:
-        """Give the cell a value."""
+        """Publish a value, unless it equals the current one.
+
+        What is changed in place is the same object, and so equal: set a new one, or use `patch`.
+        AuthoringError `bad_body` for a value that does not fit the declared type.
+        """
+        if id(real_class(value)) not in self._exact:
+            self.check(value)
+        state = self._state
+        if self._equals is not None and self._is_equal(state.value, value):
+            return
+        with LOCK:
+            if self._equals is None and is_same(state.value, value):
+                return
+            state.value = value
+            state.revision += 1
+        if state.watchers or not state.ids:
+            self._report()
+
+    def patch(self, changes: Mapping[str, Any] | None = None, /, **more: Any) -> None:
+        """Publish a copy of the value in which some fields are others, as one change.
+
+        Takes the fields of a dict, a dataclass, a named tuple or a model; a cell without a value
+        begins with an empty dict. Two threads that patch at once both count.
+        """
+        fields = {**(changes or {}), **more}
+        is_made = False
+        while not is_made:
+            before = self._state.value
+            made = _patched(self._id, {} if before is NOTHING else before, fields)
+            self.check(made)
+            is_old = all(is_same(_field(before, name), value) for name, value in fields.items())
+            if is_old or self._is_equal(before, made):
+                return
+            with LOCK:
+                is_made = self._state.value is before
+                if is_made:
+                    self._state.value = made
+                    self._state.note_change()
+        self._report()
+
+
+class Collection(MemberHandle, MutableMapping[str, Any]):
+    """Current values by key: a mapping whose keys are text; what is read of it is a copy."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: str) -> Any:
+        return self._state.items[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._state.items
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._state.items))
+
+    def __len__(self) -> int:
+        return len(self._state.items)
+
+    def items(self) -> ItemsView[str, Any]:
+        """Return keys and values as they are now."""
+        return self._state.items.copy().items()
+
+    def values(self) -> ValuesView[Any]:
+        """Return the values as they are now."""
+        return self._state.items.copy().values()
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        """Publish one item; AuthoringError `bad_body` for what does not fit."""
+        self._check_item(key, value)
+        state = self._state
+        old = state.items.get(key, NOTHING)
+        if self._equals is not None and self._is_equal(old, value):
+            return
+        with LOCK:
+            if not self._put(key, value):
+                return
+            state.revision += 1
+            state.revisions[key] = state.revision
+        self._report()
+
+    def __delitem__(self, key: str) -> None:
         state = self._state
         with LOCK:
-            state.value = value
+            del state.items[key], state.revisions[key]
             state.note_change()
-        if state.watchers:
-            state.announce()
+            state.keys_revision = state.revision
+        self._report()
+
+    def update(self, other: Any = (), /, **more: Any) -> None:
+        """Publish several items as one change; where one does not fit, none is published."""
+        given = dict(other, **more)
+        for key, value in given.items():
+            self._check_item(key, value)
+        items = self._state.items
+        unequal = [(k, v) for k, v in given.items() if not self._is_equal(items.get(k, NOTHING), v)]
+        with LOCK:
+            changed = [key for key, value in unequal if self._put(key, value)]
+            if not changed:
+                return
+            self._state.note_change()
+            self._state.revisions.update(dict.fromkeys(changed, self._state.revision))
+        self._report()
+
+    def clear(self) -> None:
+        """Remove all items as one change."""
+        state = self._state
+        with LOCK:
+            if not state.items:
+                return
+            state.items.clear()
+            state.revisions.clear()
+            state.note_change()
+            state.keys_revision = state.revision
+        self._report()
+
+    def _check_item(self, key: Any, value: Any) -> None:
+        if type(key) is not str:
+            what = f"A key of {self._id} is text, not {type(key).__name__}."
+            raise AuthoringError("bad_body", what)
+        if id(real_class(value)) not in self._exact:
+            self.check(value, f"[{key!r}]")
+
+    def _put(self, key: str, value: Any) -> bool:
+        """Put an item whose change the caller counts, under LOCK; False if it is there already."""
+        state = self._state
+        old = state.items.get(key, NOTHING)
+        if self._equals is None and is_same(old, value):
+            return False
+        if old is NOTHING:
+            state.keys_revision = state.revision + 1
+        state.items[key] = value
+        return True
+
+
+class _Log(MemberHandle):
+    __slots__ = ()
+
+    def _add(self, value: Any) -> None:
+        if id(real_class(value)) not in self._exact:
+            self.check(value)
+        state = self._state
+        with LOCK:
+            state.revision += 1
+            state.entries.append((state.revision, value))
+        if state.watchers or not state.ids:
+            self._report()
+
+
+class Stream(_Log):
+    """Values one after the other; the last ones are kept, with which a reader begins."""
+
+    __slots__ = ()
+
+    def push(self, value: Any) -> None:
+        """Publish one more value; AuthoringError `bad_body` for one that does not fit."""
+        self._add(value)
+
+
+class Event(_Log):
+    """Something that happens, with what is known of it; the last 100 are kept."""
+
+    __slots__ = ()
+
+    def emit(self, value: Any = None) -> None:
+        """Let it happen; AuthoringError `bad_body` for a value that does not fit."""
+        self._add(value)
+
+
+def _patched(id: str, value: Any, fields: Mapping[str, Any]) -> Any:
+    """Return a copy of a value with other fields; AuthoringError `bad_body` where it has none."""
+    kind = real_class(value)
+    if isinstance(value, dict):
+        return {**cast("dict[str, Any]", value), **fields}
+    known = fields_of(value)
+    if known is None:
+        what = "fields of a dict, a dataclass, a named tuple or a model"
+        raise AuthoringError("bad_body", f"{id}: patch takes {what}, not of {kind.__name__}.")
+    for name in fields:
+        if name not in known:
+            near = did_you_mean(name, known)
+            raise AuthoringError("bad_body", f"{id}: {kind.__name__} has no field {name!r}.{near}")
+    if is_named_tuple(kind):
+        return value._replace(**fields)
+    if is_model_class(kind):
+        return value.model_copy(update=dict(fields))
+    assert is_dataclass(value)
+    return replace(cast("Any", value), **fields)
+
+
+def _field(value: Any, name: str) -> Any:
+    if value is NOTHING:
+        return NOTHING
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).get(name, NOTHING)
+    return getattr(value, name, NOTHING)

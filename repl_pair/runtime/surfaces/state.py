@@ -1,34 +1,95 @@
-"""What the members of surfaces hold now, each with its revision, and who waits for a change."""
+"""What the members of surfaces hold now, each with its revision, and who waits for a change.
+
+The body of a member's entry holds its state, so the two come and go together. `STATES` follows the
+registry: each registration, retirement and restoring of a member is a change of that member.
+"""
 
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from itertools import islice
+from typing import Any, Protocol
 
 from repl_pair.records import Undo
+from repl_pair.runtime.registry.model import KINDS
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.store import STORE, Change
 
 NOTHING: Any = object()
 """The value of a cell that was never set."""
+REMEMBERED = 10_000
+"""Of how many ids the last revision is remembered after their members have left."""
 
 OnChange = Callable[[str], None]
 """Takes the id of the member that changed; called on the thread that changes it, at each change."""
 
 
+class Computed(Protocol):
+    """How the value of a projected member is computed from other members."""
+
+    sources: tuple[str, ...]
+
+    def begin(self) -> None:
+        """Follow the sources, from when its member is registered."""
+        ...
+
+    def end(self) -> None:
+        """Follow them no longer, when its member has left."""
+        ...
+
+    def ask(self) -> None:
+        """Let it be computed soon, on a thread of its own."""
+        ...
+
+    def refresh(self, timeout_s: float) -> bool:
+        """Wait until it is computed from what its sources hold; False where that takes longer."""
+        ...
+
+
 class State:
     """What one member holds: the value of a cell, the items of a collection, the last entries.
 
-    `revision` counts the changes of all members that ever had this id.
+    It is changed under `LOCK`, with `note_change`; then `announce` is called without the lock.
     """
 
-    def __init__(self, id: str, kind: str, revision: int, keep: int) -> None:
-        self.id = id
+    __slots__ = (
+        "began",
+        "computed",
+        "entries",
+        "error",
+        "ids",
+        "items",
+        "keys_revision",
+        "kind",
+        "revision",
+        "revisions",
+        "searched",
+        "value",
+        "watchers",
+    )
+
+    def __init__(self, kind: str, *, value: Any = NOTHING, keep: int = 0) -> None:
         self.kind = kind
-        self.revision = revision
-        self.value = NOTHING
+        self.revision = 0
+        """Counts the changes of all members that ever had its id."""
+        self.began = 0
+        """The revision at which it was published: what was there before, it does not know."""
+        self.value = value
         self.items: dict[str, Any] = {}
+        self.revisions: dict[str, int] = {}
+        """Of each item, at its last change."""
+        self.keys_revision = 0
+        """When an item was last added or removed."""
         self.entries: deque[tuple[int, Any]] = deque(maxlen=keep)
         """Of a stream or an event: revision and value, the oldest first."""
-        self.watchers: tuple[OnChange, ...] = ()
+        self.error = ""
+        """Why a computed member has no value now."""
+        self.computed: Computed | None = None
+        self.searched = -1
+        """The revision up to which secrets were looked for in what it holds."""
+        self.ids: frozenset[str] = frozenset()
+        """The members whose state it is: one, and those that pass it through; none once it left."""
+        self.watchers: tuple[tuple[str, OnChange], ...] = ()
 
     def note_change(self) -> None:
         """Count a change; the caller holds LOCK."""
@@ -36,40 +97,38 @@ class State:
 
     def announce(self) -> None:
         """Report a change to those who watch; the caller holds no lock."""
-        for fn in self.watchers:
-            fn(self.id)
+        for id, fn in self.watchers:
+            fn(id)
+
+    @property
+    def lost(self) -> int:
+        """The last revision whose entry is no longer kept; a reader since then has a gap."""
+        return max(self.began, self.entries[0][0] - 1) if self.entries else self.began
 
 
 STATES: dict[str, State] = {}
-"""The state of each declared member, by its id."""
+"""The state of each registered member, by its id."""
 # Reentrant: an object of the person's that is collected inside a write may write too.
 LOCK = threading.RLock()
 _WATCHERS: dict[str, dict[object, OnChange]] = {}
-
-
-def declare(id: str, kind: str, *, keep: int = 0) -> State:
-    """Return a new state of a member in the place of the one before; that is a change."""
-    with LOCK:
-        before = STATES.get(id)
-        state = State(id, kind, before.revision + 1 if before else 0, keep)
-        state.watchers = tuple(_WATCHERS.get(id, {}).values())
-        STATES[id] = state
-    state.announce()
-    return state
+_LEFT: dict[str, int] = {}
+"""The last revisions of ids that no member has now."""
 
 
 def watch(ids: Iterable[str], fn: OnChange) -> Undo:
-    """Call `fn` at each change of these members, also of those that are not declared yet."""
+    """Call `fn` at each change of these members, also of those that are not registered yet.
+
+    That a member comes, leaves, or is exposed or hidden is a change, without a new revision where
+    what it holds is the same.
+    """
     token, watched = object(), tuple(ids)
-
-    def renew(id: str) -> None:
-        if (state := STATES.get(id)) is not None:
-            state.watchers = tuple(_WATCHERS.get(id, {}).values())
-
     with LOCK:
         for id in watched:
             _WATCHERS.setdefault(id, {})[token] = fn
-            renew(id)
+            _renew_watchers(STATES.get(id))
+    for id in watched:
+        if (state := STATES.get(id)) is not None and state.computed is not None:
+            state.computed.ask()
 
     def undo() -> None:
         with LOCK:
@@ -78,6 +137,91 @@ def watch(ids: Iterable[str], fn: OnChange) -> Undo:
                 of_id.pop(token, None)
                 if not of_id:
                     _WATCHERS.pop(id, None)
-                renew(id)
+                _renew_watchers(STATES.get(id))
 
     return undo
+
+
+class Changed:
+    """Collects which members changed, until they are taken: many changes are one notification."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, None] = {}
+        self._lock = threading.Lock()
+        self._event = threading.Event()
+
+    def note(self, id: str) -> None:
+        """Note a change, as a watcher; any thread."""
+        if id not in self._ids:
+            with self._lock:
+                self._ids[id] = None
+            self._event.set()
+
+    def wake(self) -> None:
+        """End a wait though nothing changed."""
+        self._event.set()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for a change or a `wake` since the last `take`; False when the time ran out."""
+        return self._event.wait(max(0.0, timeout_s))
+
+    def take(self) -> tuple[str, ...]:
+        """Return the members that changed, and begin anew."""
+        self._event.clear()
+        with self._lock:
+            taken, self._ids = self._ids, {}
+        return tuple(taken)
+
+
+def _follow(change: Change) -> None:
+    if change.member == _MEMBERS and change.key is not None:
+        _settle(change.key)
+
+
+def _settle(id: str) -> None:
+    """Make the state of an id that of its entry as it is now, whichever change came last."""
+    with LOCK:
+        entry, before = REGISTRY.find("member", id), STATES.get(id)
+        state: State | None = None if entry is None else entry.body.state
+        if before is not state:
+            if before is not None:
+                _withdraw(before, id)
+            if state is not None:
+                _publish(state, id)
+        watching = tuple(_WATCHERS.get(id, {}).values())
+    for fn in watching:
+        fn(id)
+
+
+def _withdraw(state: State, id: str) -> None:
+    del STATES[id]
+    state.ids -= {id}
+    _renew_watchers(state)
+    if state.computed is not None and not state.ids:
+        state.computed.end()
+    _LEFT[id] = state.revision
+    for oldest in tuple(islice(_LEFT, max(0, len(_LEFT) - REMEMBERED))):
+        del _LEFT[oldest]
+
+
+def _publish(state: State, id: str) -> None:
+    least = _LEFT.pop(id, -1) + 1
+    if state.computed is not None and not state.ids:
+        state.computed.begin()
+    if not state.ids or state.revision < least:
+        state.revision = state.began = max(state.revision, least)
+        state.keys_revision = state.revision
+    STATES[id] = state
+    state.ids |= {id}
+    _renew_watchers(state)
+
+
+def _renew_watchers(state: State | None) -> None:
+    if state is not None:
+        state.watchers = tuple(
+            (id, fn) for id in sorted(state.ids) for fn in _WATCHERS.get(id, {}).values()
+        )
+
+
+_MEMBERS = KINDS["member"].collection
+STORE.subscribe(_follow)

@@ -1,0 +1,162 @@
+"""What a live member holds, as a call reads it: its value, a page, the entries since; and waiting.
+
+None of the person's code runs: a computed value is computed on a thread of its own.
+"""
+
+import time
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from repl_pair.errors import RequestError, did_you_mean, next_step
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.table import STEP_S
+from repl_pair.runtime.registry.model import Entry, Member
+from repl_pair.runtime.registry.visible import visible_entry
+from repl_pair.runtime.surfaces.secret_values import secret_places
+from repl_pair.runtime.surfaces.state import LOCK, NOTHING, Changed, State, watch
+from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.runtime.values.paths import Place
+
+COMPUTED_S = 2.0
+"""How long a read waits for a computed value; then it answers the one before."""
+NEAR_KEYS = 1_000
+"""Among how many keys the nearest to one that is not there are looked for."""
+
+
+def surface_of(id: str) -> str:
+    """Return the surface of a member; a surface is its own."""
+    return id.partition("/")[0]
+
+
+def check_reading(entry: Entry, key: str | None, cursor: str | None) -> None:
+    """Refuse a key or a cursor for what is no collection; RequestError `bad_arguments`."""
+    for name, given in (("key", key), ("cursor", cursor)):
+        if given is not None and entry.body.kind != "collection":
+            raise RequestError(
+                "bad_arguments",
+                f"{entry.id} is a {entry.body.kind}, which has no {name}: leave it out.",
+                next_steps=[next_step("read_member", member=entry.id)],
+            )
+
+
+def refresh(entry: Entry) -> None:
+    """Let a computed value be computed, if its sources changed; `unreadable` where it is late."""
+    state: State = entry.body.state
+    is_late = state.computed is not None and not state.computed.refresh(COMPUTED_S)
+    if is_late and state.value is NOTHING and not state.entries:
+        raise RequestError(
+            "unreadable",
+            f"{entry.id} is still being computed, for over {COMPUTED_S:g} s. Read it again later.",
+            next_steps=[_wait_step(entry, None, state.revision)],
+        )
+
+
+def wait_for_news(call: Call, member: str, key: str | None, since: int, wait_s: float) -> bool:
+    """Wait until a member, or one item of it, has changed since; False when the time ran out.
+
+    RequestError `not_found` as soon as the view does not see it any more.
+    """
+    changed, until, had_key = Changed(), time.monotonic() + wait_s, False
+    stop_watching = watch([member], changed.note)
+    call.at_cancel(changed.wake)
+    try:
+        while True:
+            changed.take()
+            entry = visible_entry(call.view, "member", member)
+            state: State = entry.body.state
+            if state.computed is not None:
+                state.computed.refresh(COMPUTED_S)
+            had_key = had_key or key in state.items
+            if _is_news(state, key, since, had_key):
+                return True
+            if call.cancelled.is_set() or not changed.wait(until - time.monotonic()):
+                return False
+    finally:
+        stop_watching()
+
+
+def _is_news(state: State, key: str | None, since: int, had_key: bool) -> bool:
+    if key is None or since > state.revision:
+        return state.revision != since
+    if key in state.revisions:
+        return state.revisions[key] > since
+    return had_key  # it was removed meanwhile; else the caller waits for it to come
+
+
+def read_state(
+    entry: Entry, *, key: str | None, since: int | None, limit: int, is_news: bool
+) -> dict[str, Any]:
+    """Return what a member holds at one moment; of a collection all `items`, with their `version`.
+
+    Without a value: `not_found`, or `unreadable` with why its function failed.
+    """
+    body: Member = entry.body
+    state: State = body.state
+    with LOCK:
+        found: dict[str, Any] = {"kind": body.kind, "revision": state.revision}
+        found["next"] = state.revision
+        if key is not None and key not in state.items:
+            raise _no_key(entry, key)
+        if not is_news:
+            return found | {"timed_out": True}
+        if state.error or (body.kind == "cell" and state.value is NOTHING):
+            raise _no_value(entry, state)
+        if body.kind == "cell":
+            return found | {"value": state.value}
+        if key is not None:
+            return found | {"value": state.items[key]}
+        if body.kind == "collection":
+            version = [state.began, state.keys_revision]
+            return found | {"items": state.items.copy(), "version": version}
+        return found | _entries(state, since, limit)
+
+
+def _entries(state: State, since: int | None, limit: int) -> dict[str, Any]:
+    """Return the last entries, or the first ones since; what else came is read from `next` on."""
+    if since is None:
+        return {"entries": [value for _, value in list(state.entries)[-limit:]]}
+    gap = {"gap": True} if since < state.lost or since > state.revision else {}
+    start = since if since <= state.revision else 0
+    new = [one for one in state.entries if one[0] > start]
+    next_ = {"next": new[limit - 1][0]} if len(new) > limit else {}
+    return {"entries": [value for _, value in new[:limit]]} | gap | next_
+
+
+def _no_value(entry: Entry, state: State) -> RequestError:
+    steps = [_wait_step(entry, None, state.revision)]
+    if state.error:
+        return RequestError("unreadable", f"{entry.id}: {state.error}", next_steps=steps)
+    return RequestError("not_found", f"{entry.id} has no value yet.", next_steps=steps)
+
+
+def _no_key(entry: Entry, key: str) -> RequestError:
+    state: State = entry.body.state
+    near = did_you_mean(key, islice(state.items, NEAR_KEYS))
+    steps = [
+        next_step("read_member", member=entry.id),
+        _wait_step(entry, key, state.revision),
+    ]
+    return RequestError("not_found", f"{entry.id} has no key {key!r}.{near}", next_steps=steps)
+
+
+def _wait_step(entry: Entry, key: str | None, since: int) -> Any:
+    return next_step("read_member", member=entry.id, key=key, since=since, wait_s=STEP_S)
+
+
+def suggest_next(call: Call, entry: Entry, key: str | None, found: dict[str, Any]) -> None:
+    """Suggest to read on where more entries came, else to wait for the next change."""
+    if found["next"] < found["revision"]:
+        call.suggest("read_member", member=entry.id, since=found["next"])
+    elif "cursor" not in found:
+        call.next_steps.append(_wait_step(entry, key, found["next"]))
+
+
+def places_to_hide(entry: Entry, key: str | None) -> Iterator[Place]:
+    """Yield the places in a reading that are secret by the type or the name of the member."""
+    body: Member = entry.body
+    places = secret_places(entry.id, body.hint) or secret_places(body.source or "", body.hint)
+    for place in [()] if key is not None and is_secret_key(key) else places:
+        yield ("value", *place)
+        yield ("entries", "*", *place)
+        yield ("items", "*", "value", *place)

@@ -1,0 +1,165 @@
+"""Values computed from other members by functions of the person, on threads of their own.
+
+Such a function runs when the member is read or watched and its sources changed, never on the
+thread that changes them, and for at most a twentieth of the time, however often they change.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from repl_pair.errors import message_of
+from repl_pair.records import Undo
+from repl_pair.runtime.capture.own_threads import start_thread
+from repl_pair.runtime.surfaces.fitting import is_same
+from repl_pair.runtime.surfaces.state import LOCK, NOTHING, STATES, State, watch
+from repl_pair.runtime.values.classes import type_name
+
+PAUSE_S, PAUSES = 0.05, 19
+"""Least pause after a computation, and how many times its own length the pause is."""
+LINGER_S = 1.0
+"""How long a thread stays that has nothing to compute."""
+
+Step = Callable[[], bool]
+"""Brings a state up to what its sources hold; returns whether that changed it."""
+
+
+class Worker:
+    """Computes what it is asked for, one after the other; its thread ends when it is idle."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._asked: dict[Computation, None] = {}
+        self._changed = threading.Condition()
+        self._runs = False
+
+    def ask(self, computation: "Computation") -> None:
+        """Let something be computed soon; asking again before it began changes nothing."""
+        with self._changed:
+            self._asked[computation] = None
+            if self._runs:
+                self._changed.notify()
+                return
+            self._runs = True
+        start_thread(self._run, name=f"projection {self._name}")
+
+    def _run(self) -> None:
+        while (computation := self._next()) is not None:
+            began = time.perf_counter()
+            computation.compute()
+            time.sleep(max(PAUSE_S, PAUSES * (time.perf_counter() - began)))
+
+    def _next(self) -> "Computation | None":
+        with self._changed:
+            if not self._asked:
+                self._changed.wait(LINGER_S)
+            if not self._asked:
+                self._runs = False
+                return None
+            computation = next(iter(self._asked))
+            del self._asked[computation]
+            return computation
+
+
+class Computation:
+    """One computed state: which members it is made of, and how."""
+
+    def __init__(
+        self, state: State, sources: tuple[str, ...], compute: Step, worker: Worker, *, hides: bool
+    ) -> None:
+        self.sources = sources
+        self._state, self._compute, self._worker, self._hides = state, compute, worker, hides
+        self._seen: list[tuple[State | None, int]] = []
+        self._is_asked = False
+        self._waiting: list[threading.Event] = []
+        self._unwatch: Undo | None = None
+
+    def begin(self) -> None:
+        """Follow the sources, from when its member is registered."""
+        self._unwatch = watch(self.sources, self.note)
+
+    def end(self) -> None:
+        """Follow them no longer, when its member has left."""
+        if self._unwatch is not None:
+            self._unwatch()
+
+    def note(self, _id: str) -> None:
+        """Take a change of a source, as its watcher: it is computed only for those who watch."""
+        if self._state.watchers and not self._is_asked:
+            self.ask()
+
+    def ask(self) -> None:
+        """Let it be computed soon, if its sources changed."""
+        self._is_asked = True
+        self._worker.ask(self)
+
+    def refresh(self, timeout_s: float) -> bool:
+        """Wait until it is computed from what its sources hold now; False where that takes longer.
+
+        A failure of its function is no exception here: it is the state's `error`.
+        """
+        until = time.monotonic() + timeout_s
+        for source in self.sources:
+            state = STATES.get(source)
+            if state is not None and state.computed is not None:
+                state.computed.refresh(until - time.monotonic())
+        if self._seen == self._look():
+            return True
+        computed = threading.Event()
+        self._waiting.append(computed)
+        self.ask()
+        return computed.wait(max(0.0, until - time.monotonic()))
+
+    def compute(self) -> None:
+        """Compute it, on the thread of the worker; what the person's function raises is kept."""
+        self._is_asked = False
+        waiting, seen = tuple(self._waiting), self._look()
+        if seen != self._seen:
+            try:
+                changed = self._compute()
+            except BaseException as error:  # noqa: BLE001  it is the person's code; nothing ends this thread
+                changed = self._fail(error)
+            self._seen = seen
+            if changed:
+                self._state.announce()
+        for computed in waiting:
+            computed.set()
+            with suppress(ValueError):
+                self._waiting.remove(computed)
+
+    def _look(self) -> list[tuple[State | None, int]]:
+        states = [STATES.get(source) for source in self.sources]
+        return [(state, -1 if state is None else state.revision) for state in states]
+
+    def _fail(self, error: BaseException) -> bool:
+        """Note why there is no value: its source too may be a secret, and stand in a message."""
+        text = type_name(error) if self._hides else f"{type_name(error)}: {message_of(error)}"
+        return set_value(self._state, NOTHING, error=text)
+
+
+def set_value(state: State, value: Any, *, error: str = "") -> bool:
+    """Give a computed state its value, or why it has none; False where it is as it was."""
+    with LOCK:
+        if is_same(state.value, value) and state.error == error:
+            return False
+        state.value, state.error = value, error
+        state.note_change()
+    return True
+
+
+def held_by(id: str) -> Any:
+    """Return what a source holds, as its function takes it: a value, a dict or a list of entries.
+
+    NOTHING before the first value; ValueError where the source itself could not be computed.
+    """
+    state = STATES.get(id)
+    if state is None:
+        return NOTHING
+    if state.error:
+        raise ValueError(f"its source {id} has no value: {state.error}")
+    with LOCK:
+        if state.kind == "collection":
+            return state.items.copy()
+        return state.value if state.kind == "cell" else [value for _, value in state.entries]

@@ -1,0 +1,38 @@
+"""What is secret in live values: by the type or the name of their member, or where it stands."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from repl_pair.runtime.secrets.learning import search_too
+from repl_pair.runtime.secrets.places import hinted_places
+from repl_pair.runtime.surfaces.state import LOCK, NOTHING, STATES, State
+from repl_pair.runtime.values.hints import read_hint
+from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.runtime.values.paths import Place
+
+
+def secret_places(id: str, hint: Any) -> list[Place]:
+    """Return the places in each value of a member that its name or its type makes secret."""
+    if is_secret_key(id) or is_secret_key(id.rpartition("/")[2]):
+        return [()]
+    return hinted_places(read_hint(hint))
+
+
+def _held() -> Iterator[dict[str, Any]]:
+    """Yield what members hold that changed since the last search, as variables by their names."""
+    for state in tuple(STATES.values()):
+        if state.searched != state.revision:
+            with LOCK:
+                found, state.searched = _new_in(state), state.revision
+            yield found
+
+
+def _new_in(state: State) -> dict[str, Any]:
+    if state.kind == "cell":
+        return {} if state.value is NOTHING else {"value": state.value}
+    if state.kind == "collection":
+        return {k: state.items[k] for k, at in state.revisions.items() if at > state.searched}
+    return {str(at): value for at, value in state.entries if at > state.searched}
+
+
+search_too(_held)
