@@ -4,8 +4,9 @@ import threading
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from repl_pair.records import Undo, record, row
 
@@ -18,25 +19,38 @@ class Member:
     doc: str = ""
 
 
+NOTHING: Any = object()
+"""The value of a cell that was not set and has no default; None is a value like any other."""
+ANY: Any = object()
+"""Whatever stands there, or nothing."""
+
+
+@record
 class Cell(Member):
-    """One current value."""
+    """One current value, before the first `set` its `default`."""
+
+    default: Any = NOTHING
 
 
+@record
 class Collection(Member):
-    """Current values by key."""
+    """Current values by key; each change keeps what `outline` gives of the items."""
+
+    outline: Callable[[Any], Any] = lambda _item: None
 
 
 class Event(Member):
     """Something that happens and leaves no current value."""
 
 
-ANY: Any = object()
-"""Whatever stands there, or nothing."""
-
-
 @row
 class Change:
-    """One change of one member: `set`, `put`, `remove`, `reset` or `emit`."""
+    """One change of one member: `set`, `put`, `remove`, `reset` or `emit`.
+
+    `declare`: the member took the place of one of its name; `leave`: it is gone. `before` and
+    `after` are the outlines of the item, None where there was or is none; of an event what it is
+    about.
+    """
 
     seq: int
     member: str
@@ -44,18 +58,25 @@ class Change:
     key: str | None
     revision: int
     payload: Any = None
+    before: Any = None
+    after: Any = None
 
 
 class _Slot:
     """The state of one member; `keys` of a collection stay sorted at each write."""
 
-    def __init__(self, member: Member) -> None:
+    def __init__(self, member: Member, revision: int) -> None:
         self.member = member
-        self.revision = 0
-        self.value: Any = None
+        self.revision = revision
+        self.value: Any = member.default if isinstance(member, Cell) else NOTHING
         self.items: dict[str, Any] = {}
         self.keys: list[str] = []
         self.snapshot: Mapping[str, Any] | None = None
+
+    def outline(self, item: Any) -> Any:
+        """Return what a change keeps of an item, None of NOTHING."""
+        collection = cast("Collection", self.member)
+        return None if item is NOTHING else collection.outline(item)
 
 
 class Store:
@@ -63,6 +84,8 @@ class Store:
 
     def __init__(self, *, keep: int = 10_000) -> None:
         self._slots: dict[str, _Slot] = {}
+        self._left: dict[str, int] = {}
+        """The revisions of the members that are gone; one of the same name counts on."""
         # Reentrant: a live object that is collected inside a write tears down, and may write.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
@@ -71,28 +94,36 @@ class Store:
         self.seq = 0
 
     def declare(self, member: Member) -> Undo:
-        """Add a member; the undo takes it out with its value.
+        """Add a member without a value, in the place of any of its name; that one's undo is void.
 
-        Declaring twice keeps the value, and only the first undo takes it out.
+        The undo takes the member out with its value. Taking a place and leaving are changes.
         """
-        slot = _Slot(member)
         with self._lock:
-            self._slots.setdefault(member.name, slot)
+            old = self._slots.get(member.name)
+            revision = self._left.pop(member.name, 0) if old is None else old.revision
+            slot = self._slots[member.name] = _Slot(member, revision)
+            change = None if old is None else self._record(slot, "declare", None)
+        if change is not None:
+            self._notify(change)
 
         def undo() -> None:
             with self._lock:
-                if self._slots.get(member.name) is slot:
-                    del self._slots[member.name]
+                if self._slots.get(member.name) is not slot:
+                    return
+                del self._slots[member.name]
+                change = self._record(slot, "leave", None)
+                self._left[member.name] = slot.revision
+            self._notify(change)
 
         return undo
 
     def revision(self, name: str) -> int:
-        """Count the changes of one member so far."""
+        """Count the changes of all members that ever had this name."""
         return self._slots[name].revision
 
     def get(self, cell: str) -> Any:
-        """Return the current value of a cell, None before the first `set`."""
-        return self._slots[cell].value
+        """Return the current value of a cell, NOTHING where it has none."""
+        return self._slot(cell, Cell).value
 
     def set(self, cell: str, value: Any) -> None:
         """Give a cell a new value."""
@@ -108,10 +139,12 @@ class Store:
             slot = self._slot(collection, Collection)
             if over is not ANY and slot.items.get(key) is not over:
                 return False
-            if key not in slot.items:
+            old = slot.items.get(key, NOTHING)
+            if old is NOTHING:
                 insort(slot.keys, key)
             slot.items[key] = value
-            change = self._record(slot, "put", key)
+            outlines = slot.outline(old), slot.outline(value)
+            change = self._record(slot, "put", key, None, *outlines)
         self._notify(change)
         return True
 
@@ -121,9 +154,9 @@ class Store:
             slot = self._slot(collection, Collection)
             if key not in slot.items or (only is not ANY and slot.items[key] is not only):
                 return False
-            del slot.items[key]
+            old = slot.items.pop(key)
             del slot.keys[bisect_left(slot.keys, key)]
-            change = self._record(slot, "remove", key)
+            change = self._record(slot, "remove", key, None, slot.outline(old))
         self._notify(change)
         return True
 
@@ -135,20 +168,21 @@ class Store:
             change = self._record(slot, "reset", None)
         self._notify(change)
 
-    def emit(self, event: str, payload: Any) -> None:
-        """Let an event happen."""
+    def emit(self, event: str, payload: Any, *, before: Any = None, after: Any = None) -> None:
+        """Let an event happen; `before` and `after` outline what it is about."""
         with self._lock:
-            change = self._record(self._slot(event, Event), "emit", None, payload)
+            slot = self._slot(event, Event)
+            change = self._record(slot, "emit", None, payload, before, after)
         self._notify(change)
 
     def item(self, collection: str, key: str) -> Any:
         """Return one item, None if there is none."""
-        return self._slots[collection].items.get(key)
+        return self._slot(collection, Collection).items.get(key)
 
     def keys(self, collection: str, prefix: str = "") -> Sequence[str]:
         """Return the keys that start with `prefix`, sorted, as of now."""
         with self._lock:
-            keys = self._slots[collection].keys
+            keys = self._slot(collection, Collection).keys
             if not prefix:
                 return keys[:]
             return keys[bisect_left(keys, prefix) : bisect_left(keys, prefix + "\U0010ffff")]
@@ -156,7 +190,7 @@ class Store:
     def snapshot(self, collection: str) -> Mapping[str, Any]:
         """Return all items as an immutable mapping that later changes do not reach."""
         with self._lock:
-            slot = self._slots[collection]
+            slot = self._slot(collection, Collection)
             if slot.snapshot is None:
                 slot.snapshot = MappingProxyType(dict(slot.items))
             return slot.snapshot
@@ -165,8 +199,8 @@ class Store:
         """Return the changes after `since` and whether some of them are no longer kept."""
         with self._lock:
             oldest = self._ring[0].seq if self._ring else self.seq + 1
-            newer = [c for c in self._ring if c.seq > since] if since < self.seq else []
-            return newer, since + 1 < oldest or since > self.seq
+            newer = list(takewhile(lambda change: change.seq > since, reversed(self._ring)))
+            return newer[::-1], since + 1 < oldest or since > self.seq
 
     def wait(
         self, since: int, timeout_s: float, given_up: Callable[[], bool] = lambda: False
@@ -200,11 +234,11 @@ class Store:
             raise TypeError(f"{name} is a {type(slot.member).__name__}, not a {kind.__name__}")
         return slot
 
-    def _record(self, slot: _Slot, change: str, key: str | None, payload: Any = None) -> Change:
+    def _record(self, slot: _Slot, change: str, key: str | None, *more: Any) -> Change:
         slot.revision += 1
         slot.snapshot = None
         self.seq += 1
-        record = Change(self.seq, slot.member.name, change, key, slot.revision, payload)
+        record = Change(self.seq, slot.member.name, change, key, slot.revision, *more)
         self._ring.append(record)
         self._changed.notify_all()
         return record
@@ -215,8 +249,8 @@ class Store:
 
 
 STORE = Store()
-"""The surface of this process."""
+"""The store of this process."""
 PERSONS = Store(keep=1_000)
-"""The surface that only the person looks at; no event of it leaves the process."""
+"""The store that only the person looks at; no event of it leaves the process."""
 
 STORE.declare(Event(name="notices", doc="What the person and the agent should know, in sentences."))

@@ -48,7 +48,7 @@ sys.modules["_before"].undo()
 from repl_pair.runtime.results.last import RESULTS
 from repl_pair.runtime.store import STORE
 STORE.reset(RESULTS.name, {})
-STORE.set("global_args", None)
+STORE.set("global_args", {})
 for name in set(globals()) - sys.modules["_before"].names - {"name", "sys"}:
     if not name.startswith("_"):
         del globals()[name]
@@ -233,7 +233,7 @@ async def to_this_process(monkeypatch: pytest.MonkeyPatch, desk: Desk) -> AsyncI
         await link.close()
         undo()
         STORE.reset(RESULTS.name, {})
-        STORE.set("global_args", None)
+        STORE.set("global_args", {})
         for name in sources:
             linecache.cache.pop(name, None)
 

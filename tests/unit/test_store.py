@@ -1,8 +1,9 @@
 import threading
 
 import pytest
+from hypothesis import given, strategies as st
 
-from repl_pair.runtime.store import Cell, Change, Collection, Event, Store
+from repl_pair.runtime.store import NOTHING, Cell, Change, Collection, Event, Store
 
 
 @pytest.fixture
@@ -81,23 +82,108 @@ def test_a_member_takes_only_the_changes_of_its_kind(store):
         store.set("k", 1)
 
 
-def test_forgetting_a_member_takes_its_value_out():
+def test_a_cell_without_a_value_differs_from_one_that_holds_none():
     store = Store()
-    undo = store.declare(Cell(name="x"))
-    store.set("x", 1)
-    undo()
-    with pytest.raises(KeyError):
-        store.get("x")
-
-
-def test_the_undo_of_a_declaration_leaves_what_others_declared():
-    store = Store()
-    undo = store.declare(Cell(name="x"))
-    store.set("x", 1)
-    store.declare(Cell(name="x"))()
-    assert store.get("x") == 1
-    undo()
     store.declare(Cell(name="x"))
-    store.set("x", 2)
+    store.declare(Cell(name="y", default=None))
+    assert store.get("x") is NOTHING
+    assert store.get("y") is None
+    store.set("x", None)
+    assert store.get("x") is None
+
+
+def test_a_declaration_owns_its_slot_and_its_kind_may_change(store):
+    seen = []
+    store.subscribe(seen.append)
+    old = store.declare(Cell(name="x"))
+    store.set("x", 1)
+    new = store.declare(Collection(name="x"))
+    with pytest.raises(TypeError, match="x is a Collection, not a Cell"):
+        store.get("x")
+    assert store.keys("x") == []
+    store.put("x", "a", 1)
+    old()
+    assert store.item("x", "a") == 1
+    new()
+    with pytest.raises(KeyError):
+        store.keys("x")
+    assert [(one.change, one.revision) for one in seen] == [
+        ("set", 1),
+        ("declare", 2),
+        ("put", 3),
+        ("leave", 4),
+    ]
+    store.declare(Cell(name="x"))
+    assert store.revision("x") == 4
+
+
+def test_who_waits_learns_that_a_member_left(store):
+    undo, done = store.declare(Cell(name="x")), []
+    since = store.seq
+    thread = threading.Thread(target=lambda: done.append(store.wait(since, 60)))
+    thread.start()
     undo()
-    assert store.get("x") == 2
+    thread.join(60)
+    assert done == [True]
+
+
+def test_a_change_keeps_the_outlines_of_what_was_there_and_is_there():
+    store, seen = Store(), []
+    store.declare(Collection(name="k", outline=lambda item: item["who"]))
+    store.subscribe(seen.append)
+    store.put("k", "a", {"who": "ann"})
+    store.put("k", "a", {"who": "bob"})
+    store.remove("k", "a")
+    assert [(c.before, c.after) for c in seen] == [(None, "ann"), ("ann", "bob"), ("bob", None)]
+
+
+NAMES, KINDS = st.sampled_from("ab"), st.sampled_from([Cell, Collection, Event])
+ACTS = st.lists(st.tuples(NAMES, KINDS | st.integers(0, 9) | st.just("write")), max_size=30)
+
+
+@given(ACTS)
+def test_a_name_holds_what_was_declared_last_and_each_undo_takes_out_its_own_only(acts):
+    store, undos, owners, heard = Store(), [], {}, []
+    store.subscribe(heard.append)
+    revisions = dict.fromkeys("ab", 0)
+    for name, what in acts:
+        before, count = dict(owners), store.seq
+        if isinstance(what, type):
+            owners[name] = what, len(undos)
+            undos.append((name, store.declare(what(name=name))))
+        elif what == "write":
+            write(store, name, owners)
+        elif what < len(undos):
+            name, undo = undos[what]
+            if owners.get(name, (None, None))[1] == what:
+                del owners[name]
+            undo()
+        changed = before.get(name) != owners.get(name) and name in before
+        changed |= what == "write" and name in owners
+        assert store.seq == count + changed == len(heard)
+        revisions[name] += changed
+        for each, (kind, _) in owners.items():
+            assert store.revision(each) == revisions[each]
+            assert reads(store, each) is kind
+        assert all(reads(store, each) is None for each in "ab" if each not in owners)
+
+
+def write(store, name, owners):
+    kind = owners.get(name, (None, None))[0]
+    if kind is Cell:
+        store.set(name, 1)
+    elif kind is Collection:
+        store.put(name, "key", 1)
+    elif kind is Event:
+        store.emit(name, 1)
+
+
+def reads(store, name):
+    """Return the kind that a name is read as, None where it is not declared."""
+    try:
+        store.get(name)
+    except KeyError:
+        return None
+    except TypeError as error:
+        return Event if "Event" in str(error) else Collection
+    return Cell

@@ -167,7 +167,7 @@ def secret_loaders_in(data: Any) -> set[str]:
     entries = [entry for name in wanted if (entry := REGISTRY.find("loader", name)) is not None]
     found = {e.id for e in entries if takes_of(e.body.component.resolve()).gives_secret}
     names = _secret_names()
-    held_by_person: list[Any] = [STORE.get(GLOBAL_ARGS.name) or {}]
+    held_by_person: list[Any] = [STORE.get(GLOBAL_ARGS.name)]
     for kind in _HOLDING:
         for entry in REGISTRY.snapshot(kind).values():
             held_by_person += [] if is_agents(entry.origin) else held_data(entry)

@@ -11,8 +11,10 @@ from repl_pair.runtime.registry.model import Mode, Tag
 from repl_pair.runtime.store import STORE, Cell
 from repl_pair.runtime.values.frozen import Ref
 
-GLOBAL_ARGS = Cell(name="global_args", doc="Args below those of every story.")
-GLOBAL_DECORATORS = Cell(name="global_decorators", doc="Decorators outside those of every story.")
+GLOBAL_ARGS = Cell(name="global_args", doc="Args below those of every story.", default={})
+GLOBAL_DECORATORS = Cell(
+    name="global_decorators", doc="Decorators outside those of every story.", default=()
+)
 STORE.declare(GLOBAL_ARGS)
 STORE.declare(GLOBAL_DECORATORS)
 SETTINGS = (GLOBAL_ARGS.name, GLOBAL_DECORATORS.name)

@@ -186,7 +186,9 @@ def _started(pid: int) -> str | None:
 CLIENTS = Clients(PERSONS)
 """The clients of this process."""
 
-PAUSED = Cell(name="paused", doc="When the person paused agents, epoch seconds; else None.")
+PAUSED = Cell(
+    name="paused", doc="When the person paused agents, epoch seconds; else None.", default=None
+)
 PERSONS.declare(PAUSED)
 
 

@@ -1,18 +1,23 @@
 """Ops that follow changes, and that read on in a value that a reply cut."""
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
+from repl_pair.records import replace
 from repl_pair.runtime.ops.answers import Items
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import MAX_WAIT_S, op, wait_deadline
+from repl_pair.runtime.registry.exposure import is_seen
+from repl_pair.runtime.registry.model import PUBLISHED
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.results.last import RESULTS
 from repl_pair.runtime.secrets.handles import HANDLES
 from repl_pair.runtime.store import STORE, Change
 from repl_pair.runtime.values.arguments import Bounds
-from repl_pair.wire import View
+from repl_pair.wire import PERSON, View
 
 MAX_CHANGES = 200
 PAGE_CHARS = 12_000
@@ -62,9 +67,9 @@ def read_changes(
     if since is None:
         return {"items": [], "total": 0, "next": STORE.seq}
     call.at_cancel(STORE.wake)
-    STORE.wait(since, wait_s, given_up=call.cancelled.is_set)
+    _await_visible(call, since, wait_s)
     changes, gap = STORE.changes(since)
-    lines = _coalesce(c for c in changes if _is_visible(call.view, c))
+    lines = _coalesce(filter(None, (_as_seen(call.view, change) for change in changes)))
     page = _first_page(lines)
     found: Changes = {"items": page, "total": len(page), "next": min(since, STORE.seq)}
     if left := len(lines) - len(page):
@@ -114,12 +119,38 @@ def _line(change: Change, count: int) -> ChangeLine:
     return cast("ChangeLine", line | {n: value for n, value in more.items() if value is not None})
 
 
-def _is_visible(view: View, change: Change) -> bool:
-    """Return whether a view may see a change; a view with a tier sees entries of that tier only."""
+def _await_visible(call: Call, since: int, wait_s: float) -> None:
+    """Wait for a change that the view may see, or until some are no longer kept."""
+    until = time.monotonic() + wait_s
+    while STORE.wait(since, until - time.monotonic(), given_up=call.cancelled.is_set):
+        changes, gap = STORE.changes(since)
+        if gap or call.cancelled.is_set() or any(_as_seen(call.view, one) for one in changes):
+            return
+        since = changes[-1].seq
+
+
+def _as_seen(view: View, change: Change) -> Change | None:
+    """Return a change as a view may see it, None where it may not.
+
+    What the view saw before a change, and does not after it, reads as removed.
+    """
+    sides = [side for side in (change.before, change.after) if side is not None]
+    seen = [is_seen(view, side) for side in sides]
+    if not sides or change.change == "emit":
+        return change if all(seen) and (sides or _is_open(view, change)) else None
+    if seen[-1]:
+        return change
+    return replace(change, change="remove") if seen[0] else None
+
+
+def _is_open(view: View, change: Change) -> bool:
+    """Return whether a view may see a change that keeps no outline of an entry.
+
+    A view with a tier sees the results of its variants, and nothing else of this sort.
+    """
     if view.tier is None:
-        return True
-    if change.key is None:
-        return False
-    kind = change.member.removeprefix("registry/") if "/" in change.member else "variant"
-    entry = REGISTRY.find(kind, change.key)
-    return entry is not None and entry.tier == view.tier
+        kind = change.member.removeprefix("registry/")
+        return kind not in PUBLISHED or view.principal == PERSON
+    is_result = change.member == RESULTS.name and change.key is not None
+    entry = REGISTRY.find("variant", change.key or "") if is_result else None
+    return entry is not None and is_seen(view, entry)

@@ -137,7 +137,7 @@ def _tags(entries: Iterable[Entry]) -> tuple[list[dict[str, Any]], list[dict[str
 def _uses(entries: Iterable[Entry]) -> list[Used]:
     """Return the decorators from the outermost in, each with its entry and where it is used."""
     used: list[tuple[Use, Entry | None]] = []
-    used += [(use, None) for use in STORE.get(GLOBAL_DECORATORS.name) or ()]
+    used += [(use, None) for use in STORE.get(GLOBAL_DECORATORS.name)]
     used += [(use, entry) for entry in entries for use in entry.body.decorators]
     return [(use, REGISTRY.find("decorator", str(use[0])), source_of(by)) for use, by in used]
 

@@ -48,7 +48,7 @@ def layers_of(
 
 
 def _global_args(component: Callable[..., Any]) -> Mapping[str, Any]:
-    given: Mapping[str, Any] = STORE.get(GLOBAL_ARGS.name) or {}
+    given: Mapping[str, Any] = STORE.get(GLOBAL_ARGS.name)
     legal = takes_of(component).parameters or {} if given else {}
     return {name: value for name, value in given.items() if name in legal}
 
@@ -111,7 +111,7 @@ def plan_variant(
     under = merge(_global_args(component), *layers)
     merged = merge(under, frozen)
     dispatched = {n: merged.pop(n) for n in body.args_to_events if n in merged}
-    uses = (*(STORE.get(GLOBAL_DECORATORS.name) or ()), *story.decorators, *body.decorators)
+    uses = (*STORE.get(GLOBAL_DECORATORS.name), *story.decorators, *body.decorators)
     setups = {("decorator", str(use[0])): REGISTRY.find("decorator", str(use[0])) for use in uses}
     parts = (story_entry, *active, *chain, *filter(None, setups.values()))
     by_agents = tuple(part for part in parts if is_agents(part.origin))

@@ -1,18 +1,18 @@
 """What an app publishes: which view sees it, and why another does not."""
 
-from repl_pair.runtime.registry.model import PUBLISHED, Entry, Member, Procedure, Surface
+from repl_pair.runtime.registry.model import PUBLISHED, Entry, Outline
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.wire import PERSON, View
 
 _OWN = "repl_pair"
 
 
-def is_seen(view: View, entry: Entry) -> bool:
+def is_seen(view: View, entry: Entry | Outline) -> bool:
     """Return whether a view may see an entry; one whose check fails is hidden."""
     return not hidden_because(view, entry)
 
 
-def hidden_because(view: View, entry: Entry) -> str:
+def hidden_because(view: View, entry: Entry | Outline) -> str:
     """Return why a view may not see an entry, empty where it may.
 
     The floor is asked first, then the exposure, then the tier: `expose_all` opens the second only.
@@ -23,18 +23,16 @@ def hidden_because(view: View, entry: Entry) -> str:
         return f"whether it is exposed could not be decided ({type(error).__name__})"
 
 
-def _reason(view: View, entry: Entry) -> str:
-    body = entry.body
+def _reason(view: View, entry: Entry | Outline) -> str:
     if entry.kind not in PUBLISHED or view.principal == PERSON:
         return _tier_reason(view, entry)
     words = entry.id.replace("/", ".").split(".")
     if words[0] == _OWN or any(word.startswith("_") for word in words):
         return "names that begin with _ or repl_pair are never exposed"
-    if isinstance(body, Surface):
+    if entry.kind == "surface":
         parts = [*_parts("member", f"{entry.id}/"), *_parts("function", f"{entry.id}.")]
         return "" if any(is_seen(view, part) for part in parts) else "it has nothing that is seen"
-    assert isinstance(body, Member | Procedure)
-    if not body.exposed and not view.expose_all:
+    if not entry.exposed and not view.expose_all:
         return "it is not exposed"
     return _tier_reason(view, entry)
 
@@ -44,7 +42,7 @@ def _parts(kind: str, prefix: str) -> list[Entry]:
     return [entry for entry in found if entry is not None]
 
 
-def _tier_reason(view: View, entry: Entry) -> str:
+def _tier_reason(view: View, entry: Entry | Outline) -> str:
     if view.tier is None or entry.tier == view.tier:
         return ""
     return f"its tier is {entry.tier or 'none'}, and only {view.tier} is seen"

@@ -270,6 +270,16 @@ class Origin:
 
 
 @record
+class Outline:
+    """What of an entry decides who may see it; a change keeps it when the entry has left."""
+
+    kind: str
+    id: str
+    tier: str | None
+    exposed: bool
+
+
+@record
 class Entry:
     """A registered body with its origin; `revision` is the registry's when it came."""
 
@@ -279,6 +289,16 @@ class Entry:
     origin: Origin
     revision: int
     tier: str | None = None
+
+    @property
+    def exposed(self) -> bool:
+        """Whether its body says that it is exposed; only what an app publishes can be."""
+        return getattr(self.body, "exposed", False)
+
+    @property
+    def outline(self) -> Outline:
+        """What decides who may see it."""
+        return Outline(kind=self.kind, id=self.id, tier=self.tier, exposed=self.exposed)
 
 
 def components_in(body: Any) -> list[Component]:

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean, next_step
+from repl_pair.records import Undo, replace
 from repl_pair.runtime.registry.ids import check_id, story_of
-from repl_pair.runtime.registry.model import KINDS, Component, Entry, Kind, Origin
+from repl_pair.runtime.registry.model import KINDS, Component, Entry, Kind, Origin, Outline
 from repl_pair.runtime.registry.origin import (
     SCRIPT,
     is_agents,
@@ -46,7 +47,7 @@ class Registry:
         self._aside: dict[str, Entry] = {}
         """Variants of the person whose story was retired; they come back with it."""
         for kind in kinds.values():
-            store.declare(Collection(name=kind.collection))
+            self._declare(kind)
 
     @property
     def revision(self) -> int:
@@ -64,6 +65,9 @@ class Registry:
         id = check_id(kind, known.grammar, id)
         self.retire_stale()
         old = self.store.item(known.collection, id)
+        entry = Entry(
+            kind=kind, id=id, body=body, origin=origin, revision=self.revision + 1, tier=tier
+        )
         is_reported = self._noted is not None and (kind, id) in self._noted
         if old is not None and old.origin.key != origin.key and not is_agents(origin):
             place, _, module = old.origin.key.partition(":")
@@ -72,7 +76,7 @@ class Registry:
                     f"{kind} {id!r} was registered by {old.origin.label} line {old.origin.line} "
                     f"and is now replaced by {origin.label} line {origin.line}."
                 )
-                STORE.emit("notices", message)
+                STORE.emit("notices", message, before=old.outline, after=entry.outline)
                 warnings.warn(message, RegistrationWarning, stacklevel=outside()[1])
         if origin.key.startswith("module:"):
             if _file_of(self._runs.get(origin.key)) != _file_of(origin.run):
@@ -80,9 +84,6 @@ class Registry:
             self._runs.setdefault(origin.key, origin.run)
         elif origin.key.startswith(SCRIPT):
             self._runs[origin.key] = origin.run
-        entry = Entry(
-            kind=kind, id=id, body=body, origin=origin, revision=self.revision + 1, tier=tier
-        )
         self._places.setdefault(origin.key, set()).add((kind, id))
         if not is_agents(origin):
             if self._noted is not None:
@@ -148,23 +149,27 @@ class Registry:
         return self.store.snapshot(self._kind(kind).collection)
 
     def add_kind(self, kind: Kind) -> Callable[[], None]:
-        """Add a kind; the undo removes it with its entries."""
+        """Add a kind; the undo removes it with its entries, once."""
         if kind.name in self.kinds:
             raise AuthoringError("bad_id", f"There is already a kind {kind.name!r}.")
-        self.kinds[kind.name] = kind
-        forget = self.store.declare(Collection(name=kind.collection))
+        own = self.kinds[kind.name] = replace(kind)
+        forget = self._declare(own)
 
         def undo() -> None:
-            self.kinds.pop(kind.name, None)
+            if self.kinds.get(own.name) is own:
+                del self.kinds[own.name]
             forget()
 
         return undo
+
+    def _declare(self, kind: Kind) -> Undo:
+        return self.store.declare(Collection(name=kind.collection, outline=_outline))
 
     def retire(self, origin_key: str, run: Any) -> None:
         """Remove entries that a place registered in an earlier run and not again in `run`."""
         renewed: set[tuple[str, str]] = set()
         for kind, id in sorted(self._places.get(origin_key, ())):
-            entry = self.find(kind, id)
+            entry = self.find(kind, id) if kind in self.kinds else None
             if entry is None or entry.origin.key != origin_key:
                 continue
             if is_same_run(entry.origin.run, run):
@@ -233,7 +238,9 @@ class Registry:
                 if saved.get(place) is not entry:
                     self.unregister(*place, entry=entry)
             for (kind, id), entry in saved.items():
-                if self.store.put(self._kind(kind).collection, id, entry, over=None):
+                if kind not in self.kinds:
+                    continue  # its kind was taken out with all of its entries
+                if self.store.put(self.kinds[kind].collection, id, entry, over=None):
                     self._places.setdefault(entry.origin.key, set()).add((kind, id))
 
         return undo
@@ -253,6 +260,10 @@ class Registry:
             message = f"There is no kind {name!r}.{did_you_mean(name, self.kinds)}"
             raise RequestError("not_found", message)
         return self.kinds[name]
+
+
+def _outline(entry: Entry) -> Outline:
+    return entry.outline
 
 
 def _file_of(spec: Any) -> str | None:

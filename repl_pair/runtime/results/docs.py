@@ -59,7 +59,7 @@ def write_docs(
     variants that are not among the given ones.
     """
     story: Story = entry.body
-    uses = [*(STORE.get(GLOBAL_DECORATORS.name) or ()), *story.decorators]
+    uses = [*STORE.get(GLOBAL_DECORATORS.name), *story.decorators]
     variants = table(_VARIANT_HEAD, (_variant_row(id, find) for id in variant_ids))
     tags = [(_named("tag", tag, find), _doc(find("tag", tag))) for tag in story.tags]
     more = f"{left_out} more variants are not shown." if left_out else ""
@@ -85,7 +85,7 @@ def _arg_rows(story: Story) -> Iterable[Sequence[str]]:
     component = story.component.resolve()
     schema = parameters_schema(component)
     named: Mapping[str, Any] = schema["properties"]
-    global_args: Mapping[str, Any] = STORE.get(GLOBAL_ARGS.name) or {}
+    global_args: Mapping[str, Any] = STORE.get(GLOBAL_ARGS.name)
     usual = {n: v for n, v in global_args.items() if n in named}
     given = freeze_by_hints(component, merge(usual, story.args))
     for name in [*named, *(n for n in given if n not in named)]:

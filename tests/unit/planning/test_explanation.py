@@ -71,8 +71,8 @@ def chain():
     repl_pair.global_args(rate=9.0, unknown=1)
     repl_pair.global_decorators("mail")
     yield
-    STORE.set("global_args", None)
-    STORE.set("global_decorators", None)
+    STORE.set("global_args", {})
+    STORE.set("global_decorators", ())
 
 
 def test_everything_of_a_run_is_named_with_its_source(chain):

@@ -23,8 +23,11 @@ ACTS = {
     "handler": lambda id: repl_pair.handler(id)(lambda live: None),
     "derived": lambda id: repl_pair.derived(id)(lambda state: None),
     "effect": lambda id: repl_pair.effect.impl(id)(lambda: None),
+    "surface": repl_pair.surface,
+    "member": lambda id: repl_pair.surface(id).cell("m"),
+    "function": lambda id: repl_pair.function(f"{id}.f")(lambda: None),
 }
-IDS = {"variant": "{}/A", "workspace": "{}/W"}
+IDS = {"variant": "{}/A", "workspace": "{}/W", "member": "{}/m", "function": "{}.f"}
 acts = st.lists(
     st.tuples(st.sampled_from(sorted(ACTS)), st.sampled_from("abc"), st.booleans()), max_size=20
 )

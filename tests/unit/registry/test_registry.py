@@ -110,6 +110,28 @@ def test_a_kind_of_the_users_own_is_a_registry_until_the_undo():
         REGISTRY.ids("rule")
 
 
+def test_an_undo_of_a_kind_takes_out_its_own_only():
+    kind = Kind(name="rule", grammar=WORDS, body=Tag)
+    old = REGISTRY.add_kind(kind)
+    old()
+    new = REGISTRY.add_kind(kind)
+    REGISTRY.register("rule", "a/b", Tag(), origin=HERE)
+    old()
+    assert list(REGISTRY.ids("rule")) == ["a/b"]
+    new()
+    assert "rule" not in REGISTRY.kinds
+
+
+def test_what_a_place_registered_of_a_kind_that_left_hinders_nothing():
+    undo_kind = REGISTRY.add_kind(Kind(name="rule", grammar=WORDS, body=Tag))
+    REGISTRY.register("rule", "a/b", Tag(), origin=HERE)
+    undo = REGISTRY.checkpoint()
+    undo_kind()
+    REGISTRY.retire(HERE.key, "another run")
+    undo()
+    assert "rule" not in REGISTRY.kinds
+
+
 ids = st.sampled_from(["a", "b", "c/d"])
 edits = st.lists(st.tuples(st.booleans(), ids, st.text(max_size=3)))
 

@@ -161,7 +161,7 @@ def test_what_holds_for_all_stories_is_reported_with_each():
         text = repl_pair.docs("shop.quote")
     finally:
         repl_pair.global_args()
-        STORE.set(GLOBAL_DECORATORS.name, None)
+        STORE.set(GLOBAL_DECORATORS.name, GLOBAL_DECORATORS.default)
     assert "| `rate` | number | `4.5` |" in text
     assert "other" not in text
     assert len(rows_under(text, "Decorators")) == 4
