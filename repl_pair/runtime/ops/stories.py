@@ -1,7 +1,7 @@
 """Ops that list and read what is registered; nothing of the person's runs."""
 
 from functools import partial
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from repl_pair.runtime.ops.answers import Listed, Page, Place, Status
 from repl_pair.runtime.ops.call import Call
@@ -31,8 +31,7 @@ from repl_pair.runtime.registry.visible import (
     visible_ids,
 )
 from repl_pair.runtime.results.last import is_stale, last_verdict
-from repl_pair.runtime.secrets.known import NEEDLES
-from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.runtime.secrets.schemas import public_schema
 from repl_pair.runtime.values.schema import parameters_schema
 
 
@@ -135,7 +134,7 @@ def get_story(call: Call, story_id: StoryId) -> StoryBody:
     variants = visible_ids(call.view, "variant", f"{entry.id}/")
     for id in variants[:1]:
         call.suggest("run_variant", variant_id=id)
-    schema = call.add_raw_json(_public(parameters_schema(body.component.resolve())))
+    schema = call.add_raw_json(public_schema(parameters_schema(body.component.resolve())))
     more = {"component": body.component.shown, "variants": list(variants)}
     answer = read_whole(call, entry, args_schema=schema, **more)
     return answer if body.agent_overrides else answer | {"agent_overrides": False}
@@ -186,18 +185,3 @@ def _last_status(call: Call, entry: Entry) -> dict[str, Any]:
         return {}
     modes = list(record.active_modes)
     return filled(status=record.status, stale=is_stale(record), active_modes=modes)
-
-
-def _public(schema: Any, *, secret: bool = False) -> Any:
-    """Return a schema without secrets: a secret parameter keeps its type, not its values."""
-    if isinstance(schema, str):
-        return NEEDLES.scrub(schema)[0]
-    if isinstance(schema, list):
-        return [_public(item) for item in cast("list[Any]", schema)]
-    if not isinstance(schema, dict):
-        return schema
-    parts = cast("dict[str, Any]", schema)
-    public = {k: _public(v) for k, v in parts.items() if not (secret and k in ("default", "enum"))}
-    if named := cast("dict[str, Any]", parts.get("properties", {})):
-        public["properties"] = {n: _public(p, secret=is_secret_key(n)) for n, p in named.items()}
-    return public
