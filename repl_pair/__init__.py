@@ -60,12 +60,14 @@ if TYPE_CHECKING:
     from repl_pair.runtime.snapshots.judge import accept_snapshot as accept_snapshot
     from repl_pair.runtime.snapshots.review import write_accepted as write_accepted
     from repl_pair.runtime.snapshots.serializers import serializer as serializer
+    from repl_pair.runtime.surfaces.function_calls import Call as Call
+    from repl_pair.runtime.surfaces.functions import function as function
     from repl_pair.runtime.surfaces.projections import (
         derive as derive,
         mapped as mapped,
         project as project,
     )
-    from repl_pair.runtime.surfaces.publishing import function as function, surface as surface
+    from repl_pair.runtime.surfaces.publishing import surface as surface
     from repl_pair.runtime.sweeps.executors import process_pool as process_pool
     from repl_pair.runtime.sweeps.run_variants import (
         last_sweep as last_sweep,
@@ -126,8 +128,10 @@ running.stubs stub
 snapshots.judge accept_snapshot
 snapshots.review write_accepted
 snapshots.serializers serializer
+surfaces.function_calls Call
+surfaces.functions function
 surfaces.projections derive mapped project
-surfaces.publishing function surface
+surfaces.publishing surface
 sweeps.executors process_pool
 sweeps.run_variants last_sweep run_variants
 values.marks Sensitive

@@ -8,6 +8,7 @@ CODES: dict[str, str] = {
     "approval_denied": "the person was asked and refused",
     "approval_expired": "what was asked of the person holds no more: too late, used or withdrawn",
     "approval_pending": "the person was asked and has not answered yet; nothing was run",
+    "approval_required": "the person approves each such call, and was not asked yet",
     "approval_unavailable": "the call needs the person's approval and cannot be asked for",
     "bad_arguments": "an argument is missing, unknown or of the wrong type",
     "bad_body": "a registration's body is not legal",

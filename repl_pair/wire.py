@@ -41,7 +41,9 @@ PERSON = "person"
 """The principal of the person's own terminal and code; all others are agents."""
 AGENT = "agent"
 """The principal of a server that was started without a name."""
-ACCESS = ("read", "run", "inspect", "write", "eval")
+MUTATES = "mutates"
+"""Access to those functions of the app that change something; see `Policy`."""
+ACCESS = ("read", "run", MUTATES, "inspect", "write", "eval")
 LANES = ("inline", "worker", "main")
 
 Args: TypeAlias = Mapping[str, Any]
@@ -152,7 +154,7 @@ class View:
 
     principal: str = PERSON
     tier: str | None = None
-    access: frozenset[str] = frozenset({"read", "run"})
+    access: frozenset[str] = frozenset({"read", "run", MUTATES})
     policy: int = 0
     expose_all: bool = False
     """Whether members and functions of the app are seen that are not exposed; for development."""

@@ -28,7 +28,9 @@ _LOST = "The kernel was left, lost or restarted before the person answered."
 
 @dataclass(frozen=True, kw_only=True)
 class ApprovalRequest:
-    """One exact call, which `make` makes; `access` are the gates that the person has to open.
+    """One exact call, which `make` makes.
+
+    `access` are the gates that the person has to open, or the function of theirs that asks.
 
     No kernel knows an op that is `of_bridge`.
     """

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from repl_pair.errors import RequestError, did_you_mean
-from repl_pair.wire import View
+from repl_pair.wire import MUTATES, View
 
 Descriptor: TypeAlias = Mapping[str, Any]
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
@@ -14,6 +14,8 @@ OPEN: frozenset[str] = frozenset({"read", "run"})
 """Access that is always allowed."""
 GATED: tuple[str, ...] = ("inspect", "write", "eval")
 """Access that the person has to open by name."""
+NAMED = (*GATED, MUTATES)
+"""Access that may be named: what is not GATED is open, and asks where it is named in `ask`."""
 DEFAULT_TOOLSETS: frozenset[str] = frozenset({"core", "kernel", "values"})
 TOOLSETS_OF_GATES: Mapping[str, str] = {"write": "write", "eval": "eval"}
 """The toolset that is listed where a gate is open or asks."""
@@ -50,7 +52,7 @@ class Policy:
 
     def view(self, principal: str = "agent") -> View:
         """Return what the kernel filters a request by; gates in `ask` are left out."""
-        granted = (access for access in (*OPEN, *GATED) if self._decide(access) == "allow")
+        granted = (access for access in (*OPEN, *NAMED) if self._decide(access) == "allow")
         return View(
             principal=principal,
             tier=self.tier,
@@ -68,8 +70,8 @@ class Policy:
         return [f"Closed here: {', '.join(closed)}. {ask}"]
 
     def close_gates(self) -> "Policy":
-        """Return the same policy with every gate closed."""
-        return replace(self, allow=frozenset(), ask=frozenset())
+        """Return the same policy with every gate closed; what is open still asks where it did."""
+        return replace(self, allow=frozenset(), ask=self.ask.difference(GATED))
 
     def resolve(self, descriptor: Descriptor) -> Decision:
         """Decide over one op, for a list as for a call."""
@@ -126,5 +128,7 @@ class Policy:
             return "allow"
         if access in self.ask:
             return "ask"
+        if access == MUTATES:
+            return "allow"
         opened_by = {access, "eval"} if access == "write" else {access}
         return "allow" if access in GATED and self.allow & opened_by else "deny"

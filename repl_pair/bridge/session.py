@@ -10,7 +10,7 @@ from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link, OnProgress
 from repl_pair.bridge.ops import FORWARDING, TABLE, BridgeCall, ForwardedReply
-from repl_pair.bridge.policy import Descriptor, Policy
+from repl_pair.bridge.policy import GATED, Descriptor, Policy
 from repl_pair.bridge.suggestions import in_kernel, suggest_call
 from repl_pair.errors import (
     KernelError,
@@ -125,8 +125,7 @@ class Session:
             own, target = _split_kernel(descriptor, args, kernel)
             own = _read_arguments(policy, descriptor, own)
             closed = policy.gates_to_ask(descriptor, own)
-            if closed and self.approvals is None:
-                raise _unavailable(op, closed, "there is nowhere to ask them.")
+            self._check_can_ask(op, closed)
             view, bridge_op = policy.view(self.principal), TABLE.get(op)
             if bridge_op is None:
                 here.link = await self.links.get(target)
@@ -134,7 +133,10 @@ class Session:
                 make = partial(here.link.request, op, own, view=view, timeout_s=timeout_s)
             else:
                 make = partial(_answer_here, here, bridge_op, own, view=view)
-            if closed:
+            reply = None if closed else await make(on_progress=on_progress)
+            closed = closed or _access_to_ask(reply)
+            self._check_can_ask(op, closed)
+            if reply is None or closed:
                 here.link = here.link or await self._link_to_ask(op, closed, own, target)
                 request = ApprovalRequest(
                     link=here.link,
@@ -146,8 +148,6 @@ class Session:
                     make=make,
                 )
                 reply = await here.approvals.call(request, on_progress)
-            else:
-                reply = await make(on_progress=on_progress)
         except ReplPairError as error:
             reply = error_reply(error)
         return _with_kernel(reply, here.link, target)
@@ -169,6 +169,10 @@ class Session:
         if self.approvals is not None:
             await self.approvals.close()
         await self.links.close()
+
+    def _check_can_ask(self, op: str, closed: str) -> None:
+        if closed and self.approvals is None:
+            raise _unavailable(op, closed, "there is nowhere to ask them.")
 
     async def _link_to_ask(self, op: str, closed: str, own: Args, target: str | None) -> Link:
         """Return the link to the kernel in which the person is asked for an op of the bridge."""
@@ -220,12 +224,20 @@ async def _answer_here(
     )
 
 
+def _access_to_ask(reply: Reply | None) -> str:
+    """Name what the person has to approve before the kernel takes a call; empty where it did."""
+    if reply is None or reply["ok"] or reply["error"]["code"] != "approval_required":
+        return ""
+    return ", ".join(reply["error"]["detail"]["access"])
+
+
 def _unavailable(op: str, closed: str, why: str, steps: Iterable[NextStep] = ()) -> RequestError:
+    is_gate = not set(closed.split(", ")).isdisjoint(GATED)
     return RequestError(
         "approval_unavailable",
         f"{op} needs the person's approval ({closed}), and {why} Nothing was run.",
         next_steps=steps,
-        hints=[f"Ask the person to restart the server with `--allow {closed}`."],
+        hints=[f"Ask the person to restart the server with `--allow {closed}`."] if is_gate else (),
     )
 
 

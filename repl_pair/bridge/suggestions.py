@@ -1,25 +1,16 @@
 """Calls as text, and the nearest legal call to one that was refused."""
 
-import json
 from collections.abc import Mapping
-from math import inf
 from typing import Any
 
 from repl_pair.bridge import manifest
-from repl_pair.errors import NextStep, nearest, next_step
-from repl_pair.runtime.ops.table import STEP_S
-from repl_pair.runtime.values.arguments import check_arguments
+from repl_pair.errors import NextStep, next_step
+from repl_pair.runtime.values.mending import correct_arguments, has_blanks, write_call
 
 
 def write_step(step: NextStep) -> str:
     """Write a call as text to people; values are JSON."""
     return write_call(step["op"], step["args"])
-
-
-def write_call(name: str, args: Mapping[str, Any]) -> str:
-    """Write a call as text to people; values are JSON."""
-    given = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in args.items())
-    return f"{name}({', '.join(given)})"
 
 
 def in_kernel(step: NextStep, kernel: str) -> NextStep:
@@ -40,52 +31,6 @@ def suggest_call(
 ) -> tuple[list[NextStep], list[str]]:
     """Return the nearest legal call as a next step; as a hint where it has blanks."""
     corrected = correct_arguments(schema, args)
-    if any(type(value) is _Blank for value in corrected.values()):
+    if has_blanks(corrected):
         return [], [write_call(name, corrected)]
     return [next_step(name, **corrected)], []
-
-
-def correct_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the nearest legal arguments, a blank (`<type>`) for those that only the caller has."""
-    properties: Mapping[str, Any] = schema["properties"]
-    corrected: dict[str, Any] = {}
-    for key, value in args.items():
-        free = [name for name in properties if name not in args]
-        name = key if key in properties else next(iter(nearest(key, free, limit=1)), None)
-        if name is not None and (fitted := _fit(properties[name], name, value)) is not None:
-            corrected[name] = _correct_value(properties[name], fitted)
-    for name in schema.get("required", ()):
-        corrected.setdefault(name, _blank(properties[name]))
-    return corrected
-
-
-def _fit(part: Mapping[str, Any], name: str, value: Any) -> Any:
-    """Return a value, a number within its bounds; None to leave it out."""
-    if value is None or type(value) not in (int, float) or "minimum" not in part:
-        return value
-    most = part.get("maximum", inf)
-    if value > most:
-        return min(most, STEP_S) if name.endswith("_s") else most
-    return value if value >= part["minimum"] else None
-
-
-def _correct_value(part: Mapping[str, Any], value: Any) -> Any:
-    if _is_legal(part, value):
-        return value
-    try:
-        parsed = json.loads(value) if isinstance(value, str) else [value]
-    except ValueError:
-        parsed = [value]
-    return parsed if _is_legal(part, parsed) else _blank(part)
-
-
-def _is_legal(part: Mapping[str, Any], value: Any) -> bool:
-    return not check_arguments({"properties": {"it": part}, "required": ["it"]}, {"it": value})
-
-
-class _Blank(str):
-    """What stands for a value that only the caller has."""
-
-
-def _blank(part: Mapping[str, Any]) -> _Blank:
-    return _Blank(f"<{'|'.join(map(str, part.get('enum', [part.get('type', 'value')])))}>")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from repl_pair.bridge import manifest
-from repl_pair.bridge.policy import GATED, Policy, parse_words
+from repl_pair.bridge.policy import NAMED, Policy, parse_words
 from repl_pair.errors import RequestError
 from repl_pair.runtime.loading.load import load_stories
 from repl_pair.wire import AGENT, PERSON
@@ -91,7 +91,10 @@ _AS = click.option(
 _GATES = (
     click.option("--allow", metavar="A,B", default="", help="Open inspect, write or eval."),
     click.option(
-        "--ask", metavar="A,B", default="", help="Open them call by call: you approve or deny each."
+        "--ask",
+        metavar="A,B",
+        default="",
+        help="Open them, or mutates, call by call: you approve or deny each.",
     ),
     click.option("--toolsets", metavar="A,B", default="", help="Toolsets beside the default ones."),
     click.option("--tier", metavar="T", help="Only what is registered for exactly this tier."),
@@ -157,8 +160,8 @@ def make_policy(choice: Choice) -> Policy:
     """Read the gates, the toolsets and the tier; `bad_arguments` for words that do not exist."""
     toolsets = sorted({entry["toolset"] for entry in manifest.load()})
     return Policy(
-        allow=parse_words(choice.allow, "access", GATED),
-        ask=parse_words(choice.ask, "access", GATED),
+        allow=parse_words(choice.allow, "access", NAMED),
+        ask=parse_words(choice.ask, "access", NAMED),
         toolsets=parse_words(choice.toolsets, "toolset", toolsets),
         tier=choice.tier,
     )

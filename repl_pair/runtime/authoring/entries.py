@@ -60,11 +60,9 @@ def enter(kind: str, id: str, body: Any, tier: str | None = None) -> Handle:
 
     AuthoringError `bad_body` if it comes from an agent and names Python objects.
     """
-    origin = _ORIGIN.get()
-    if origin is None:
-        origin = find_origin()
-        if origin.key.startswith(("cell:", SCRIPT)):
-            CELLS.track()  # to retire what the next run of the cell leaves out
+    origin = origin_here()
+    if _ORIGIN.get() is None and origin.key.startswith(("cell:", SCRIPT)):
+        CELLS.track()  # to retire what the next run of the cell leaves out
     if is_agents(origin) and (names := python_names(body)):
         raise AuthoringError(
             "bad_body",
@@ -75,6 +73,11 @@ def enter(kind: str, id: str, body: Any, tier: str | None = None) -> Handle:
         learn_secrets_in([args for _, args in getattr(body, "decorators", ())])
     entry: Entry = REGISTRY.register(kind, id, body, origin=origin, tier=tier)
     return Handle(kind, entry.id)
+
+
+def origin_here() -> Origin:
+    """Return the origin of what is registered now."""
+    return _ORIGIN.get() or find_origin()
 
 
 @contextmanager

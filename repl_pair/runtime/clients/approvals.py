@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Literal
@@ -57,6 +57,16 @@ def hash_call(op: str, args: Mapping[str, Any]) -> str:
     """Return the hash of one exact call, independent of the order of keys."""
     text = json.dumps([op, args], sort_keys=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
+
+
+def approval_required(op: str, closed: Iterable[str]) -> RequestError:
+    """Return the refusal of a call that only the person's approval opens."""
+    access = sorted(closed)
+    return RequestError(
+        "approval_required",
+        f"{op} needs the person's approval ({', '.join(access)}); nothing was run.",
+        detail={"access": access},
+    )
 
 
 def _unknown_handle(handle: str) -> RequestError:

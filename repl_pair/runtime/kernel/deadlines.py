@@ -12,6 +12,7 @@ from typing import Any
 from repl_pair.records import Undo, mutable
 from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.kernel.jobs import Job
+from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.wire import View
@@ -66,11 +67,13 @@ class Stuck:
 
 
 def name_of(job: Job, view: View) -> str:
-    """Describe what a job runs; its variant is named only to a view that may see it."""
-    id = job.args.get("variant_id")
-    entry = None if id is None else REGISTRY.find("variant", id)
-    hidden = entry is None or (view.tier is not None and entry.tier != view.tier)
-    return f"a call of {job.op.name}" if hidden else f"a run of {id}"
+    """Describe what a job runs; its variant or function is named to a view that may see it."""
+    for slot, kind, what in (("variant_id", "variant", "run"), ("function", "function", "call")):
+        id = job.args.get(slot)
+        entry = None if id is None else REGISTRY.find(kind, id)
+        if entry is not None and is_seen(view, entry):
+            return f"a {what} of {id}"
+    return f"a call of {job.op.name}"
 
 
 STUCK = Stuck()

@@ -8,7 +8,7 @@ from typing import Any
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import WAIT_S, Op
 from repl_pair.runtime.stopping.stop import Section, Stop
-from repl_pair.wire import LANES, Reply
+from repl_pair.wire import Reply
 
 
 class Job:
@@ -26,9 +26,7 @@ class Job:
         self.op = op
         self.args = args
         self.call = call
-        lane = args.get("lane")
-        self.lane = str(lane) if lane in LANES else op.lane
-        """The lane that the call asks for, else the lane of the op."""
+        self.lane = op.lane
         self.wait_s = float(args.get("wait_s", WAIT_S))
         """How long the call waits for the main lane, in seconds."""
         self.since = time.monotonic()

@@ -7,7 +7,7 @@ from typing import Any
 
 from repl_pair.errors import KernelError, ReplPairError, RequestError, next_step
 from repl_pair.runtime.clients.activity import LOG
-from repl_pair.runtime.clients.approvals import QUEUE, Asker
+from repl_pair.runtime.clients.approvals import QUEUE, Asker, approval_required
 from repl_pair.runtime.clients.clients import BOOT, CLIENTS, check_pause
 from repl_pair.runtime.kernel import packaging
 from repl_pair.runtime.kernel.jobs import Job
@@ -63,6 +63,9 @@ def _open(request: Request, reply: OnReply, progress: OnProgress) -> Job:
     view = _approved_view(request) if request.approval else request.view
     op = TABLE.find(request.op, view)
     args = check_call(op, request.args, view)
+    terms = None if op.terms is None else op.terms(view, args)
+    if terms is not None and (closed := terms.access - view.access):
+        raise approval_required(op.name, closed)
     BOOT.note_call(request.call)
     if view.principal != PERSON and request.args:
         learn_secrets()  # what the person holds by now is a secret, also where the agent sends it
@@ -73,12 +76,13 @@ def _open(request: Request, reply: OnReply, progress: OnProgress) -> Job:
         view=view,
         client=request.client,
         secrets=CallSecrets(view.principal),
+        terms=terms,
         progress=lambda message: progress(
             packaging.progress_content(request.call, message, since=since)
         ),
     )
     reply = reply if op.internal else LOG.follow(request, reply)
-    job = Job(op=op, args=args, call=call, reply=reply, begin_by=request.begin_by)
+    job = Job(op=op.on_terms(terms), args=args, call=call, reply=reply, begin_by=request.begin_by)
     job.at_end(lambda: job.answered or job.answer(packaging.no_answer(job)))
     return job
 

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from repl_pair.errors import NextStep, next_step
 from repl_pair.records import mutable
+from repl_pair.runtime.ops.table import Terms
 from repl_pair.runtime.secrets.known import CallSecrets
 from repl_pair.runtime.stopping.loops import WaitFor, on_this_loop
 from repl_pair.runtime.stopping.stop import Stop
@@ -40,6 +41,8 @@ class Call:
     value_chars: int = 0
     """Characters that each value of a list may have; longer ones are elided, each by itself."""
     raw_json: list[Any] = field(default_factory=list[Any])
+    terms: Terms | None = None
+    """On which terms it was taken, where its args decide that."""
     unfinished: Callable[[Stop], Any] | None = None
     """Builds the answer of a stopped call, where the op can do better than `Op.unfinished`."""
     _outcome: threading.Lock = field(default_factory=threading.Lock)

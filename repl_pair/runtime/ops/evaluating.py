@@ -1,28 +1,23 @@
 """The op that runs code which an agent sends; shut unless the person opens it."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
+from typing import Annotated, NotRequired, TypedDict, cast
 
-from repl_pair.records import to_dict
 from repl_pair.runtime.evaluation.evaluate import Evaluation, evaluate
 from repl_pair.runtime.evaluation.spaces import Scope
 from repl_pair.runtime.ops.answers import Fault
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.listing import is_filled
+from repl_pair.runtime.ops.captured import CapturedAnswer, answer_captured, answer_unbegun
 from repl_pair.runtime.ops.planned import Wait
 from repl_pair.runtime.ops.previews import preview_code
-from repl_pair.runtime.ops.running import SHORT_HTML, show_bundle
 from repl_pair.runtime.ops.table import WAIT_S, op, timeout_deadline
 from repl_pair.runtime.secrets.egress import learn_from
 from repl_pair.runtime.secrets.known import within
 from repl_pair.runtime.secrets.learning import learn_before_output
-from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.runtime.values.arguments import MOST_S, Bounds, Longest
 
 EVAL_S = 20.0
 """What sent code may take by default, and so hold the person's cells."""
 MOST_CHARS = 65_536
-_SLOTS = ("stdout", "stderr", "unattributed")
 
 Code = Annotated[str, Longest(MOST_CHARS), "Plain Python; await may stand at the top"]
 Where = Annotated[Scope, "user: assigns in the person's namespace"]
@@ -45,32 +40,14 @@ class Names(TypedDict):
     removed: NotRequired[list[str]]
 
 
-class Evaluated(TypedDict):
+class Evaluated(CapturedAnswer):
     """What came of sent code; slots that may be missing are there where they hold something.
 
-    `value` is there where the code ended with an expression. `restored` names the settings of the
-    process that the code changed and that were given back. In an `error` of type Stopped the place
-    is where the code stood.
+    `value` is there where the code ended with an expression.
     """
 
-    status: Literal["ok", "error", "cannot_run"]
-    reason: NotRequired[str]
-    still_running: NotRequired[bool]
-    value: NotRequired[Any]
-    stdout: NotRequired[str]
-    stderr: NotRequired[str]
-    outputs: NotRequired[list[dict[str, Any]]]
     error: NotRequired[EvalFault]
     names: NotRequired[Names]
-    unattributed: NotRequired[str]
-    warnings: NotRequired[list[str]]
-    logs: NotRequired[list[str]]
-    restored: NotRequired[list[str]]
-    elapsed_ms: float
-
-
-def _not_begun(_args: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
-    return {**_slots_of(stop), "elapsed_ms": 0.0}
 
 
 @op(
@@ -78,7 +55,7 @@ def _not_begun(_args: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
     lane="main",
     toolset="eval",
     deadline=timeout_deadline(EVAL_S),
-    unfinished=_not_begun,
+    unfinished=answer_unbegun,
     stoppable=False,
     preview=preview_code,
     code="code",
@@ -97,7 +74,9 @@ async def eval_code(
     """
     under_way: list[Evaluation] = []
     call.unfinished = lambda stop: (
-        _answer(call, under_way[0].stopped_meanwhile(stop)) if under_way else _not_begun({}, stop)
+        _answer(call, under_way[0].stopped_meanwhile(stop))
+        if under_way
+        else answer_unbegun({}, stop)
     )
     evaluation = await evaluate(
         code,
@@ -115,29 +94,5 @@ def _answer(call: Call, evaluation: Evaluation) -> Evaluated:
     with within(call.secrets):
         learn_from(evaluation.space.assigned)
     call.decide()
-    if evaluation.is_secret:
-        call.sensitive += [("value",), ("outputs",)]
-    out, more = evaluation.captured, "print what you need of it"
-    found: dict[str, Any] = {slot: out.text(slot) for slot in _SLOTS}
-    found |= {slot: list(out.entries(slot)) for slot in ("warnings", "logs")}
-    found["outputs"] = [
-        show_bundle(call, bundle, html=SHORT_HTML, else_html=more) for bundle in out.bundles()
-    ]
-    found |= {slot: getattr(evaluation, slot) for slot in ("error", "names")}
-    found["restored"] = list(out.restored.values())
-    return cast(
-        "Evaluated",
-        {
-            "status": evaluation.status,
-            **_slots_of(evaluation.stop),
-            **({"value": evaluation.value} if evaluation.has_value else {}),
-            **{slot: value for slot, value in found.items() if is_filled(value)},
-            "elapsed_ms": evaluation.elapsed_ms,
-        },
-    )
-
-
-def _slots_of(stop: Stop | None) -> dict[str, Any]:
-    if stop is None:
-        return {}
-    return {slot: value for slot, value in to_dict(stop).items() if is_filled(value)}
+    found = answer_captured(call, evaluation, names=evaluation.names)
+    return cast("Evaluated", found)

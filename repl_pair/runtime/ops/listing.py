@@ -19,10 +19,9 @@ from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import visible_ids
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.entries import plays_of, secrets_of_entry, slots_of
-from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets
+from repl_pair.runtime.secrets.known import CallSecrets
 from repl_pair.runtime.values.arguments import Bounds
 from repl_pair.runtime.values.frozen import to_plain
-from repl_pair.runtime.values.marks import is_secret_key
 
 DEFAULT_LIMIT = 25
 MAX_LIMIT = 200
@@ -163,22 +162,3 @@ def _read_cursor(cursor: str, mark: str) -> int:
             "The list or the question changed since that page: call again without a cursor.",
         )
     return offset
-
-
-def public_schema(schema: Any, *, secret: bool = False) -> Any:
-    """Return a schema without secrets: a secret parameter keeps its type, not its values."""
-    if isinstance(schema, str):
-        return NEEDLES.scrub(schema)[0]
-    if isinstance(schema, list):
-        return [public_schema(item) for item in cast("list[Any]", schema)]
-    if not isinstance(schema, dict):
-        return schema
-    parts = cast("dict[str, Any]", schema)
-    public = {
-        k: public_schema(v) for k, v in parts.items() if not (secret and k in ("default", "enum"))
-    }
-    if named := cast("dict[str, Any]", parts.get("properties", {})):
-        public["properties"] = {
-            n: public_schema(p, secret=is_secret_key(n)) for n, p in named.items()
-        }
-    return public

@@ -111,6 +111,10 @@ def _needed_access(call: Call, op: str, args: Mapping[str, Any]) -> set[str]:
         raise RequestError("not_found", f"There is no op {op!r}.")
     own = check_call(wanted, args, all_open)
     needed = {wanted.access, *(access for slot, access in wanted.needs.items() if slot in own)}
+    if wanted.terms is not None:
+        needed |= wanted.terms(call.view, own).access
+    if wanted.check is not None:
+        wanted.check(call.view, own)
     if wanted.access == "write" and call.view.tier is None:
         _rehearse(call, wanted, own, all_open)
     return needed

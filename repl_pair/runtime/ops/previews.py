@@ -53,6 +53,15 @@ def preview_code(args: Mapping[str, Any], _principal: str) -> Preview:
     return {"kind": "code", "title": f"run code {where}{seconds}", "text": str(args.get("code"))}
 
 
+def preview_function(args: Mapping[str, Any], _principal: str) -> Preview:
+    """Show the function of the app that would be called, what it does, and its arguments."""
+    id = str(args.get("function"))
+    entry = REGISTRY.find("function", id)
+    does = "" if entry is None else entry.body.doc.partition("\n")[0]
+    text = "\n".join(filter(None, [does, _json(args.get("args") or {})]))
+    return {"kind": "call", "title": f"call {id}", "text": text}
+
+
 def _registered_text(kind: str, id: str) -> str:
     is_known = kind in KINDS and REGISTRY.find(kind, id) is not None
     return _json(to_data(kind, id)) if is_known else ""

@@ -23,7 +23,7 @@ from repl_pair.runtime.ops.planned import (
     planned,
     refusal,
 )
-from repl_pair.runtime.ops.table import WAIT_S, F, op, timeout_deadline
+from repl_pair.runtime.ops.table import WAIT_S, F, lane_terms, op, timeout_deadline
 from repl_pair.runtime.ops.verdicts import raised_in, sensitive_failures, suggest_correction
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.registry.ids import story_of
@@ -130,6 +130,7 @@ def run_op(toolset: str, make_answer: Callable[..., Any] = answer) -> Callable[[
         deadline=timeout_deadline(RUN_S),
         unfinished=not_finished,
         stoppable=False,
+        terms=lane_terms,
     )
 
 

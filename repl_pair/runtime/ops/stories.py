@@ -11,7 +11,6 @@ from repl_pair.runtime.ops.listing import (
     Limit,
     filled,
     page_of,
-    public_schema,
     read_line,
     read_whole,
 )
@@ -32,6 +31,7 @@ from repl_pair.runtime.registry.visible import (
     visible_ids,
 )
 from repl_pair.runtime.results.last import is_stale, last_verdict
+from repl_pair.runtime.secrets.schemas import public_schema
 from repl_pair.runtime.values.schema import parameters_schema
 
 

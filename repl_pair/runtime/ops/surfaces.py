@@ -11,7 +11,6 @@ from repl_pair.runtime.ops.listing import (
     Cursor,
     Limit,
     page,
-    public_schema,
     read_line,
 )
 from repl_pair.runtime.ops.live_values import (

@@ -13,7 +13,7 @@ from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, MAX_LIMIT
 from repl_pair.runtime.ops.planned import RUN_S, Detail, Lane, Wait
 from repl_pair.runtime.ops.running import check_lane
-from repl_pair.runtime.ops.table import WAIT_S, op, timeout_deadline
+from repl_pair.runtime.ops.table import WAIT_S, lane_terms, op, timeout_deadline
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.visible import Tags, visible_ids
 from repl_pair.runtime.results.record import RunRecord
@@ -76,6 +76,7 @@ class Sweep(TypedDict):
     deadline=timeout_deadline(RUN_S),
     unfinished=lambda _args, stop: to_dict(stop) | {"total": 0, "items": list[Any]()},
     stoppable=False,
+    terms=lane_terms,
 )
 async def run_variants(
     call: Call,

@@ -7,11 +7,12 @@ from importlib import import_module
 from typing import Any, TypedDict, TypeVar
 
 from repl_pair.errors import NextStep, RequestError, did_you_mean, next_step
-from repl_pair.records import record
+from repl_pair.records import record, replace
 from repl_pair.runtime.clients.activity import CODE_PARAMETERS
 from repl_pair.runtime.ops.modules import MODULES
 from repl_pair.runtime.stopping.short_turns import short_turns
 from repl_pair.runtime.stopping.stop import Stop
+from repl_pair.runtime.values.arguments import STEP_S
 from repl_pair.wire import ACCESS, LANES, PERSON, View
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -28,6 +29,21 @@ class Preview(TypedDict):
     text: str
 
 
+@record
+class Terms:
+    """On which terms a call is taken, where its args decide that.
+
+    `deadline_s` is None where the op's own deadline holds. `access` is what the call takes beyond
+    the access of the op; only the person's approval gives it.
+    """
+
+    lane: str
+    deadline_s: float | None = None
+    access: frozenset[str] = frozenset()
+
+
+TermsOf = Callable[[View, Mapping[str, Any]], Terms]
+"""Gives, from view and args, the terms of a call; runs on the control thread."""
 PreviewCall = Callable[[Mapping[str, Any], str], Preview]
 """Gives, from args and principal, what a call would change; real values, for the person only."""
 
@@ -36,11 +52,6 @@ WAIT_S = 30.0
 """What a call waits for the main lane by default."""
 MAX_WAIT_S = 50
 """The longest `wait_s` of an op that waits for something to happen."""
-STEP_S = 45
-"""The longest wait of a suggested call: with the usual time of a run it ends within 55 seconds.
-
-Hosts of agents end a call after 60.
-"""
 SPARE_S = 3.0
 """Time for the answer after such a wait."""
 
@@ -57,6 +68,11 @@ def wait_deadline(args: Mapping[str, Any]) -> float:
 def timeout_deadline(usual_s: float) -> Deadline:
     """Make the deadline of an op whose parameter `timeout_s` is `usual_s` by default."""
     return lambda args: float(args.get("timeout_s", usual_s))
+
+
+def lane_terms(_view: View, args: Mapping[str, Any]) -> Terms:
+    """Return the terms of an op whose parameter `lane` says where a call runs."""
+    return Terms(lane=args.get("lane", "main"))
 
 
 def steps_of_unbegun(op: str, args: Mapping[str, Any]) -> list[NextStep]:
@@ -87,6 +103,19 @@ class Op:
     """Whether it may be stopped anywhere; else it ends by itself once `Call.cancelled` is set."""
     preview: PreviewCall | None = None
     """Shows the person who is asked what a call would change; without it they see its args."""
+    terms: TermsOf | None = None
+    check: Callable[[View, Mapping[str, Any]], None] | None = None
+    """Refuses a call that the op would refuse, before the person is asked for it."""
+
+    def on_terms(self, terms: Terms | None) -> "Op":
+        """Return the op as a call on these terms runs it."""
+        if terms is None:
+            return self
+
+        def deadline(args: Mapping[str, Any]) -> float | None:
+            return self.deadline(args) if terms.deadline_s is None else terms.deadline_s
+
+        return replace(self, lane=terms.lane, deadline=deadline)
 
 
 class Table:
@@ -113,6 +142,8 @@ class Table:
         unfinished: Callable[[Mapping[str, Any], Stop], Any] | None = None,
         stoppable: bool = True,
         preview: PreviewCall | None = None,
+        terms: TermsOf | None = None,
+        check: Callable[[View, Mapping[str, Any]], None] | None = None,
         code: str | None = None,
     ) -> Callable[[F], F]:
         """Register a function as an op; name, input schema and doc come from the function.
@@ -145,6 +176,8 @@ class Table:
                 unfinished=unfinished,
                 stoppable=stoppable,
                 preview=preview,
+                terms=terms,
+                check=check,
             )
             self.revision += 1
             return fn

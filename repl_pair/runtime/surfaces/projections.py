@@ -12,6 +12,7 @@ from repl_pair.runtime.registry.model import KINDS, Entry, Member
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.store import STORE, Change
 from repl_pair.runtime.surfaces.computing import Computation, Worker, held_by, set_value
+from repl_pair.runtime.surfaces.functions import enter_function, tool_name
 from repl_pair.runtime.surfaces.publishing import SurfaceHandle, renew, surface
 from repl_pair.runtime.surfaces.state import LOCK, NOTHING, STATES, State
 from repl_pair.runtime.values.classes import type_name
@@ -78,13 +79,11 @@ def project(
         _SOURCES.update((entry.kind, entry.id) for entry in found[name])
         if first.kind == "function":
             own = f"{id}.{name}"
-            body: Any = replace(
-                first.body, tool=own.replace(".", "__"), exposed=expose, source=first.id
-            )
-            enter("function", own, body, tier)
+            kept = {"tool": tool_name(own), "exposed": expose, "source": first.id}
+            enter_function(own, replace(first.body, **kept), tier)
         else:
-            body = _body(worker, part, found[name])
-            enter("member", f"{id}/{name}", replace(body, exposed=expose, source=first.id), tier)
+            body = replace(_body(worker, part, found[name]), exposed=expose, source=first.id)
+            enter("member", f"{id}/{name}", body, tier)
     return handle
 
 

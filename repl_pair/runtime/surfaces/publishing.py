@@ -1,14 +1,14 @@
 """What the person writes to publish live values and functions of their app."""
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from repl_pair.errors import AuthoringError, did_you_mean
 from repl_pair.records import replace
 from repl_pair.runtime.authoring.entries import Handle, enter
-from repl_pair.runtime.registry.model import Component, Entry, Member, Procedure, Surface
+from repl_pair.runtime.registry.model import Entry, Member, Surface
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.surfaces.functions import check_exposable, surface_function
 from repl_pair.runtime.surfaces.members import Cell, Collection, Equals, Event, Stream
 from repl_pair.runtime.surfaces.state import NOTHING, State
 from repl_pair.runtime.values.classes import spell
@@ -84,6 +84,10 @@ class SurfaceHandle(Handle):
         self._declare(id, state, hint, expose, doc)
         return event
 
+    def function(self, fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+        """Register a function under its own name, with the options of `repl_pair.function`."""
+        return surface_function(str(self), self.tier, fn, options)
+
     def expose(self, *names: str) -> None:
         """Let agents see these members and functions of the surface.
 
@@ -96,6 +100,9 @@ class SurfaceHandle(Handle):
         entry, parts = REGISTRY.find("surface", self), {name: self.part(name) for name in names}
         if entry is None:
             raise AuthoringError("not_found", f"The surface {self} is no longer registered.")
+        for part in parts.values():
+            if part.kind == "function":
+                check_exposable(f"function {part.id!r}", part.body.component.resolve())
         hidden = [part for name in self.listed if name not in names for part in self._parts(name)]
         renew(entry, replace(entry.body, exposed=names))
         for part in (*parts.values(), *hidden):
@@ -161,32 +168,3 @@ def surface(id: str, *, tier: str | None = None, doc: str = "") -> SurfaceHandle
     handle = SurfaceHandle("surface", str(enter("surface", id, Surface(doc=doc), tier)))
     handle.tier = tier
     return handle
-
-
-def function(
-    id: str,
-    *,
-    expose: bool = False,
-    tier: str | None = None,
-    mutates: bool = True,
-    ask: bool = False,
-    thread_safe: bool = False,
-    timeout_s: float = 20.0,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function of the app; the function itself is returned."""
-
-    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
-        body = Procedure(
-            component=Component.of(fn),
-            tool=id.replace(".", "__"),
-            doc=inspect.getdoc(fn) or "",
-            exposed=expose,
-            mutates=mutates,
-            ask=ask,
-            thread_safe=thread_safe,
-            timeout_s=timeout_s,
-        )
-        enter("function", id, body, tier)
-        return fn
-
-    return register

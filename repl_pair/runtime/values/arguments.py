@@ -24,6 +24,13 @@ DEEPEST = 64
 MOST_BITS = 4096
 MOST_S = 3600
 """The most seconds that a call may name."""
+STEP_S = 45
+"""The longest wait of a suggested call: with the usual time of a run it ends within 55 seconds.
+
+Hosts of agents end a call after 60.
+"""
+NULLABLE = "x-nullable"
+"""Marks a schema beside whose values null may stand."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -104,6 +111,8 @@ def check_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> list[
 
 
 def _faults(schema: Mapping[str, Any], value: Any, where: str) -> list[str]:
+    if _is_legal_null(schema, value):
+        return []
     kind = schema.get("type")
     if kind is not None and not _is_a(value, kind):
         return [f"{where}: expected {kind}, got {_shown(value, schema)}."]
@@ -147,6 +156,10 @@ def _array_faults(schema: Mapping[str, Any], value: list[Any], where: str) -> li
     schemas = schema.get("prefixItems") or [every] * len(value)
     pairs = enumerate(zip(schemas, value, strict=False))
     return [fault for i, (inner, item) in pairs for fault in _faults(inner, item, f"{where}[{i}]")]
+
+
+def _is_legal_null(schema: Mapping[str, Any], value: Any) -> bool:
+    return value is None and bool(schema.get(NULLABLE))
 
 
 def _is_a(value: Any, kind: str) -> bool:

@@ -7,7 +7,7 @@ from enum import Enum
 from math import isfinite
 from typing import Any, Literal, cast, get_args, get_origin
 
-from repl_pair.runtime.values.arguments import Bounds, Longest
+from repl_pair.runtime.values.arguments import NULLABLE, Bounds, Longest
 from repl_pair.runtime.values.classes import (
     LISTS,
     MAPS,
@@ -62,6 +62,24 @@ def parameters_schema(fn: Callable[..., Any], *, skip: Collection[str] = ()) -> 
         "additionalProperties": open_ended,
     }
     return schema | ({"partial": True} if _has_key(schema, PARTIAL) else {})
+
+
+def open_parameters(schema: Schema) -> list[str]:
+    """Name the parameters whose type, or a part of it, has no schema."""
+    return [name for name, part in schema["properties"].items() if _has_key(part, PARTIAL)]
+
+
+def mark_nullable(schema: Schema, hint: Hint) -> Schema:
+    """Return the schema of a hint with a mark wherever the hint allows None."""
+    marked = dict(schema)
+    if named := schema.get("properties"):
+        marked["properties"] = {n: mark_nullable(p, item_hint(hint, n)) for n, p in named.items()}
+    if fixed := schema.get("prefixItems"):
+        marked["prefixItems"] = [mark_nullable(p, item_hint(hint, i)) for i, p in enumerate(fixed)]
+    for key, at in (("items", 0), ("additionalProperties", None)):
+        if is_map(schema.get(key)):
+            marked[key] = mark_nullable(schema[key], item_hint(hint, at))
+    return marked | ({NULLABLE: True} if hint.nullable else {})
 
 
 def type_schema(hint: Any) -> Schema:

@@ -1,0 +1,174 @@
+"""Ops over the functions that an app publishes: what there are, and their calls."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, NotRequired, TypedDict
+
+from repl_pair.errors import RequestError, next_step
+from repl_pair.runtime.clients.approvals import approval_required
+from repl_pair.runtime.ops.answers import Fault, Items, Page
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.captured import CapturedAnswer, answer_captured, answer_unbegun
+from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, filled, page_of
+from repl_pair.runtime.ops.planned import Wait
+from repl_pair.runtime.ops.previews import preview_function
+from repl_pair.runtime.ops.table import WAIT_S, Terms, op, timeout_deadline
+from repl_pair.runtime.registry.exposure import is_seen
+from repl_pair.runtime.registry.model import Entry, Procedure
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.visible import visible_entry, visible_ids
+from repl_pair.runtime.running.captured_calls import CapturedCall
+from repl_pair.runtime.secrets.learning import learn_before_output
+from repl_pair.runtime.secrets.schemas import public_schema
+from repl_pair.runtime.surfaces.function_calls import (
+    Call as FunctionCall,
+    call_function,
+    check_function_args,
+    function_schema,
+)
+from repl_pair.runtime.surfaces.functions import FUNCTION_S
+from repl_pair.runtime.values.arguments import MOST_S, Bounds
+from repl_pair.wire import MUTATES, PERSON, View
+
+FunctionId = Annotated[str, "Such as orders.place"]
+Timeout = Annotated[float, Bounds(0, MOST_S), "Seconds the function may take"]
+
+
+class FunctionLine(TypedDict):
+    """A function: its tool, what it takes, whether it changes something, and whom it asks.
+
+    `ask`: the person approves each call. `timeout_s` is there where it may take longer than 20 s.
+    """
+
+    id: str
+    tool: str
+    doc: NotRequired[str]
+    schema: dict[str, Any]
+    mutates: bool
+    ask: NotRequired[bool]
+    timeout_s: NotRequired[float]
+
+
+class FunctionAnswer(CapturedAnswer):
+    """What came of the call of a function; `value` is what it returned."""
+
+    error: NotRequired[Fault]
+
+
+@op(access="read", toolset="surface")
+def list_functions(
+    call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
+) -> Page[FunctionLine]:
+    """List the functions of the app that you may call: as tools, or with run_function."""
+    return page_of(call, "function", lambda entry: _line(call, entry), limit, cursor)
+
+
+@op(access="read", toolset="surface", internal=True)
+def list_function_tools(call: Call, most: Annotated[int, Bounds(1, 100)]) -> Items[FunctionLine]:
+    """List the first functions by the names of their tools, and how many there are."""
+    entries = [REGISTRY.find("function", id) for id in visible_ids(call.view, "function")]
+    known = sorted(filter(None, entries), key=lambda entry: entry.body.tool)
+    call.max_items = len(known)
+    return {"items": [_line(call, entry) for entry in known[:most]], "total": len(known)}
+
+
+def _line(call: Call, entry: Entry) -> Any:
+    body: Procedure = entry.body
+    schema = public_schema(function_schema(body.component.resolve()))
+    longer_s = body.timeout_s if body.timeout_s > FUNCTION_S else None
+    return {
+        "id": entry.id,
+        "tool": body.tool,
+        **filled(doc=body.doc),
+        "schema": call.add_raw_json(schema),
+        "mutates": body.mutates,
+        **filled(ask=body.ask, timeout_s=longer_s),
+    }
+
+
+def _terms(view: View, args: Mapping[str, Any]) -> Terms:
+    """Return the terms of a call; one of a function that is not seen is refused by the op."""
+    entry = REGISTRY.find("function", args["function"])
+    if entry is None or not is_seen(view, entry):
+        return Terms(lane="worker")
+    body: Procedure = entry.body
+    if body.timeout_s > FUNCTION_S and "timeout_s" not in args:
+        raise RequestError(
+            "bad_arguments",
+            f"{entry.id} may take {body.timeout_s:g} s, longer than a call does by itself: give "
+            "timeout_s. Nothing was run.",
+            next_steps=[next_step("run_function", **{**args, "timeout_s": body.timeout_s})],
+        )
+    asks = body.ask or (body.mutates and MUTATES not in view.access)
+    return Terms(
+        lane="worker" if body.thread_safe else "main",
+        deadline_s=float(args.get("timeout_s", body.timeout_s)),
+        # An approval for a session covers the calls of this function and of no other.
+        access=frozenset({entry.id} if asks and view.principal != PERSON else ()),
+    )
+
+
+def _check(view: View, args: Mapping[str, Any]) -> None:
+    entry = visible_entry(view, "function", args["function"])
+    check_function_args(entry.id, entry.body.component.resolve(), args.get("args") or {})
+
+
+@op(
+    access="run",
+    lane="main",
+    toolset="surface",
+    deadline=timeout_deadline(FUNCTION_S),
+    unfinished=answer_unbegun,
+    stoppable=False,
+    preview=preview_function,
+    terms=_terms,
+    check=_check,
+)
+async def run_function(
+    call: Call,
+    function: FunctionId,
+    args: dict[str, Any] | None = None,
+    wait_s: Wait = WAIT_S,
+    timeout_s: Timeout = FUNCTION_S,
+) -> FunctionAnswer:
+    """Call a function of the app; answer what it returned, put out, or raised.
+
+    It runs between the person's cells unless it is thread_safe. One that changes something may
+    wait for the person's approval.
+    """
+    entry = visible_entry(call.view, "function", function)
+    _check_terms(call, entry, {"function": function, "timeout_s": timeout_s})
+    fn = entry.body.component.resolve()
+    own = check_function_args(entry.id, fn, args or {})
+    under_way: list[CapturedCall] = []
+
+    def answer(found: CapturedCall) -> Any:
+        learn_before_output([fn])
+        call.decide()
+        return answer_captured(call, found)
+
+    call.unfinished = lambda stop: (
+        answer(under_way[0].stopped_meanwhile(stop)) if under_way else answer_unbegun({}, stop)
+    )
+    return answer(
+        await call_function(
+            entry.id,
+            fn,
+            own,
+            context=FunctionCall(call.progress, call.cancelled.is_set),
+            wait_for=call.wait_for,
+            exclusive=not entry.body.thread_safe,
+            begun=under_way.append,
+        )
+    )
+
+
+def _check_terms(call: Call, entry: Entry, args: Mapping[str, Any]) -> None:
+    """Refuse a call whose function was registered on other terms while the call waited."""
+    now = _terms(call.view, args)
+    if closed := now.access - call.view.access:
+        raise approval_required("run_function", closed)
+    if call.terms is not None and now.lane != call.terms.lane:
+        raise RequestError(
+            "cannot_run",
+            f"{entry.id} was registered anew while the call waited. Call it again.",
+        )

@@ -1,0 +1,24 @@
+"""The schemas of what the person wrote, fit to leave: their texts hold no known secret."""
+
+from typing import Any, cast
+
+from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.values.marks import is_secret_key
+
+
+def public_schema(schema: Any, *, secret: bool = False) -> Any:
+    """Return a schema without secrets: a secret parameter keeps its type, not its values."""
+    if isinstance(schema, str):
+        return NEEDLES.scrub(schema)[0]
+    if isinstance(schema, list):
+        return [public_schema(item) for item in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    parts = cast("dict[str, Any]", schema)
+    hidden = ("default", "enum") if secret else ()
+    public = {key: public_schema(part) for key, part in parts.items() if key not in hidden}
+    if named := cast("dict[str, Any]", parts.get("properties", {})):
+        public["properties"] = {
+            name: public_schema(part, secret=is_secret_key(name)) for name, part in named.items()
+        }
+    return public

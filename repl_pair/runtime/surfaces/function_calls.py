@@ -1,0 +1,154 @@
+"""Calls of the app's functions: what one takes, its arguments built from JSON, and its call."""
+
+import inspect
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from repl_pair.errors import RequestError, next_step
+from repl_pair.runtime.capture.capture import capture
+from repl_pair.runtime.running.calling import by_name
+from repl_pair.runtime.running.captured_calls import CapturedCall, run_stoppable
+from repl_pair.runtime.secrets.known import made_of
+from repl_pair.runtime.secrets.renderings import leaving_form
+from repl_pair.runtime.stopping.loops import WaitFor, pair_contexts
+from repl_pair.runtime.values.arguments import check_arguments, read_call_arguments, weight_fault
+from repl_pair.runtime.values.frozen import Ref
+from repl_pair.runtime.values.hints import ANYTHING, takes_of
+from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.runtime.values.mending import correct_arguments, has_blanks, write_call
+from repl_pair.runtime.values.schema import Schema, mark_nullable, parameters_schema
+from repl_pair.runtime.values.thaw import thaw
+
+
+class Call:
+    """One call of a function of the app; the host gives it to a parameter of this type.
+
+    A call of the person's own takes `Call()`, which reports nowhere and is never cancelled.
+    """
+
+    def __init__(
+        self,
+        report: Callable[[str], None] = lambda _text: None,
+        is_cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._report = report
+        self._is_cancelled = is_cancelled
+
+    def progress(self, text: str) -> None:
+        """Report to the caller how far the call is; from any thread."""
+        self._report(str(text))
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the caller, the person or the deadline asks the function to end."""
+        return self._is_cancelled()
+
+
+def function_schema(fn: Callable[..., Any]) -> Schema:
+    """Return the schema of what a caller gives a function; null is marked where it may stand."""
+    takes = takes_of(fn)
+    schema = parameters_schema(fn, skip=call_parameters(fn))
+    named = schema["properties"].items()
+    return schema | {"properties": {n: mark_nullable(p, takes.read[n]) for n, p in named}}
+
+
+def call_parameters(fn: Callable[..., Any]) -> list[str]:
+    """Name the parameters that take the `Call`."""
+    return [name for name, hint in takes_of(fn).read.items() if hint.cls is Call]
+
+
+def check_function_args(id: str, fn: Callable[..., Any], args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON arguments that a function takes; `bad_arguments` with the nearest call."""
+    if fault := weight_fault(args):
+        raise RequestError("bad_arguments", f"{id} was not called: {fault}")
+    schema = function_schema(fn)
+    nulls = {n: None for n, v in args.items() if v is None and n in schema["properties"]}
+    legal = {n: v for n, v in nulls.items() if takes_of(fn).read[n].nullable}
+    own = read_call_arguments(schema, args) | legal
+    if faults := check_arguments(schema, own):
+        raise _refused(id, schema, args, faults)
+    return own
+
+
+def build_args(id: str, fn: Callable[..., Any], args: Mapping[str, Any]) -> dict[str, Any]:
+    """Build checked JSON arguments as the hints declare them; runs the person's constructors.
+
+    `bad_arguments` names every argument that cannot be built.
+    """
+    hints, built, faults = takes_of(fn).read, dict[str, Any](), list[str]()
+    for name, value in args.items():
+        try:
+            built[name] = thaw(value, hints.get(name, ANYTHING), load=_refuse_ref, where=name)
+        except RequestError as error:
+            faults.append(error.message)
+    if faults:
+        raise _refused(id, function_schema(fn), args, faults)
+    return built
+
+
+def _refused(id: str, schema: Schema, args: Mapping[str, Any], faults: list[str]) -> RequestError:
+    message = f"{id} was not called: {' '.join(faults)}"
+    nearest = correct_arguments(schema, args)
+    if nearest == args:  # the schema does not say what is wrong with them
+        return RequestError("bad_arguments", message)
+    if has_blanks(nearest):
+        hints = [write_call("run_function", {"function": id, "args": nearest})]
+        return RequestError("bad_arguments", message, hints=hints)
+    steps = [next_step("run_function", function=id, args=nearest)]
+    return RequestError("bad_arguments", message, next_steps=steps)
+
+
+def _refuse_ref(ref: Ref) -> Any:
+    raise RequestError("cannot_run", f"ref({ref.loader!r}) stands where only data may.")
+
+
+def is_generator(fn: Any) -> bool:
+    """Return whether calling a function gives a generator, sync or async, in place of a value."""
+    return inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn)
+
+
+async def call_function(
+    id: str,
+    fn: Callable[..., Any],
+    args: Mapping[str, Any],
+    *,
+    context: Call,
+    wait_for: WaitFor,
+    exclusive: bool,
+    begun: Callable[[CapturedCall], None],
+) -> CapturedCall:
+    """Call a function once with checked arguments; raises `bad_arguments`, else never for it.
+
+    Must be called in a section that is not live; it is while the function runs. `exclusive`: it has
+    the process's settings for itself. `begun` is given what fills up while it runs.
+    """
+    started, refusals = time.perf_counter(), list[RequestError]()
+    given = dict.fromkeys(call_parameters(fn), context)
+    with (
+        capture(exclusive=exclusive, leaving=leaving_form, restores=True) as captured,
+        pair_contexts(),
+        made_of(args),
+    ):
+        found = CapturedCall(captured=captured, is_secret=_gives_secret(id, fn))
+        begun(found)
+
+        async def work() -> None:
+            try:
+                built = build_args(id, fn, args)
+            except RequestError as error:
+                refusals.append(error)
+                return
+            value = by_name(fn)(**built, **given)
+            found.give(await wait_for(value) if inspect.isawaitable(value) else value)
+
+        await run_stoppable(found, work)
+    if refusals:
+        raise refusals[0]
+    found.elapsed_ms = round((time.perf_counter() - started) * 1e3, 3)
+    return found
+
+
+def _gives_secret(id: str, fn: Callable[..., Any]) -> bool:
+    """Return whether a function declares what it gives as a secret, or is named after one."""
+    return takes_of(fn).gives_secret or is_secret_key(id.rpartition(".")[2])
