@@ -3,13 +3,11 @@
 import logging
 import secrets
 from collections.abc import Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import anyio
 from mcp import types
-from mcp.server import ServerRequestContext
 from mcp.server.caching import CacheHint
-from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from repl_pair.bridge import manifest
@@ -18,6 +16,7 @@ from repl_pair.bridge.session import Session
 from repl_pair.errors import did_you_mean
 from repl_pair.mcp_server import results
 from repl_pair.mcp_server.expose import callable_ops, input_schema, list_tools
+from repl_pair.mcp_server.notifying import Context, Notifications, NotifyingServer
 from repl_pair.version import VERSION
 from repl_pair.wire import Args, Reply
 
@@ -43,11 +42,10 @@ PROGRESS_BUFFER = 64
 PROGRESS_STEP = 0.001
 """Least growth of the progress value, which counts seconds."""
 
-Context: TypeAlias = ServerRequestContext[Any, Any]
 _log = logging.getLogger(__name__)
 
 
-def build(session: Session) -> Server[Any]:
+def build(session: Session) -> NotifyingServer:
     """Build the server of a session; it does not close the session."""
 
     async def on_list_tools(
@@ -73,7 +71,11 @@ def build(session: Session) -> Server[Any]:
         except Exception:  # noqa: BLE001  the SDK would send the exception's own text
             return results.refuse(report_incident(params.name))
 
-    return Server(
+    async def admit(uri: str) -> None:
+        raise MCPError(types.INVALID_PARAMS, "Unknown resource", data={"uri": uri})
+
+    notifications = Notifications(admit=admit, on_change=lambda: None)
+    server = NotifyingServer(
         NAME,
         version=VERSION,
         title="repl_pair",
@@ -81,7 +83,10 @@ def build(session: Session) -> Server[Any]:
         cache_hints={"tools/list": CacheHint(ttl_ms=0, scope="private")},
         on_list_tools=on_list_tools,
         on_call_tool=on_call_tool,
+        on_subscriptions_listen=notifications.listen,
     )
+    server.middleware.append(notifications.track)
+    return server
 
 
 def report_incident(what: str) -> str:
