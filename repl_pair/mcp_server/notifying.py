@@ -3,7 +3,7 @@
 The only module that uses names which the SDK keeps to itself.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -102,11 +102,11 @@ class Notifications:
             if uri in each.uris:
                 await each.send(ResourceUpdated(uri))
 
-    def drop(self, uri: str) -> None:
-        """End all that follow a URI; a stream that has nothing left ends, as its client is sent."""
+    def drop(self, uris: Collection[str]) -> None:
+        """End all that follow these URIs; a stream that has none left ends for its client too."""
         for each in list(self._subscribers.values()):
-            if uri in each.uris:
-                each.uris.discard(uri)
+            if not each.uris.isdisjoint(uris):
+                each.uris.difference_update(uris)
                 if not each.uris:
                     each.close()
         self._on_change()

@@ -64,7 +64,7 @@ def read_changes(
     call.at_cancel(STORE.wake)
     STORE.wait(since, wait_s, given_up=call.cancelled.is_set)
     changes, gap = STORE.changes(since)
-    lines = _coalesce(c for c in changes if _is_visible(call.view, c))
+    lines = _coalesce(c for c in changes if is_visible_change(call.view, c))
     page = _first_page(lines)
     found: Changes = {"items": page, "total": len(page), "next": min(since, STORE.seq)}
     if left := len(lines) - len(page):
@@ -114,7 +114,7 @@ def _line(change: Change, count: int) -> ChangeLine:
     return cast("ChangeLine", line | {n: value for n, value in more.items() if value is not None})
 
 
-def _is_visible(view: View, change: Change) -> bool:
+def is_visible_change(view: View, change: Change) -> bool:
     """Return whether a view may see a change; a view with a tier sees entries of that tier only."""
     if view.tier is None:
         return True

@@ -4,6 +4,7 @@ Written by `make docs` from the modules of this package; a test compares.
 """
 
 _OPS = """kernel.host_ops describe ping
+ops.awaiting await_members complete_ids
 ops.cells read_history read_traceback
 ops.changes read_changes read_more
 ops.evaluating eval_code
@@ -18,7 +19,7 @@ ops.recording record_as_variant reset_variant
 ops.running preview_variant run_variant snapshot_identity
 ops.stacks read_hot_lines read_stacks
 ops.stories get_story get_variant list_stories list_variants
-ops.surfaces read_member
+ops.surfaces list_surfaces read_member
 ops.sweeps run_variants
 ops.variables get_value list_variables
 ops.verdicts read_assertions read_failures tests_passing

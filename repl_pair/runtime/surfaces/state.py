@@ -26,6 +26,8 @@ class State:
         self.revision = revision
         self.value = NOTHING
         self.items: dict[str, Any] = {}
+        self.revisions: dict[str, int] = {}
+        """Of each item, at its last change."""
         self.entries: deque[tuple[int, Any]] = deque(maxlen=keep)
         """Of a stream or an event: revision and value, the oldest first."""
         self.watchers: tuple[OnChange, ...] = ()
