@@ -2,12 +2,13 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from repl_pair.bridge.kernel_info import KernelInfo, ProbedKernel, check_name
 from repl_pair.bridge.kernels.target import choose_only, named, resolve
 from repl_pair.bridge.link.link import Link
+from repl_pair.records import Undo
 
 if TYPE_CHECKING:
     from repl_pair.bridge.link.status_probe import StatusProbe
@@ -34,6 +35,7 @@ class HeldLinks:
         self._links = {here.kernel.path: here} if here else dict[str, Link]()
         self._probe: StatusProbe | None = None
         self._choosing = asyncio.Lock()
+        self._observers: dict[object, Callable[[], None]] = {}
 
     async def get(self, kernel: str | None = None, *, hold: bool = False) -> Link:
         """Return the link to the named kernel, else the chosen one, else the only living one.
@@ -54,9 +56,26 @@ class HeldLinks:
 
                     link = KernelLink(found, principal=self._principal, inject=self._inject)
                     self._links[found.path] = link
-            if hold or kernel is None:
+            if (hold or kernel is None) and self._held is not link:
                 self._held = link
+                for fn in tuple(self._observers.values()):
+                    fn()
             return link
+
+    @property
+    def is_chosen(self) -> bool:
+        """Return whether a kernel was named or is held, so that no other would be taken."""
+        return self._held is not None or self._target is not None
+
+    def observe(self, fn: Callable[[], None]) -> Undo:
+        """Call `fn` on the event loop whenever another kernel is held, until the undo."""
+        token = object()
+        self._observers[token] = fn
+
+        def undo() -> None:
+            self._observers.pop(token, None)
+
+        return undo
 
     @property
     def are_several(self) -> bool:

@@ -164,6 +164,20 @@ class Session:
             reply = error_reply(error)
         return _with_kernel(reply, link, None)
 
+    async def read_internal(self, op: str, args: Args, *, wait_s: float = 0.0) -> Reply:
+        """Answer an internal op that only reads, which no caller may call; never raises.
+
+        The kernel is chosen as for a call. Cancelling the task cancels the op.
+        """
+        link: Link | None = None
+        try:
+            link = await self.links.get()
+            view, timeout_s = self.policy.view(self.principal), wait_s + DEFAULT_TIMEOUT_S
+            reply = await link.request(op, args, view=view, timeout_s=timeout_s, is_reported=False)
+        except ReplPairError as error:
+            reply = error_reply(error)
+        return _with_kernel(reply, link, None)
+
     async def close(self) -> None:
         """Close every link; the kernels keep running."""
         if self.approvals is not None:

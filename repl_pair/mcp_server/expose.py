@@ -32,6 +32,12 @@ def callable_ops(descriptors: Iterable[Descriptor], policy: Policy) -> dict[str,
     return {d["name"]: d for d in permitted if NAME.fullmatch(d["name"])}
 
 
+def unlisted_ops(descriptors: Iterable[Descriptor], policy: Policy) -> dict[str, str]:
+    """Return the ops that are no tools and that read_op or run_op may call, with their access."""
+    found = (d for d in descriptors if not policy.lists(d) and policy.is_for_run_op(d))
+    return {d["name"]: d["access"] for d in found}
+
+
 def make_tool(descriptor: Descriptor, policy: Policy) -> Tool:
     """Build the tool that stands for one op; its doc has no invisible characters, and a bound."""
     name: str = descriptor["name"]

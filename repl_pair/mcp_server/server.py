@@ -3,13 +3,11 @@
 import logging
 import secrets
 from collections.abc import Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import anyio
 from mcp import types
-from mcp.server import ServerRequestContext
-from mcp.server.caching import CacheHint
-from mcp.server.lowlevel import Server
+from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.shared.exceptions import MCPError
 
 from repl_pair.bridge import manifest
@@ -17,7 +15,10 @@ from repl_pair.bridge.ops import FORWARDING
 from repl_pair.bridge.session import Session
 from repl_pair.errors import did_you_mean
 from repl_pair.mcp_server import results
-from repl_pair.mcp_server.expose import callable_ops, input_schema, list_tools
+from repl_pair.mcp_server.expose import callable_ops, input_schema, list_tools, unlisted_ops
+from repl_pair.mcp_server.notifying import Context, NotifyingServer
+from repl_pair.mcp_server.pusher import Pusher
+from repl_pair.mcp_server.resources import Resources
 from repl_pair.version import VERSION
 from repl_pair.wire import Args, Reply
 
@@ -39,15 +40,21 @@ Closed unless the person opens them, as with --allow inspect: values, the last e
 source; write; eval.
 approval_pending: read_approval(handle) has the answer.
 """
+LIVE: tuple[CacheableMethod, ...] = (
+    "tools/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+)
+"""What may be another thing at the next request."""
 PROGRESS_BUFFER = 64
 PROGRESS_STEP = 0.001
 """Least growth of the progress value, which counts seconds."""
 
-Context: TypeAlias = ServerRequestContext[Any, Any]
 _log = logging.getLogger(__name__)
 
 
-def build(session: Session) -> Server[Any]:
+def build(session: Session) -> NotifyingServer:
     """Build the server of a session; it does not close the session."""
 
     async def on_list_tools(
@@ -73,15 +80,27 @@ def build(session: Session) -> Server[Any]:
         except Exception:  # noqa: BLE001  the SDK would send the exception's own text
             return results.refuse(report_incident(params.name))
 
-    return Server(
+    resources, pusher = Resources(session), Pusher(session)
+    notifications = pusher.notifications
+    server = NotifyingServer(
         NAME,
         version=VERSION,
         title="repl_pair",
         instructions=INSTRUCTIONS,
-        cache_hints={"tools/list": CacheHint(ttl_ms=0, scope="private")},
+        cache_hints=dict.fromkeys(LIVE, CacheHint(ttl_ms=0, scope="private")),
+        lifespan=pusher.serve,
         on_list_tools=on_list_tools,
         on_call_tool=on_call_tool,
+        on_list_resources=resources.list_resources,
+        on_list_resource_templates=resources.list_templates,
+        on_read_resource=resources.read,
+        on_completion=resources.complete,
+        on_subscribe_resource=notifications.subscribe,
+        on_unsubscribe_resource=notifications.unsubscribe,
+        on_subscriptions_listen=notifications.listen,
     )
+    server.middleware.append(notifications.track)
+    return server
 
 
 def report_incident(what: str) -> str:
@@ -128,9 +147,7 @@ async def _call_tool(
         raise MCPError(types.INVALID_PARAMS, words)
     descriptor = open_ops[name]
     reply = known_kernel.leave_out(await _call(session, ctx, name, args), args)
-    policy = session.policy
-    beside_tools = (d for d in known.values() if not policy.lists(d) and policy.is_for_run_op(d))
-    unlisted = {d["name"]: d["access"] for d in beside_tools}
+    unlisted = unlisted_ops(known.values(), session.policy)
     if name in FORWARDING and (inner := known.get(str(args.get("op")))):
         descriptor = inner
         beside = {name: args[name] for name in ("kernel",) if name in args}

@@ -227,7 +227,7 @@ def connect(runtime, tmp_path_factory):
     """Opens agents: `with connect("--kernel", path, mode="legacy") as agent:`."""
 
     @contextmanager
-    def open_agent(*arguments, mode="auto", runtime=runtime):
+    def open_agent(*arguments, mode="auto", runtime=runtime, on_message=None):
         folder = tmp_path_factory.mktemp("server")
         target = StdioServerParameters(
             command=sys.executable,
@@ -236,7 +236,9 @@ def connect(runtime, tmp_path_factory):
         )
         with (
             start_blocking_portal() as portal,
-            portal.wrap_async_context_manager(Client(target, mode=mode)) as client,
+            portal.wrap_async_context_manager(
+                Client(target, mode=mode, message_handler=on_message)
+            ) as client,
         ):
             yield Agent(portal, client, Record(folder))
 

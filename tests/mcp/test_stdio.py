@@ -191,7 +191,7 @@ def test_a_discovery_alone_opens_the_modern_era():
     with Pipe() as pipe:
         found = pipe.ask("server/discover", ENVELOPE)["result"]
         assert found["supportedVersions"] == ["2026-07-28"]
-        assert found["capabilities"] == {"tools": {"listChanged": False}}
+        assert found["capabilities"]["tools"] == {"listChanged": True}
         assert found["resultType"] == "complete"
         assert found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "repl-pair"
         again = pipe.ask("server/discover", ENVELOPE, 2)["result"]

@@ -34,6 +34,8 @@ FROZEN = ("gil_held", "gil_held_or_blocked")
 """States in which no Python runs in the kernel, so that the last known answers still hold."""
 STATUS_OP = "ping"
 """The op whose answer is the silence itself, where there is one."""
+WAITING_OP = "await_members"
+"""The op that waits for long and for no caller: its silence is no reason to examine the kernel."""
 
 _NO_ANSWER_YET = Silence(state="unknown", since_s=None, why="nothing has come from it yet")
 
@@ -110,6 +112,9 @@ class SilenceMonitor:
     @contextmanager
     def attend(self, waiting: Waiting) -> Generator[None]:
         """Watch over one caller while it waits."""
+        if waiting.request.op == WAITING_OP:
+            yield
+            return
         self._waiting[waiting] = None
         if self._timer is None and (self._examining is None or self._examining.done()):
             self._timer = asyncio.get_running_loop().call_later(AFTER_S, self._begin)

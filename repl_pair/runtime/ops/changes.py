@@ -69,7 +69,7 @@ def read_changes(
     call.at_cancel(STORE.wake)
     _await_visible(call, since, wait_s)
     changes, gap = STORE.changes(since)
-    lines = _coalesce(filter(None, (_as_seen(call.view, change) for change in changes)))
+    lines = _coalesce(filter(None, (as_seen(call.view, change) for change in changes)))
     page = _first_page(lines)
     found: Changes = {"items": page, "total": len(page), "next": min(since, STORE.seq)}
     if left := len(lines) - len(page):
@@ -124,12 +124,12 @@ def _await_visible(call: Call, since: int, wait_s: float) -> None:
     until = time.monotonic() + wait_s
     while STORE.wait(since, until - time.monotonic(), given_up=call.cancelled.is_set):
         changes, gap = STORE.changes(since)
-        if gap or call.cancelled.is_set() or any(_as_seen(call.view, one) for one in changes):
+        if gap or call.cancelled.is_set() or any(as_seen(call.view, one) for one in changes):
             return
         since = changes[-1].seq
 
 
-def _as_seen(view: View, change: Change) -> Change | None:
+def as_seen(view: View, change: Change) -> Change | None:
     """Return a change as a view may see it, None where it may not.
 
     What the view saw before a change, and does not after it, reads as removed.

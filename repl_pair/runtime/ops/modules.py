@@ -4,6 +4,7 @@ Written by `make docs` from the modules of this package; a test compares.
 """
 
 _OPS = """kernel.host_ops describe ping
+ops.awaiting await_members complete_ids
 ops.cells read_history read_traceback
 ops.changes read_changes read_more
 ops.evaluating eval_code

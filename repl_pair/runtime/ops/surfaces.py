@@ -26,6 +26,7 @@ from repl_pair.runtime.ops.table import MAX_WAIT_S, op, wait_deadline
 from repl_pair.runtime.registry.model import Entry, Member
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import visible_entry, visible_ids
+from repl_pair.runtime.secrets.schemas import public_schema
 from repl_pair.runtime.values.arguments import Bounds
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.schema import PARTIAL, type_schema

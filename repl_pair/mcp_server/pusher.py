@@ -1,0 +1,151 @@
+"""Follows in the kernel what clients subscribe to, and notifies them of each change."""
+
+import asyncio
+import logging
+import math
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from repl_pair.bridge.session import Session
+from repl_pair.errors import ReplPairError
+from repl_pair.mcp_server.notifying import Notifications
+from repl_pair.mcp_server.resources import read_mark, refuse_unknown
+from repl_pair.mcp_server.uris import find_target
+from repl_pair.records import Undo
+from repl_pair.wire import Reply, error_reply
+
+WAIT_S = 30.0
+"""How long one request waits in the kernel."""
+WINDOW_S = 0.2
+"""The least time between two notifications of one URI."""
+RETRY_S = 1.0
+"""How long after a failure the kernel is asked again."""
+POLL_S = 1.0
+"""How often a kernel is asked where requests wait behind cells."""
+ENDED = ("cancelled", "detached")
+"""What a request is answered when the server, or the person, left the kernel."""
+
+_log = logging.getLogger(__name__)
+
+
+class Pusher:
+    """One request at a time to the kernel, while somebody subscribes, and none otherwise.
+
+    The request names all that is watched and is sent anew when that changes, or when another kernel
+    is chosen. An answer that belongs to an earlier generation does nothing. What fails is tried
+    again every second. Each URI is notified at most once in 200 ms, and nothing is replayed.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.notifications = Notifications(admit=self._admit, on_change=self.renew)
+        self._session = session
+        self._generation = 0
+        self._following: asyncio.Task[None] | None = None
+        self._end_observing: Undo | None = None
+        self._admitted: dict[str, int] = {}
+        self._marks: dict[str, int] = {}
+        self._boot: str | None = None
+        self._notified_at = -math.inf
+
+    @asynccontextmanager
+    async def serve(self, _server: Any) -> AsyncGenerator[dict[str, Any]]:
+        """Follow nothing any more when the server ends, as the server's lifespan."""
+        try:
+            yield {}
+        finally:
+            following = self._detach()
+            if following is not None:
+                await asyncio.wait({following})
+
+    def renew(self) -> None:
+        """Follow what is subscribed to now, in the kernel that is held now."""
+        self._detach()
+        watched = self._watched()
+        marks = self._admitted | self._marks
+        self._marks = {name: marks[name] for name in watched}
+        self._admitted = {n: mark for n, mark in self._admitted.items() if n not in watched}
+        if watched:
+            links = self._session.links
+            self._end_observing = self._end_observing or links.observe(self.renew)
+            follow = self._follow(self._generation)
+            self._following = asyncio.get_running_loop().create_task(follow)
+        elif self._end_observing is not None:
+            self._end_observing()
+            self._end_observing = None
+
+    def _detach(self) -> asyncio.Task[None] | None:
+        self._generation += 1  # first: what the old request still answers is of no generation
+        following, self._following = self._following, None
+        if following is not None:
+            following.cancel()
+        return following
+
+    def _watched(self) -> dict[str, list[str]]:
+        """Return the URIs that are subscribed to, by the name that is watched for them."""
+        watched: dict[str, list[str]] = {}
+        for uri in sorted(self.notifications.uris):
+            if target := find_target(uri):
+                watched.setdefault(target.watched, []).append(uri)
+        return watched
+
+    async def _admit(self, uri: str) -> None:
+        target = find_target(uri)
+        if target is None:
+            refuse_unknown(uri)
+        mark = await read_mark(self._session, uri, target.watched)
+        self._admitted[target.watched] = mark.at
+        if not self._marks:
+            self._boot = mark.boot
+
+    async def _follow(self, generation: int) -> None:
+        is_failing = False
+        while generation == self._generation:
+            watched = self._watched()
+            reply = await self._ask(list(watched))
+            if generation != self._generation:
+                return
+            if reply["ok"]:
+                is_failing = False
+                await self._take(watched, reply)
+            elif reply["error"]["code"] in ENDED:
+                self.notifications.drop(self.notifications.uris)
+            else:
+                if not is_failing:
+                    _log.warning("resources cannot be followed now: %s", reply["error"]["code"])
+                is_failing = True
+                await asyncio.sleep(RETRY_S)
+
+    async def _ask(self, names: list[str]) -> Reply:
+        try:
+            link = await self._session.links.get()
+        except ReplPairError as error:
+            return error_reply(error)
+        is_polled = link.channel == "shell"
+        if is_polled:
+            await asyncio.sleep(POLL_S)
+        wait_s = 0.0 if is_polled else WAIT_S
+        asked = {
+            "watched": names,
+            "marks": [self._marks[name] for name in names],
+            "boot": self._boot,
+            "wait_s": wait_s,
+        }
+        return await self._session.read_internal("await_members", asked, wait_s=wait_s)
+
+    async def _take(self, watched: dict[str, list[str]], reply: Reply) -> None:
+        """Notify of what changed, or is seen no longer: that is the last one of its URI."""
+        found, names = reply["result"], list(watched)
+        changed = [*found["changed"], *found["gone"]]
+        if changed:
+            loop = asyncio.get_running_loop()
+            await asyncio.sleep(self._notified_at + WINDOW_S - loop.time())
+            self._notified_at = loop.time()
+        for at in changed:
+            for uri in watched[names[at]]:
+                await self.notifications.resource_updated(uri)
+        # Only now: a change whose notification was interrupted is found again.
+        self._marks = dict(zip(names, found["marks"], strict=True))
+        self._boot = reply["boot"]
+        if gone := [uri for at in found["gone"] for uri in watched[names[at]]]:
+            self.notifications.drop(gone)

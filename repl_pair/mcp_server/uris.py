@@ -1,0 +1,127 @@
+"""The table of the resources' URIs: each is answered by an op that reads.
+
+Nothing else of the package knows a URI.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+LONGEST = 2_000
+_OWN = "surface://repl_pair"
+_VARIABLE = re.compile(r"\{(\w+)\}")
+_HIDDEN = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A URI, or a template of URIs: the op that reads it, with its args, and what is watched.
+
+    `args` and `watched` are templates of the same variables; see the op `await_members`.
+    """
+
+    uri: str
+    op: str
+    watched: str
+    doc: str
+    args: Mapping[str, str]
+
+
+def _row(uri: str, op: str, watched: str, doc: str, **args: str) -> Row:
+    return Row(uri=uri, op=op, watched=watched, doc=doc, args=args)
+
+
+ROWS = (
+    _row(f"{_OWN}/decorators", "list_decorators", "repl_pair/registry/decorator", "Decorators."),
+    _row(f"{_OWN}/failures", "read_failures", "repl_pair/results", "What failed in last runs."),
+    _row(f"{_OWN}/modes", "list_modes", "repl_pair/registry/mode", "Modes: saved tuples of args."),
+    _row(f"{_OWN}/stories", "list_stories", "repl_pair/registry/story", "Stories."),
+    _row(f"{_OWN}/surfaces", "list_surfaces", "repl_pair/registry/member", "The app's surfaces."),
+    _row(f"{_OWN}/tags", "list_tags", "repl_pair/registry/tag", "Tags."),
+    _row(f"{_OWN}/variants", "list_variants", "repl_pair/registry/variant", "Variants."),
+    _row(f"{_OWN}/workspaces", "list_workspaces", "repl_pair/registry/workspace", "Workspaces."),
+)
+"""The URIs that are always there, sorted."""
+TEMPLATES = (
+    _row(
+        f"{_OWN}/results/{{variant_id}}",
+        "read_assertions",
+        "repl_pair/results/{variant_id}",
+        "The last run of a variant.",
+        variant_id="{variant_id}",
+    ),
+    _row(
+        f"{_OWN}/stories/{{story_id}}",
+        "get_story",
+        "repl_pair/registry/story/{story_id}",
+        "A story.",
+        story_id="{story_id}",
+    ),
+    _row(
+        f"{_OWN}/variants/{{variant_id}}",
+        "get_variant",
+        "repl_pair/registry/variant/{variant_id}",
+        "A variant.",
+        variant_id="{variant_id}",
+    ),
+    _row(
+        "surface://{surface}/{member}",
+        "read_member",
+        "{surface}/{member}",
+        "A live value of the app.",
+        member="{surface}/{member}",
+    ),
+    _row(
+        "surface://{surface}/{member}/{key}",
+        "read_member",
+        "{surface}/{member}/{key}",
+        "An item of a collection of the app.",
+        member="{surface}/{member}",
+        key="{key}",
+    ),
+)
+"""The templates; a URI is of the first one that it fits."""
+
+
+class Target(NamedTuple):
+    """What a URI stands for: a call that reads it, and the name that is watched."""
+
+    op: str
+    args: Mapping[str, str]
+    watched: str
+
+
+def find_target(uri: str) -> Target | None:
+    """Return what a URI stands for, None for one that is not legal; it need not exist.
+
+    A percent-encoded part is decoded. In an id a slash need not be encoded.
+    """
+    if len(uri) > LONGEST or _HIDDEN.search(uri):
+        return None
+    for row in (*ROWS, *TEMPLATES):
+        if found := _pattern(row.uri).fullmatch(uri):
+            try:
+                values = {n: unquote(v, errors="strict") for n, v in found.groupdict().items()}
+            except UnicodeDecodeError:
+                return None
+            args = {name: text.format_map(values) for name, text in row.args.items()}
+            return Target(row.op, args, row.watched.format_map(values))
+    return None
+
+
+def member_uri(member_id: str) -> str:
+    """Return the URI of a member of the app."""
+    return "surface://" + "/".join(quote(word, safe="") for word in member_id.split("/"))
+
+
+def _pattern(template: str) -> re.Pattern[str]:
+    """Return the pattern of a template; no surface of the app has the package's own name."""
+
+    def part(found: re.Match[str]) -> str:
+        is_id = found[1].endswith("_id")
+        own = "(?!repl_pair/)" if found[1] == "surface" else ""
+        return f"{own}(?P<{found[1]}>{'.+' if is_id else '[^/?#]+'})"
+
+    return re.compile(_VARIABLE.sub(part, template))

@@ -1,0 +1,183 @@
+"""Internal ops of the server's resources: what changed of what is watched, and ids that begin so.
+
+A name that is watched is the id of a member, such as training/loss, or that of an item in it, such
+as training/rows/a; or a member of the store of the registries behind `repl_pair/`, such as
+repl_pair/results, or an entry in it.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from heapq import nsmallest
+from typing import Annotated, TypedDict
+
+from repl_pair.runtime.clients.clients import BOOT
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.changes import as_seen
+from repl_pair.runtime.ops.table import MAX_WAIT_S, op, wait_deadline
+from repl_pair.runtime.registry.exposure import is_seen
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.visible import visible_ids
+from repl_pair.runtime.store import STORE, Change
+from repl_pair.runtime.surfaces.state import STATES, watch
+from repl_pair.runtime.values.arguments import Bounds
+from repl_pair.wire import View
+
+WINDOW_S = 0.2
+"""How long changes are gathered from the first one: a hot member gives one answer in that time."""
+UNSEEN = -1
+"""The mark of what the view does not see: hidden, unknown or not there yet."""
+MOST_COMPLETED = 100
+_STORE = "repl_pair/"
+_KINDS = {"results": "variant"}
+"""The kind whose ids are the keys of a member of the store that is not of the registry."""
+
+
+class MemberChanges(TypedDict):
+    """The mark of each name now; which changed since the mark given, and which are seen no more.
+
+    Names are given by their places: in an answer a name could be taken for a secret.
+    """
+
+    marks: list[int]
+    changed: list[int]
+    gone: list[int]
+
+
+class Completion(TypedDict):
+    """The first ids that begin so, in their order, and how many there are."""
+
+    values: list[str]
+    total: int
+
+
+@op(access="read", toolset="surface", internal=True, deadline=wait_deadline, stoppable=False)
+def await_members(
+    call: Call,
+    watched: list[str],
+    marks: Annotated[list[int] | None, "Of the last answer; None: as of now"] = None,
+    boot: Annotated[str | None, "The life of the kernel that the marks are of"] = None,
+    wait_s: Annotated[float, Bounds(0, MAX_WAIT_S), "Seconds to wait"] = 0.0,
+) -> MemberChanges:
+    """Wait until something that is watched changes, or the view no longer sees it.
+
+    Changes are gathered for 200 ms from the first one. In another life all has changed. It never
+    ends for what the view does not see.
+    """
+    call.max_items = len(watched)
+    if boot not in (None, BOOT.id):
+        changed = [*range(len(watched))]
+        return {"marks": _read_marks(call.view, watched), "changed": changed, "gone": []}
+    until, woken = time.monotonic() + wait_s, threading.Event()
+    with ExitStack() as undo:
+        for end in _wake_at_changes(watched, woken):
+            undo.callback(end)
+        call.at_cancel(woken.set)
+        known = _read_marks(call.view, watched) if marks is None else marks
+        while True:
+            woken.clear()
+            found = _compare(call.view, watched, known)
+            left_s = until - time.monotonic()
+            if found["gone"] or left_s <= 0 or call.cancelled.is_set():
+                return found
+            if found["changed"]:
+                call.cancelled.wait(WINDOW_S)
+                return _compare(call.view, watched, known)
+            woken.wait(left_s)
+
+
+def _wake_at_changes(names: Iterable[str], woken: threading.Event) -> list[Callable[[], None]]:
+    """Set an event at each change of what is watched, on the thread that changes it."""
+    stored = {_split(name)[0] for name in names if name.startswith(_STORE)}
+    stored.add("registry/member")  # what is seen may be seen no longer
+
+    def note(_id: str) -> None:
+        if not woken.is_set():
+            woken.set()
+
+    def note_change(change: Change) -> None:
+        if change.member in stored and not woken.is_set():
+            woken.set()
+
+    members = {_split(name)[0] for name in names if not name.startswith(_STORE)}
+    return [watch(members, note), STORE.subscribe(note_change)]
+
+
+def _compare(view: View, watched: Sequence[str], marks: Sequence[int]) -> MemberChanges:
+    """Compare what is watched with the marks that the caller knows."""
+    found: MemberChanges = {"marks": _read_marks(view, watched), "changed": [], "gone": []}
+    altered = _altered(view, dict(zip(watched, marks, strict=True)))  # after the marks: none lost
+    for at, (name, mark, now) in enumerate(zip(watched, marks, found["marks"], strict=True)):
+        if now == UNSEEN != mark:
+            found["gone"].append(at)
+        elif mark != now and (mark == UNSEEN or name in altered or not name.startswith(_STORE)):
+            found["changed"].append(at)
+    return found
+
+
+def _read_marks(view: View, watched: Iterable[str]) -> list[int]:
+    seq = STORE.seq
+    return [_mark(view, name, seq) for name in watched]
+
+
+def _mark(view: View, name: str, seq: int) -> int:
+    member, key = _split(name)
+    if not name.startswith(_STORE):
+        entry, state = REGISTRY.find("member", member), STATES.get(member)
+        if entry is None or not is_seen(view, entry):
+            return UNSEEN
+        if state is None:
+            return 0
+        return state.revision if key is None else state.revisions.get(key, 0)
+    if key is None:
+        return seq
+    entry = REGISTRY.find(_KINDS.get(member) or member.removeprefix("registry/"), key)
+    return UNSEEN if entry is None or not is_seen(view, entry) else seq
+
+
+def _altered(view: View, known: Mapping[str, int]) -> set[str]:
+    """Return the names of the store that changed since their marks."""
+    since = {name: mark for name, mark in known.items() if name.startswith(_STORE)}
+    changes, gap = STORE.changes(max(0, min(since.values(), default=STORE.seq)))
+    seen = [each for each in changes if as_seen(view, each)]
+    return {
+        name
+        for name, mark in since.items()
+        if gap or any(each.seq > mark and _is_of(each, name) for each in seen)
+    }
+
+
+def _is_of(change: Change, name: str) -> bool:
+    member, key = _split(name)
+    return change.member == member and (None in (key, change.key) or change.key == key)
+
+
+def _split(name: str) -> tuple[str, str | None]:
+    """Return the member that a name stands for, and the key in it."""
+    stored = name.removeprefix(_STORE)
+    words = stored.split("/")
+    depth = 1 if stored != name and words[0] != "registry" else 2
+    return "/".join(words[:depth]), "/".join(words[depth:]) or None
+
+
+@op(access="read", toolset="surface", internal=True)
+def complete_ids(
+    call: Call,
+    kind: Annotated[str, "story, variant, surface, member or key"],
+    prefix: Annotated[str, "What is typed so far"] = "",
+    member: Annotated[str, "Of a key: the collection"] = "",
+) -> Completion:
+    """List the first ids of a kind, or keys of a collection, that begin so and that are seen."""
+    ids = (
+        _keys(call.view, member, prefix) if kind == "key" else visible_ids(call.view, kind, prefix)
+    )
+    call.max_items = MOST_COMPLETED
+    return {"values": nsmallest(MOST_COMPLETED, ids), "total": len(ids)}
+
+
+def _keys(view: View, member: str, prefix: str) -> Sequence[str]:
+    entry, state = REGISTRY.find("member", member), STATES.get(member)
+    if entry is None or state is None or not is_seen(view, entry):
+        return ()
+    return [key for key in list(state.items) if key.startswith(prefix)]

@@ -1,0 +1,288 @@
+"""Resources over the real server, on a real kernel, with the SDK's client in both eras."""
+
+import json
+import time
+from contextlib import contextmanager
+from urllib.parse import quote
+
+import pytest
+from mcp import MCPError, types
+
+SECRET = "Vw6nTq2ZkR9sXb4J"
+SETUP = f"""
+import repl_pair
+from repl_pair import check
+from repl_pair.runtime.surfaces.state import STATES, NOTHING, LOCK
+
+api_token = {SECRET!r}
+train = repl_pair.surface("training", doc="One run.")
+loss = train.cell("loss", float, default=0.5, expose=True)
+later = train.cell("later", float, expose=True)
+held = train.cell("held", str, default="x", expose=True)
+hidden = train.cell("hidden", float, default=1.0)
+
+def total(prices: list[float]) -> float: return sum(prices)
+repl_pair.story("total", component=total)
+repl_pair.variant("total/Two", args={{"prices": [4, 9]}}, play=[check.path_equals("result", 13)])
+repl_pair.variant("total/Three", args={{"prices": [4, 9]}}, play=[check.path_equals("result", 12)])
+
+def put(member, **items):
+    state = STATES[member]
+    with LOCK:
+        for key, value in items.items():
+            state.note_change()
+            state.items[key], state.revisions[key] = value, state.revision
+    state.announce()
+
+rows = train.cell("rows", dict, default={{}}, expose=True)
+STATES["training/rows"].kind = "collection"
+put("training/rows", a=1, b=2, **{{api_token: 3}})
+"""
+ERAS = ["legacy", "auto"]
+LOSS = "surface://training/loss"
+BOUND_S = 60
+NOT_THERE = (
+    "surface://training/hidden",
+    "surface://training/unknown",
+    "surface://training",
+    "surface://training/",
+    "surface://training/%FF",
+    "surface://_own/loss",
+    "surface://repl_pair/nonsense",
+    "surface://repl_pair/results",
+    "surface://repl_pair/registry/story/total",
+    "surface://repl_pair/variants/total%2FFour",
+    "surface://training/hidden/a",
+    "file:///etc/passwd",
+    "surface://training/loss\n",
+    "",
+)
+
+
+class Followed:
+    """What a client was notified of: URIs in their order, each with its time."""
+
+    def __init__(self):
+        self.arrived = []
+        self.ended = False
+
+    def note(self, uri):
+        self.arrived.append((uri, time.monotonic()))
+
+    @property
+    def uris(self):
+        return [uri for uri, _ in self.arrived]
+
+
+class Reader:
+    """An agent that reads and follows resources in one era."""
+
+    def __init__(self, agent, mode, messages):
+        self.agent, self.mode, self.messages = agent, mode, messages
+
+    def do(self, fn, *args):
+        return self.agent.portal.start_task_soon(fn, *args).result(timeout=BOUND_S)
+
+    def ask(self, kind, params):
+        self.do(self.agent.client.session.send_request, kind(params=params), types.EmptyResult)
+
+    def read(self, uri):
+        (content,) = self.do(self.agent.client.read_resource, uri).contents
+        assert content.mime_type == "application/json"
+        return json.loads(content.text)
+
+    def refusal(self, uri):
+        with pytest.raises(MCPError) as caught:
+            self.read(uri)
+        return caught.value.error
+
+    @contextmanager
+    def follow(self, *uris):
+        followed = Followed()
+        if self.mode == "legacy":
+            self.messages.append(followed)
+            for uri in uris:
+                self.ask(types.SubscribeRequest, types.SubscribeRequestParams(uri=uri))
+            try:
+                yield followed
+            finally:
+                self.messages.remove(followed)
+                for uri in uris:
+                    self.ask(types.UnsubscribeRequest, types.UnsubscribeRequestParams(uri=uri))
+            return
+
+        async def collect(stream):
+            async for event in stream:
+                followed.note(event.uri)
+            followed.ended = True
+
+        listening = self.agent.client.listen(resource_subscriptions=uris)
+        with self.agent.portal.wrap_async_context_manager(listening) as stream:
+            task = self.agent.portal.start_task_soon(collect, stream)
+            yield followed
+            task.cancel()
+
+
+@pytest.fixture(scope="module")
+def kernel(start_kernel):
+    return start_kernel(SETUP)
+
+
+@contextmanager
+def open_reader(connect, mode, *arguments):
+    messages = []
+
+    async def keep(message):
+        if isinstance(message, types.ResourceUpdatedNotification):
+            for followed in messages:
+                followed.note(str(message.params.uri))
+
+    with connect(*arguments, mode=mode, on_message=keep) as agent:
+        yield Reader(agent, mode, messages)
+
+
+@pytest.fixture(scope="module", params=ERAS)
+def reader(kernel, connect, request):
+    with open_reader(connect, request.param, "--kernel", kernel.path) as reader:
+        yield reader
+
+
+def test_the_list_has_what_is_always_there_and_what_the_view_sees(reader):
+    listed = reader.do(reader.agent.client.list_resources)
+    uris = [str(each.uri) for each in listed.resources]
+    assert uris == sorted(uris)
+    assert {"surface://repl_pair/stories", LOSS} < set(uris)
+    assert "surface://training/hidden" not in uris
+    assert {each.mime_type for each in listed.resources} == {"application/json"}
+
+
+def test_a_member_is_read_as_the_tool_gives_it(kernel, reader):
+    kernel.cell("loss.set(0.25)")
+    answered = reader.agent.call("read_op", op="read_member", args={"member": "training/loss"})
+    assert reader.read(LOSS) == answered.structured_content["result"]
+    assert reader.read(LOSS)["value"] == 0.25
+
+
+def test_what_the_package_holds_is_read_by_its_own_ops(reader):
+    reader.agent.ask("run_variants")
+    assert [s["id"] for s in reader.read("surface://repl_pair/stories")["items"]] == ["total"]
+    variants = reader.read("surface://repl_pair/variants")["items"]
+    assert [v["id"] for v in variants] == ["total/Three", "total/Two"]
+    failed = reader.read("surface://repl_pair/failures")["items"]
+    assert [f["variant_id"] for f in failed] == ["total/Three"]
+    assert reader.read("surface://repl_pair/stories/total")["id"] == "total"
+    for form in ("total/Two", quote("total/Two", safe="")):
+        assert reader.read(f"surface://repl_pair/variants/{form}")["id"] == "total/Two"
+        assert reader.read(f"surface://repl_pair/results/{form}")["status"] == "pass"
+
+
+def test_hidden_unknown_and_illegal_uris_are_refused_alike(reader):
+    words = set()
+    for uri in NOT_THERE:
+        error = reader.refusal(uri)
+        assert (error.code, error.data) == (types.INVALID_PARAMS, {"uri": uri})
+        words.add(error.message)
+    assert len(words) == 1
+
+
+def test_a_member_without_a_value_says_so_to_who_may_see_it(reader):
+    error = reader.refusal("surface://training/later")
+    assert error.code == types.INVALID_PARAMS
+    assert "no value yet" in error.message
+    assert error.data["uri"] == "surface://training/later"
+
+
+def test_templates_and_capabilities_are_named(reader):
+    found = reader.do(reader.agent.client.list_resource_templates).resource_templates
+    assert [each.uri_template for each in found] == [
+        "surface://repl_pair/results/{variant_id}",
+        "surface://repl_pair/stories/{story_id}",
+        "surface://repl_pair/variants/{variant_id}",
+        "surface://{surface}/{member}",
+        "surface://{surface}/{member}/{key}",
+    ]
+    offered = reader.agent.client.server_capabilities
+    assert offered.resources.subscribe
+    assert not offered.resources.list_changed
+    assert offered.completions is not None
+
+
+COMPLETED = [
+    ("surface://repl_pair/variants/{variant_id}", "variant_id", "total/T", {}, 2),
+    ("surface://repl_pair/variants/{variant_id}", "variant_id", "total/Tw", {}, ["total/Two"]),
+    ("surface://repl_pair/stories/{story_id}", "story_id", "", {}, ["total"]),
+    ("surface://{surface}/{member}", "surface", "tr", {}, ["training"]),
+    ("surface://{surface}/{member}", "member", "l", {"surface": "training"}, ["later", "loss"]),
+    ("surface://{surface}/{member}", "member", "hid", {"surface": "training"}, []),
+    ("surface://{surface}/{member}", "member", "", {"surface": "none"}, []),
+    (
+        "surface://{surface}/{member}/{key}",
+        "key",
+        "",
+        {"surface": "training", "member": "rows"},
+        ["a", "b"],
+    ),
+    (
+        "surface://{surface}/{member}/{key}",
+        "key",
+        "",
+        {"surface": "training", "member": "hidden"},
+        [],
+    ),
+]
+
+
+@pytest.mark.parametrize(("template", "name", "typed", "given", "values"), COMPLETED)
+def test_variables_are_completed_as_the_view_sees_them(
+    reader, template, name, typed, given, values
+):
+    ref = types.ResourceTemplateReference(type="ref/resource", uri=template)
+    argument = {"name": name, "value": typed}
+
+    async def complete():
+        return await reader.agent.client.complete(ref, argument, context_arguments=given)
+
+    found = reader.do(complete).completion
+    assert found.values == values if isinstance(values, list) else len(found.values) == values
+
+
+@pytest.mark.parametrize("uri", NOT_THERE[:-1])
+def test_nobody_subscribes_to_what_the_view_does_not_see(reader, uri):
+    with pytest.raises((MCPError, ExceptionGroup)) as caught, reader.follow(uri):
+        pass
+    error = caught.value
+    while isinstance(error, ExceptionGroup):
+        (error,) = error.exceptions
+    assert (error.error.code, error.error.data) == (types.INVALID_PARAMS, {"uri": uri})
+
+
+def test_a_change_arrives_and_the_last_value_is_read(kernel, reader, until):
+    with reader.follow(LOSS) as followed:
+        kernel.cell("for step in range(1000): loss.set(step)")
+        until(lambda: followed.uris, "an update")
+        until(lambda: reader.read(LOSS)["value"] == 999, "the last value")
+    assert set(followed.uris) == {LOSS}
+
+
+def test_an_update_names_what_changed_and_nothing_else(kernel, reader, until):
+    rows = "surface://training/rows"
+    with reader.follow(LOSS, f"{rows}/a", f"{rows}/b") as followed:
+        kernel.cell("put('training/rows', a=10)")
+        until(lambda: followed.uris == [f"{rows}/a"], "an update of the item")
+        kernel.cell("hidden.set(2.0); loss.set(3.0)")
+        until(lambda: followed.uris == [f"{rows}/a", LOSS], "an update of the cell")
+
+
+def test_results_and_stories_are_followed_too(kernel, reader, until):
+    result, stories = "surface://repl_pair/results/total%2FTwo", "surface://repl_pair/stories"
+    with reader.follow(result, stories) as followed:
+        reader.agent.ask("run_variant", variant_id="total/Two")
+        until(lambda: followed.uris == [result], "an update of the result")
+        kernel.cell("repl_pair.story('other', component=total)")
+        until(lambda: followed.uris == [result, stories], "an update of the list")
+    kernel.cell("repl_pair.registry.unregister('story', 'other')")
+
+
+def test_no_secret_is_in_any_frame(reader):
+    reader.read("surface://training/rows")
+    assert SECRET not in reader.agent.record.out.decode()
