@@ -96,11 +96,11 @@ def read_state(
     with LOCK:
         found: dict[str, Any] = {"kind": body.kind, "revision": state.revision}
         found["next"] = state.revision
-        if key is not None and key not in state.items:
-            raise _no_key(entry, key)
         if not is_news:
             return found | {"timed_out": True}
-        if state.error or (body.kind == "cell" and state.value is NOTHING):
+        if key is not None and key not in state.items:
+            raise _no_key(entry, key)
+        if state.error or not state.is_filled:
             raise _no_value(entry, state)
         if body.kind == "cell":
             return found | {"value": state.value}

@@ -27,6 +27,7 @@ from repl_pair.runtime.registry.model import Entry, Member
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import visible_entry, visible_ids
 from repl_pair.runtime.secrets.schemas import public_schema
+from repl_pair.runtime.surfaces.state import STATES
 from repl_pair.runtime.values.arguments import Bounds
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.schema import PARTIAL, type_schema
@@ -95,7 +96,7 @@ def list_surfaces(
     query = [REGISTRY.revision, call.view.tier]
     found = page(sorted([*members, *alone]), limit=limit, cursor=cursor, query=query)
     call.max_items = limit
-    for id in [id for id in found["items"] if id not in alone][:1]:
+    for id in [id for id in found["items"] if id in STATES and STATES[id].is_filled][:1]:
         call.suggest("read_member", member=id)
     lines = [_surface_line(call, id, ids) for id, ids in groupby(found["items"], surface_of)]
     return cast("Page[SurfaceLine]", found | {"items": lines})

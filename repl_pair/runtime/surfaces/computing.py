@@ -19,7 +19,7 @@ from repl_pair.runtime.values.classes import type_name
 
 PAUSE_S, PAUSES = 0.05, 19
 """Least pause after a computation, and how many times its own length the pause is."""
-LINGER_S = 1.0
+LINGER_S = 0.2
 """How long a thread stays that has nothing to compute."""
 
 Step = Callable[[], bool]
@@ -34,6 +34,7 @@ class Worker:
         self._asked: dict[Computation, None] = {}
         self._changed = threading.Condition()
         self._runs = False
+        self._free_at = 0.0
 
     def ask(self, computation: "Computation") -> None:
         """Let something be computed soon; asking again before it began changes nothing."""
@@ -47,9 +48,11 @@ class Worker:
 
     def _run(self) -> None:
         while (computation := self._next()) is not None:
-            began = time.perf_counter()
+            time.sleep(max(0.0, self._free_at - time.monotonic()))
+            began = time.monotonic()
             computation.compute()
-            time.sleep(max(PAUSE_S, PAUSES * (time.perf_counter() - began)))
+            ended = time.monotonic()
+            self._free_at = ended + max(PAUSE_S, PAUSES * (ended - began))
 
     def _next(self) -> "Computation | None":
         with self._changed:

@@ -192,9 +192,8 @@ def _settle(entry: Entry, source: Entry | None) -> None:
     if source is None:
         REGISTRY.unregister(entry.kind, entry.id, entry=entry)
     elif entry.kind == "function":
-        if body.component != source.body.component:
-            kept = {"tool": body.tool, "exposed": body.exposed, "source": body.source}
-            renew(entry, replace(source.body, **kept))
+        kept = {"tool": body.tool, "exposed": body.exposed, "source": body.source}
+        renew(entry, replace(source.body, **kept))
     elif body.state.computed is not None:
         body.state.computed.note(source.id)
     elif body.state is not source.body.state:

@@ -101,6 +101,11 @@ class State:
             fn(id)
 
     @property
+    def is_filled(self) -> bool:
+        """Return whether it can be read: all can but a cell without a value."""
+        return self.kind != "cell" or self.value is not NOTHING
+
+    @property
     def lost(self) -> int:
         """The last revision whose entry is no longer kept; a reader since then has a gap."""
         return max(self.began, self.entries[0][0] - 1) if self.entries else self.began

@@ -31,6 +31,7 @@ OPS = {
     "list_panels": "read",
     "list_stories": "read",
     "list_substrates": "read",
+    "list_surfaces": "read",
     "list_tags": "read",
     "list_variables": "read",
     "list_variants": "read",

@@ -1,0 +1,288 @@
+import threading
+import time
+import warnings
+
+import pytest
+
+import repl_pair as rp
+from repl_pair.errors import AuthoringError, RequestError
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.surfaces import read_member
+from repl_pair.runtime.surfaces.state import STATES, Changed, watch
+from repl_pair.wire import View
+
+AGENT = View(principal="agent")
+BOUND_S = 60.0
+
+
+def read(member, **args):
+    return read_member(Call(view=AGENT), member, **args)
+
+
+def until(wanted):
+    """Wait for a condition, at most a minute."""
+    end = time.monotonic() + BOUND_S
+    while not wanted():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def is_red(loss: float) -> bool:
+    """Whether it is too high."""
+    return loss > 0.5
+
+
+@pytest.fixture
+def loss(train):
+    return train.cell("loss", float, default=0.1)
+
+
+def test_a_projection_shows_what_it_names_and_nothing_else_of_its_source(train, loss):
+    rows, log = train.collection("rows", dict[str, int]), train.stream("log", str)
+    rp.function("training.summary", mutates=False)(lambda last=10: last)
+    rp.project(
+        "agent",
+        train,
+        loss="loss",
+        rows="rows",
+        summary="summary",
+        red=rp.derive(is_red, "loss"),
+        most=rp.derive(lambda rows, loss: [*rows, loss], "rows", "loss"),
+        tail=rp.mapped("log", str.upper),
+    )
+    rows["a"] = 1
+    log.push("x")
+    assert read("agent/loss")["value"] == 0.1
+    assert read("agent/rows", key="a")["value"] == 1
+    assert read("agent/red")["value"] is False
+    assert read("agent/most")["value"] == ["a", 0.1]
+    assert read("agent/tail")["entries"] == ["X"]
+    with pytest.raises(RequestError, match="There is no member 'training/loss'"):
+        read("training/loss")
+    function = rp.registry.find("function", "agent.summary").body
+    assert (function.tool, function.exposed, function.mutates) == ("agent__summary", True, False)
+    assert not rp.registry.find("function", "training.summary").body.exposed
+    assert rp.registry.find("member", "agent/red").body.doc == "Whether it is too high."
+
+
+def test_what_is_passed_through_is_one_state_and_each_id_hears_of_its_changes(train, loss):
+    rp.project("agent", train, expose=False, renamed="loss")
+    heard = []
+    watch(["agent/renamed"], heard.append)
+    watch(["training/loss"], heard.append)
+    loss.set(0.2)
+    assert heard == ["agent/renamed", "training/loss"]
+    assert STATES["agent/renamed"] is STATES["training/loss"]
+    assert not rp.registry.find("member", "agent/renamed").body.exposed
+
+
+def test_a_projection_follows_a_new_declaration_and_leaves_with_its_source(train, loss):
+    rp.function("training.summary")(lambda: 1)
+    rp.project(
+        "agent", train, loss="loss", red=rp.derive(is_red, "loss"), summary="summary", other="loss"
+    )
+    assert read("agent/red")["value"] is False
+    undo = rp.registry.checkpoint()
+    train.stream("loss", float).push(3.0)
+    assert read("agent/loss")["entries"] == [3.0]
+    assert rp.registry.find("member", "agent/loss").body.kind == "stream"
+    with pytest.raises(RequestError, match="TypeError"):
+        read("agent/red")
+    rp.function("training.summary", ask=True)(lambda: 2)
+    assert rp.registry.find("function", "agent.summary").body.component.resolve()() == 2
+    heard = []
+    watch(["agent/loss", "agent/red"], heard.append)
+    rp.registry.unregister("member", "training/loss")
+    rp.registry.unregister("function", "training.summary")
+    assert {"agent/loss", "agent/red"} <= set(heard)
+    assert not [id for id in STATES if id.startswith("agent/")]
+    assert rp.registry.find("function", "agent.summary") is None
+    with pytest.raises(RequestError, match="There is no member"):
+        read("agent/red")
+    undo()
+    assert [read(f"agent/{name}")["value"] for name in ("loss", "red", "other")] == [
+        0.1,
+        False,
+        0.1,
+    ]
+    loss.set(0.9)
+    assert read("agent/red")["value"] is True
+
+
+def test_a_failing_function_is_reported_as_a_change_and_not_run_again_before_the_next(train, loss):
+    runs = []
+
+    def fail(value):
+        runs.append(value)
+        if value > 0.5:
+            raise ValueError(f"not {value}")
+        return value
+
+    rp.project("agent", train, odd=rp.derive(fail, "loss"))
+    began = read("agent/odd")["next"]
+    loss.set(0.9)
+    for _ in range(3):
+        with pytest.raises(RequestError, match=r"agent/odd: ValueError: not 0\.9") as refused:
+            read("agent/odd")
+        assert refused.value.code == "unreadable"
+    assert runs == [0.1, 0.9]
+    assert STATES["agent/odd"].revision == began + 1
+    with pytest.raises(RequestError, match="ValueError"):
+        read("agent/odd", since=began)
+    loss.set(0.2)
+    assert read("agent/odd")["value"] == 0.2
+
+
+@pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, MemoryError])
+def test_no_exception_of_a_function_ends_what_computes(train, loss, raised):
+    def fail(value):
+        if value < 0.5:
+            raise raised()
+        return value
+
+    rp.project("agent", train, odd=rp.derive(fail, "loss"))
+    with pytest.raises(RequestError, match=raised.__name__):
+        read("agent/odd")
+    loss.set(0.7)
+    assert read("agent/odd")["value"] == 0.7
+
+
+def test_the_text_of_a_failure_is_left_out_where_a_source_is_secret(train):
+    train.cell("api_key", str, default="canary-of-a-key-1")
+    rp.project("agent", train, odd=rp.derive(lambda key: int(key[:9]), "api_key"))
+    with pytest.raises(RequestError) as refused:
+        read("agent/odd")
+    assert "canary" not in refused.value.message
+    assert "ValueError" in refused.value.message
+
+
+def test_an_entry_that_cannot_be_mapped_is_marked_in_its_place(train):
+    log = train.stream("log", str)
+    rp.project("agent", train, tail=rp.mapped("log", int))
+    for text in ("1", "x", "3"):
+        log.push(text)
+    first, marker, last = read("agent/tail")["entries"]
+    assert (first, last) == (1, 3)
+    assert marker["unreadable"].startswith("ValueError: ")
+
+
+def test_entries_that_went_before_they_were_mapped_are_a_gap(train):
+    log = train.stream("log", int, keep=3)
+    rp.project("agent", train, tail=rp.mapped("log", str))
+    log.push(0)
+    since = read("agent/tail")["next"]
+    for number in range(1, 6):
+        log.push(number)
+    page = read("agent/tail", since=since)
+    assert (page["entries"], page["gap"]) == (["3", "4", "5"], True)
+    assert "gap" not in read("agent/tail", since=page["next"])
+
+
+def test_a_function_runs_only_for_a_reader_or_a_watcher_and_never_on_the_thread_of_a_change(
+    train, loss
+):
+    threads = []
+    rp.project(
+        "agent",
+        train,
+        own=rp.derive(lambda v: threads.append(threading.current_thread()) or v, "loss"),
+    )
+    for number in range(100):
+        loss.set(float(number))
+    assert not threads
+    assert read("agent/own")["value"] == 99.0
+    changed = Changed()
+    stop = watch(["agent/own"], changed.note)
+    loss.set(100.0)
+    assert changed.wait(BOUND_S)
+    assert STATES["agent/own"].value == 100.0
+    for number in range(2_000):
+        loss.set(float(number))
+    until(lambda: STATES["agent/own"].value == 1999.0)
+    stop()
+    assert len(threads) < 100
+    assert threading.current_thread() not in threads
+    assert all(thread.daemon for thread in threads)
+    until(lambda: not any(thread.is_alive() for thread in threads))
+
+
+def test_a_function_that_hangs_keeps_neither_the_app_nor_a_reader_nor_another_projection(
+    train, loss
+):
+    go = threading.Event()
+    rp.project("stuck", train, odd=rp.derive(lambda value: go.wait(BOUND_S), "loss"))
+    rp.project("fine", train, red=rp.derive(is_red, "loss"))
+    try:
+        with pytest.raises(RequestError, match="still being computed"):
+            read("stuck/odd")
+        began = time.perf_counter()
+        loss.set(0.9)
+        assert time.perf_counter() - began < 1.0
+        assert read("fine/red")["value"] is True
+    finally:
+        go.set()
+    until(lambda: STATES["stuck/odd"].value is True)
+
+
+def test_a_projection_of_a_projection_follows_the_first_source(train, loss):
+    first = rp.project("first", train, expose=False, red=rp.derive(is_red, "loss"), same="loss")
+    rp.project("last", first, green=rp.derive(lambda red: not red, "red"), loss="same")
+    assert read("last/green")["value"] is True
+    changed = Changed()
+    watch(["last/green"], changed.note)
+    loss.set(0.9)
+    assert changed.wait(BOUND_S)
+    until(lambda: STATES["last/green"].value is False)
+    assert read("last/loss")["value"] == 0.9
+    rp.registry.unregister("member", "training/loss")
+    assert not [id for id in STATES if id.startswith(("first/", "last/"))]
+
+
+def test_a_value_derived_of_what_has_none_yet_has_none_either(train):
+    best = train.cell("best", float)
+    rp.project("agent", train, red=rp.derive(is_red, "best"))
+    with pytest.raises(RequestError, match="has no value yet"):
+        read("agent/red")
+    best.set(0.6)
+    assert read("agent/red")["value"] is True
+
+
+async def later(value):
+    return value
+
+
+@pytest.mark.parametrize(
+    ("members", "words"),
+    [
+        (lambda: {"x": "los"}, ["training has no 'los'", "Nearest: loss", "loss, summary"]),
+        (lambda: {"x": rp.derive(is_red, "los")}, ["no 'los'"]),
+        (lambda: {"x": rp.derive(is_red, "summary")}, ["derive takes a cell", "is a function"]),
+        (lambda: {"x": rp.mapped("loss", str)}, ["mapped takes a stream or event", "is a cell"]),
+        (lambda: {}, ["at least one"]),
+        (lambda: {"x": rp.derive(is_red)}, ["at least one member"]),
+        (lambda: {"x": rp.derive(later, "loss")}, ["not async"]),
+        (lambda: {"x": rp.mapped("log", 3)}, ["not a function"]),
+    ],
+)
+def test_a_projection_that_is_not_legal_is_refused_with_what_is_and_registers_nothing(
+    train, loss, members, words
+):
+    rp.function("training.summary")(lambda: 1)
+    with pytest.raises(AuthoringError) as refused:
+        rp.project("agent", train, **members())
+    for word in words:
+        assert word in str(refused.value)
+    assert rp.registry.find("surface", "agent") is None
+    assert not list(rp.registry.ids("member", "agent/"))
+
+
+def test_a_change_costs_its_thread_little_while_its_projection_is_watched(train, loss):
+    rp.project("agent", train, slow=rp.derive(lambda value: time.sleep(0.01) or value, "loss"))
+    stop = watch(["agent/slow"], lambda _id: None)
+    with warnings.catch_warnings():
+        began = time.perf_counter()
+        for number in range(5_000):
+            loss.set(float(number))
+        taken = time.perf_counter() - began
+    stop()
+    assert taken < 2.5  # half a millisecond each, on a machine that is busy
