@@ -10,6 +10,12 @@ from repl_pair.cli.commands import main as program
 from repl_pair.cli.options import Choice, agent_name, open_session, session_options
 from repl_pair.wire import ok_reply
 
+EXPOSES_ALL = (
+    "repl-pair: --expose-all is for development. Agents see every member and function of the app "
+    "that no tier keeps from them, exposed or not; only names that begin with _ or repl_pair are "
+    "hidden."
+)
+
 
 @program.command()
 @session_options(approvals=True, named=True)
@@ -19,6 +25,8 @@ def mcp(choice: Choice) -> None:
 
     with report_refusal(as_json=choice.as_json):
         session = open_session(choice, principal=agent_name(choice))
+    if choice.expose_all:
+        click.echo(EXPOSES_ALL, err=True)
     stdio.run(session)
 
 

@@ -134,8 +134,8 @@ def _options(choice: Choice, policy: Policy) -> Iterator[str]:
     for option, value in values.items():
         if value:
             yield from (option, value)
-    if choice.inject:
-        yield "--inject"
+    yield from (["--inject"] if choice.inject else [])
+    yield from (["--expose-all"] if choice.expose_all else [])
 
 
 def _place(kernel: str) -> str:

@@ -32,6 +32,7 @@ class Choice:
     ask: str = ""
     toolsets: str = ""
     tier: str | None = None
+    expose_all: bool = False
     as_json: bool = False
     ask_wait_s: float | None = None
     ask_expires_s: float | None = None
@@ -98,6 +99,11 @@ _GATES = (
     ),
     click.option("--toolsets", metavar="A,B", default="", help="Toolsets beside the default ones."),
     click.option("--tier", metavar="T", help="Only what is registered for exactly this tier."),
+    click.option(
+        "--expose-all",
+        is_flag=True,
+        help="Development: agents see all members and functions of your app, exposed or not.",
+    ),
 )
 _APPROVALS = (
     click.option(
@@ -157,13 +163,14 @@ def agent_name(choice: Choice) -> str:
 
 
 def make_policy(choice: Choice) -> Policy:
-    """Read the gates, the toolsets and the tier; `bad_arguments` for words that do not exist."""
+    """Read the gates, toolsets and what is seen; `bad_arguments` for words that do not exist."""
     toolsets = sorted({entry["toolset"] for entry in manifest.load()})
     return Policy(
         allow=parse_words(choice.allow, "access", NAMED),
         ask=parse_words(choice.ask, "access", NAMED),
         toolsets=parse_words(choice.toolsets, "toolset", toolsets),
         tier=choice.tier,
+        expose_all=choice.expose_all,
     )
 
 

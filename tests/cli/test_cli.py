@@ -17,6 +17,7 @@ COMMANDS = [
     "demo",
     "deny",
     "doctor",
+    "expose",
     "get",
     "identity",
     "init",
@@ -310,6 +311,52 @@ def test_a_quick_run_writes_nothing_on_stderr(project, pair):
     ran = pair("run", "shop.slow/Short", "--here")
     assert ran.exit_code == 0
     assert ran.stderr.splitlines() == ["printed while loading"]
+
+
+APP = """
+app = repl_pair.surface("app", tier="ops")
+app.cell("shown", expose=True)
+app.cell("kept")
+app.cell("_floor", expose=True)
+repl_pair.function("other.stop", expose=True)(double)
+"""
+
+
+def test_a_person_sees_what_an_agent_sees_of_the_app_and_why_not_the_rest(project, pair):
+    with (project / "stories_shop.py").open("a") as file:
+        file.write(APP)
+
+    def seen(*words):
+        shown = pair("expose", *words, "--here")
+        assert shown.exit_code == 0, shown.output
+        lines = [re.split(r"  +", line) for line in shown.stdout.splitlines()]
+        assert lines[0] == ["id", "kind", "seen", "tool", "registered", "why not"]
+        return {line[0]: line[2:] for line in lines[1:]}
+
+    where = {id: found[-1] if found[0] == "yes" else found[1] for id, found in seen().items()}
+    assert all(re.fullmatch(r"stories_shop:\d+", place) for place in where.values())
+    assert seen("other.stop")["other.stop"][:2] == ["yes", "other__stop"]
+    reasons = {id: found[-1] for id, found in seen("app").items() if found[0] == "no"}
+    assert reasons == {
+        "app/_floor": "names that begin with _ or repl_pair are never exposed",
+        "app/kept": "it is not exposed",
+    }
+    assert {id for id, (is_seen, *_) in seen("--expose-all").items() if is_seen == "yes"} == {
+        *("app", "app/kept", "app/shown", "other.stop")
+    }
+    ops = seen("--tier", "ops")
+    assert ops["other.stop"][-1] == "its tier is none, and only ops is seen"
+    assert ops["app/shown"][0] == "yes"
+    refused = pair("expose", "app/show", "--here")
+    assert refused.exit_code == 2
+    assert "is registered as 'app/show'. Nearest: app/shown" in refused.stderr
+
+
+def test_a_server_that_exposes_all_says_so_once_on_stderr(shell):
+    warning = "--expose-all is for development"
+    opened, usual = shell("mcp", "--expose-all"), shell("mcp")
+    assert (opened.stderr.count(warning), usual.stderr.count(warning)) == (1, 0)
+    assert (opened.returncode, opened.stdout) == (usual.returncode, usual.stdout) == (0, "")
 
 
 def test_marks_that_would_steer_the_terminal_are_written_as_escapes(project, pair):

@@ -3,7 +3,8 @@
  *
  * @typedef {{ key: string, kind: string, name: string, level: number, above: string, place: number, of: number,
  *   open?: boolean, size?: number, counts?: Record<string, number>, status?: string | null, last?: string, kept?:
- *   boolean, watched?: boolean, origin?: string, doc?: string, agent?: string }} Row
+ *   boolean, watched?: boolean, origin?: string, doc?: string, agent?: string, tier?: string,
+ *   exposure?: string }} Row
  * @typedef {{ size: number, counts: Record<string, number>, failing: number }} Summary
  * @typedef {{ done: number, total: number, over: boolean, fault: string }} BatchState
  * @typedef {{ words: string, tags: Record<string, string>, kinds: string[], statuses: string[] }} FilterState
@@ -63,6 +64,8 @@ function rowLabel(row) {
     row.kept && "shown whatever the filter, since it fails",
     row.watched && "watched",
     row.agent && `registered by ${row.agent}`,
+    row.exposure && `${row.exposure} ${row.exposure === "hidden" ? "from" : "to"} agents`,
+    row.tier && `tier ${row.tier}`,
   ];
   return parts.filter(Boolean).join(", ");
 }
@@ -131,7 +134,7 @@ function makeRow(uid) {
       dot.title = failing ? `${failing} failing: go to the first` : "";
     }
     run.hidden = !row || !showsVariants(row) || (row.kind !== "variant" && !row.size);
-    if (isNew(marks, `${row?.kept} ${row?.agent} ${row?.watched}`)) showMarks(row);
+    if (isNew(marks, `${row?.kept} ${row?.agent} ${row?.watched} ${row?.exposure} ${row?.tier}`)) showMarks(row);
     write(side, String((row?.kind === "variant" ? null : row?.size) ?? row?.origin ?? ""));
   }
 
@@ -140,6 +143,8 @@ function makeRow(uid) {
       ...[
         row?.kept && h("span", { class: "rp-mark", title: "Shown whatever the filter, since it fails" }, "kept"),
         row?.agent && h("span", { class: "rp-mark rp-by", title: `Registered by ${row.agent}` }, "agent"),
+        row?.exposure && h("span", { class: "rp-mark", title: "What an agent sees" }, row.exposure),
+        row?.tier && h("span", { class: "rp-mark", title: "Its tier" }, row.tier),
         row?.watched && h("span", { class: "rp-eye", title: "Runs again when it changes" }, "◉"),
       ].filter(Boolean),
     );
@@ -453,7 +458,7 @@ async function draw({ root, ask, read, listen, signal }) {
       about,
       h("div", { class: "rp-row" }, h("code", { class: "rp-id", title: row.key }, row.kind === "group" ? row.name : row.key)),
       h("div", { class: "rp-doc" }, row.doc ?? ""),
-      h("div", { class: "rp-faint rp-where" }, [status, row.agent ? `by ${row.agent}` : row.origin].filter(Boolean).join(" · ")),
+      h("div", { class: "rp-faint rp-where" }, [status, row.exposure, row.tier && `tier ${row.tier}`, row.agent ? `by ${row.agent}` : row.origin].filter(Boolean).join(" · ")),
       showsVariants(row)
         ? h(
           "div",

@@ -5,7 +5,10 @@ from typing import NotRequired, TypedDict
 
 
 class Row(TypedDict):
-    """One row; `place` is which of `of` siblings it is, `last` the verdict of a stale result."""
+    """One row; `place` is which of `of` siblings it is, `last` the verdict of a stale result.
+
+    `exposure` of a member or function is `exposed` or `hidden`, from agents of its tier.
+    """
 
     key: str
     kind: str
@@ -24,6 +27,8 @@ class Row(TypedDict):
     origin: NotRequired[str]
     doc: NotRequired[str]
     agent: NotRequired[str]
+    tier: NotRequired[str]
+    exposure: NotRequired[str]
 
 
 class Summary(TypedDict):

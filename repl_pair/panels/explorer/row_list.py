@@ -11,11 +11,14 @@ from repl_pair.panels.explorer.listing import Listing, TreeChanges
 from repl_pair.panels.explorer.messages import Row, Summary
 from repl_pair.panels.explorer.statuses import NOT_RUN
 from repl_pair.panels.explorer.watches import is_watched
+from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.last import last_verdict
+from repl_pair.wire import AGENT, View
 
 _DOC_CHARS = 200
+_ANY_AGENT = View(principal=AGENT)
 
 
 class RowList:
@@ -188,3 +191,7 @@ def _add_entry(row: Row, kind: str, id: str) -> None:
         row["doc"] = doc
     if is_agents(entry.origin) and label:
         row["agent"] = label
+    if entry.tier is not None:
+        row["tier"] = entry.tier
+    if kind in ("member", "function"):
+        row["exposure"] = "exposed" if is_seen(_ANY_AGENT, entry) else "hidden"

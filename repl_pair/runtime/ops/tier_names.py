@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, cast
 
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.registry.model import KINDS
+from repl_pair.runtime.registry.model import KINDS, PUBLISHED
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import visible_ids
@@ -47,7 +47,7 @@ def shown_name(call: Call, word: str, kind: str = "") -> str:
     """
     if call.view.tier is None:
         return word
-    kinds = [kind] if kind else KINDS
+    kinds = [kind] if kind else [each for each in KINDS if each not in PUBLISHED]
     found = [entry for each in kinds if (entry := REGISTRY.find(each, word)) is not None]
     tiered = [entry for entry in found if entry.origin.key != BUILTIN]
     seen = any(word in visible_ids(call.view, entry.kind, word) for entry in tiered)

@@ -21,6 +21,7 @@ from repl_pair.runtime.values.classes import (
     TypeRef,
     is_installed,
     lineage,
+    module_of,
     name_of,
     per_class,
     real_class,
@@ -32,6 +33,8 @@ from repl_pair.runtime.values.frozen import EnumMember, Record, Ref
 _dict, _list, _tuple, _set, _frozenset, _deque = cast(
     "tuple[Any, ...]", (dict, list, tuple, set, frozenset, deque)
 )
+_PUBLISHING = ("repl_pair.runtime.surfaces.", "repl_pair.runtime.registry.model")
+"""The modules of what an app publishes, which only its own ops show: a handle is a text too."""
 _STOPPERS = frozenset({"repl_pair", "asyncio"})
 _BIG_BITS = 1024
 _DECLARING = frozenset({"__dataclass_fields__", "__attrs_attrs__", "__pydantic_core_schema__"})
@@ -132,6 +135,8 @@ def _manner_of(cls: type[Any]) -> tuple[str, Reader | None, Any, bool]:
     kind, bases = "dict" if cls is Pairs else name_of(cls), lineage(cls)
     if any(base is Enum for base in bases):
         return kind, _read_enum, None, True
+    if any(module_of(base).startswith(_PUBLISHING) for base in bases):
+        return kind, None, None, False
     readers = library_readers() | _READERS
     reader = next((readers[id(base)] for base in bases if id(base) in readers), None)
     arrays = getattr(sys.modules.get("array"), "array", None)

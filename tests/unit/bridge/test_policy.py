@@ -1,7 +1,8 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from repl_pair.bridge.policy import GATED, OPEN, Policy, parse_words
+from repl_pair.bridge import manifest
+from repl_pair.bridge.policy import DEFAULT_TOOLSETS, GATED, OPEN, Policy, parse_words
 from repl_pair.errors import RequestError
 from repl_pair.wire import View
 
@@ -99,6 +100,21 @@ def test_an_opened_gate_lists_its_own_toolset_and_no_other_one():
     chosen = Policy(allow=frozenset({"write"}), toolsets=frozenset({"authoring"}))
     assert chosen.lists(rest)
     assert not Policy(toolsets=frozenset({"authoring"})).lists(rest)
+
+
+@given(policies, st.sampled_from([d for d in manifest.load() if not d.get("internal")]))
+def test_what_is_listed_stands_in_a_toolset_that_is_on(policy, op):
+    of_gates = {"write", "eval"} & {*policy.allow, *policy.ask}
+    of_gates |= {"write"} if "eval" in policy.allow else set()
+    on = DEFAULT_TOOLSETS | policy.toolsets | of_gates | ({"approval"} if policy.ask else set())
+    assert policy.lists(op) == (policy.resolve(op) != "deny" and op["toolset"] in on)
+
+
+def test_exposing_all_reaches_the_kernel_and_nothing_else_does_so():
+    sent = Policy(expose_all=True).view().to_wire()
+    assert View.from_wire(sent).expose_all is True
+    assert not Policy(allow=frozenset(GATED)).view().expose_all
+    assert not View.from_wire({**sent, "expose_all": 1}).expose_all
 
 
 def test_run_op_is_for_what_no_gate_decides_over():

@@ -25,6 +25,7 @@ from repl_pair.runtime.store import STORE
 from repl_pair.runtime.sweeps.watching import WATCHES
 
 BOUND_S = 10
+FUNCTIONS = "kind:function"
 GROUPS = ["Assertions", "Decorators", "Tags"]
 """What stands below the stories from the start, in a process that has opened no shell."""
 
@@ -171,6 +172,30 @@ def test_a_kind_of_a_users_has_its_group_once_anything_is_in_it(seen, shop):
     entry = seen.row("rule:two/words")
     assert (entry["name"], entry["origin"], entry["doc"]) == ("two/words", "In[3]:2", "A rule.")
     undo()
+
+
+def test_what_an_app_publishes_stands_in_its_groups_with_origin_tier_and_exposure(seen):
+    app = repl_pair.surface("app", doc="The app.", tier="ops")
+    seen.view.on_state()
+    app.cell("shown", expose=True)
+    app.cell("kept")
+    app.cell("_floor", expose=True)
+    repl_pair.function("app.stop", expose=True)(add)
+    flush(PANEL_THREAD)
+    for kind in ("surface", "member", "function"):
+        seen.view.on_open(key=f"kind:{kind}", is_open=True)
+    assert seen.row("surface:app")["doc"] == "The app."
+    found = {row["key"]: row for row in seen.rows() if row["above"] in ("kind:member", FUNCTIONS)}
+    assert {key: (row["exposure"], row.get("tier")) for key, row in found.items()} == {
+        "member:app/_floor": ("hidden", "ops"),
+        "member:app/kept": ("hidden", "ops"),
+        "member:app/shown": ("exposed", "ops"),
+        "function:app.stop": ("exposed", None),
+    }
+    assert all(row["origin"].startswith(__name__) for row in found.values())
+    app.cell("kept", expose=True)
+    flush(PANEL_THREAD)
+    assert seen.row("member:app/kept")["exposure"] == "exposed"
 
 
 def test_an_empty_registry_shows_how_to_begin(seen):

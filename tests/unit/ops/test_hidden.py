@@ -1,0 +1,108 @@
+"""What an app keeps from agents: no name, value or count of it in an answer, whatever is asked."""
+
+import json
+import sys
+
+import pytest
+
+import repl_pair
+from repl_pair.bridge.policy import GATED, Policy
+from repl_pair.bridge.session import Session
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.tier_names import shown_words
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.wire import View
+
+pytestmark = pytest.mark.anyio
+CANARY = "qzkeep"
+ALL_GATES = frozenset(GATED)
+POLICIES = {
+    "closed": Policy(),
+    "each gate": Policy(allow=ALL_GATES),
+    "of a tier": Policy(allow=ALL_GATES, tier="ops"),
+    "expose_all of a tier": Policy(allow=ALL_GATES, tier="ops", expose_all=True),
+}
+CALLS = [
+    ("kernel_status", {}),
+    ("list_variables", {}),
+    ("list_variables", {"values": True}),
+    *(("get_value", {"path": path}) for path in ("app", "cell", "held", "held.app", "box")),
+    *(("describe_object", {"path": path}) for path in ("app", "cell", "held", "box", "cell.set")),
+    ("read_changes", {"since": 0}),
+    ("read_member", {"member": "qzkee/cel"}),
+    ("unregister", {"kind": "member", "id": "qzkee/cel"}),
+    ("unregister", {"kind": "story", "id": "qzkee"}),
+    ("clear_kind", {"kind": "function"}),
+    ("clear_all", {}),
+    ("register_tag", {"tag_id": "qz", "body": {}}),
+    ("register_mode", {"mode_id": "qz", "body": {"args": {}}}),
+    ("list_assertions", {}),
+    ("get_story", {"story_id": "qzkee"}),
+    ("get_docs_markdown", {"story_id": "qzkee"}),
+    ("describe_op", {}),
+    ("describe_op", {"name": "qzkee__stop"}),
+    ("read_op", {"op": "list_exposure", "args": {}}),
+    ("list_exposure", {}),
+]
+
+
+@pytest.fixture
+def kept(monkeypatch):
+    """An app of which nothing is exposed, its handles in the person's variables."""
+    app = repl_pair.surface(CANARY, doc=f"{CANARY} doc", tier="user")
+    cell = app.cell(f"{CANARY}_cell", str, default=f"{CANARY} value")
+    held = {"app": app, "cells": [cell, REGISTRY.find("surface", CANARY)]}
+    names = {"app": app, "cell": cell, "held": held, "box": type("Box", (), {})()}
+    names["box"].app, names["box"].cell = app, cell
+    repl_pair.function(f"{CANARY}.stop", tier="user")(print)
+    for name, value in names.items():
+        monkeypatch.setattr(sys.modules["__main__"], name, value, raising=False)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+async def test_no_answer_holds_what_is_hidden(kept, policy):
+    session = Session.direct(POLICIES[policy])
+    replies = [(op, args, await session.call(op, args)) for op, args in CALLS]
+    assert [(op, args) for op, args, reply in replies if CANARY in json.dumps(reply)] == []
+    counts = replies[0][2]["result"]["counts"]
+    assert [counts[kind] for kind in ("surface", "member", "function")] == [0, 0, 0]
+    await session.close()
+
+
+async def test_the_same_calls_hold_it_where_all_is_exposed(kept):
+    session = Session.direct(Policy(expose_all=True))
+    replies = [await session.call(op, args) for op, args in CALLS]
+    holding = {op for (op, _), r in zip(CALLS, replies, strict=True) if CANARY in json.dumps(r)}
+    assert holding == {"read_changes", "read_member"}
+    assert replies[0]["result"]["counts"]["member"] == 1
+    await session.close()
+
+
+async def test_a_hidden_and_an_unknown_id_read_the_same(kept):
+    session = Session.direct(Policy(allow=ALL_GATES, tier="ops"))
+    for op, arg, id in (
+        ("read_member", "member", f"{CANARY}/{CANARY}_cell"),
+        ("get_story", "story_id", CANARY),
+        ("get_workspace", "workspace_id", f"{CANARY}/{CANARY}_cell"),
+    ):
+        unknown = id.replace(CANARY, "zqkeep")
+        first, second = [await session.call(op, {arg: each}) for each in (id, unknown)]
+        assert json.dumps(first).replace(CANARY, "zqkeep") == json.dumps(second)
+    await session.close()
+
+
+def test_a_word_that_is_the_name_of_what_is_hidden_stays_as_it_is(kept):
+    call = Call(view=View(principal="agent", tier="ops"))
+    assert shown_words(call, f"story {CANARY}") == f"story {CANARY}"
+
+
+def test_a_handle_leaves_as_its_type_wherever_it_stands(kept):
+    app = repl_pair.surface("app")
+    own = type("Own", (type(app),), {})("surface", CANARY)
+    sent = send_out({"one": app, "two": [own, (app,)], "entry": REGISTRY.find("surface", CANARY)})
+    assert sent.value == {
+        "one": "<SurfaceHandle>",
+        "two": ["<Own>", ["<SurfaceHandle>"]],
+        "entry": "<Entry>",
+    }
