@@ -1,0 +1,185 @@
+"""What the server sends unasked, in both protocol eras: the tools, or a resource, changed.
+
+The only module that uses names which the SDK keeps to itself.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from mcp import types
+from mcp.server import ServerRequestContext
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
+from mcp.shared.exceptions import MCPError
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+Admit: TypeAlias = Callable[[str], Awaitable[None]]
+"""Returns where the caller may subscribe to a URI; MCPError otherwise."""
+
+MOST_URIS = 256
+"""How many subscriptions a server takes."""
+
+
+@dataclass(kw_only=True, eq=False)
+class Subscriber:
+    """A connection of the 2025 era, or a stream of the 2026 era, and the URIs that it follows.
+
+    `close` ends a stream that has nothing left to follow.
+    """
+
+    send: Callable[[ServerEvent], Awaitable[None]]
+    close: Callable[[], None] = lambda: None
+    uris: set[str] = field(default_factory=set[str])
+
+
+class NotifyingServer(Server[Any]):
+    """A server whose capabilities name what `Notifications` sends, and nothing else."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """Return what a client of the 2025 era is answered when it connects."""
+        options = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(options, experimental_capabilities, extensions)
+
+    def get_capabilities(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+        *,
+        protocol_version: str | None = None,
+    ) -> types.ServerCapabilities:
+        """Return the capabilities; the list of resources changes without a notification."""
+        found = super().get_capabilities(
+            notification_options,
+            experimental_capabilities,
+            extensions,
+            protocol_version=protocol_version,
+        )
+        if found.resources is not None:
+            found.resources.list_changed = False
+        return found
+
+
+class Notifications:
+    """Who is connected and what they follow; sends each of them what they asked for.
+
+    `admit` decides over each URI that somebody wants to follow; `on_change` is called after the
+    URIs that are followed may have changed. All on the event loop.
+    """
+
+    def __init__(self, *, admit: Admit, on_change: Callable[[], None]) -> None:
+        self._admit = admit
+        self._on_change = on_change
+        self._subscribers: dict[object, Subscriber] = {}
+
+    @property
+    def uris(self) -> frozenset[str]:
+        """The URIs that somebody follows."""
+        return frozenset[str]().union(*(each.uris for each in self._subscribers.values()))
+
+    async def tools_changed(self) -> None:
+        """Report that the list of tools is another one."""
+        for each in list(self._subscribers.values()):
+            await each.send(ToolsListChanged())
+
+    async def resource_updated(self, uri: str) -> None:
+        """Report to all who follow a URI that what stands there changed."""
+        for each in list(self._subscribers.values()):
+            if uri in each.uris:
+                await each.send(ResourceUpdated(uri))
+
+    def drop(self, uris: Collection[str]) -> None:
+        """End all that follow these URIs; a stream that has none left ends for its client too."""
+        for each in list(self._subscribers.values()):
+            if not each.uris.isdisjoint(uris):
+                each.uris.difference_update(uris)
+                if not each.uris:
+                    each.close()
+        self._on_change()
+
+    async def track(self, ctx: Context, call_next: Callable[[Context], Awaitable[Any]]) -> Any:
+        """Note each connection of the 2025 era, as middleware of the server."""
+        if ctx.method == "notifications/initialized":
+            self._connect(ctx.session)
+        return await call_next(ctx)
+
+    async def subscribe(
+        self, ctx: Context, params: types.SubscribeRequestParams
+    ) -> types.EmptyResult:
+        """Answer `resources/subscribe` of the 2025 era."""
+        (uri,) = await self._admitted([str(params.uri)])
+        self._connect(ctx.session).uris.add(uri)
+        self._on_change()
+        return types.EmptyResult()
+
+    async def unsubscribe(
+        self, ctx: Context, params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        """Answer `resources/unsubscribe` of the 2025 era; nothing is asked of what is followed."""
+        self._connect(ctx.session).uris.discard(str(params.uri))
+        self._on_change()
+        return types.EmptyResult()
+
+    async def listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Answer `subscriptions/listen` of the 2026 era: one stream, until either side ends it."""
+        asked = params.notifications
+        uris = await self._admitted(asked.resource_subscriptions or ())
+        honored = types.SubscriptionFilter(
+            tools_list_changed=asked.tools_list_changed, resource_subscriptions=uris
+        )
+        bus = InMemorySubscriptionBus()
+        stream = ListenHandler(bus)
+        close = (lambda: None) if asked.tools_list_changed else stream.close
+        follower = Subscriber(send=bus.publish, close=close, uris=set(uris))
+        self._subscribers[follower] = follower
+        self._on_change()
+        try:
+            return await stream(ctx, params.model_copy(update={"notifications": honored}))
+        finally:
+            self._leave(follower)
+
+    def _connect(self, session: ServerSession) -> Subscriber:
+        connection = session._connection  # pyright: ignore[reportPrivateUsage]
+        if connection not in self._subscribers:
+            self._subscribers[connection] = Subscriber(send=_sender(session))
+            connection.exit_stack.callback(self._leave, connection)
+        return self._subscribers[connection]
+
+    def _leave(self, key: object) -> None:
+        if self._subscribers.pop(key).uris:
+            self._on_change()
+
+    async def _admitted(self, uris: Iterable[str]) -> list[str]:
+        wanted = sorted(set(uris))
+        if len(self.uris.union(wanted)) > MOST_URIS:
+            words = f"This server follows {MOST_URIS} resources at most; unsubscribe from some."
+            raise MCPError(types.INVALID_PARAMS, words)
+        for uri in wanted:
+            await self._admit(uri)
+        return wanted
+
+
+def _sender(session: ServerSession) -> Callable[[ServerEvent], Awaitable[None]]:
+    async def send(event: ServerEvent) -> None:
+        if isinstance(event, ResourceUpdated):
+            await session.send_resource_updated(event.uri)
+        else:
+            await session.send_tool_list_changed()
+
+    return send
