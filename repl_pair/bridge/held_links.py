@@ -78,6 +78,20 @@ class HeldLinks:
         return undo
 
     @property
+    def in_use(self) -> Link | None:
+        """The chosen link, unless it was left, or nothing was asked of it yet."""
+        return self._held if self._held is not None and self._held.is_wanted else None
+
+    async def to_follow(self) -> Link | None:
+        """Return the link in use; before the first use the one to the kernel of the session.
+
+        None where no kernel was named or used: none is looked for.
+        """
+        if self._held is None and self._target is not None:
+            return await self.get()
+        return self.in_use
+
+    @property
     def are_several(self) -> bool:
         """Return whether this session has called more than one kernel."""
         return len(self._links) > 1

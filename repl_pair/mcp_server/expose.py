@@ -40,14 +40,18 @@ def unlisted_ops(descriptors: Iterable[Descriptor], policy: Policy) -> dict[str,
 
 def make_tool(descriptor: Descriptor, policy: Policy) -> Tool:
     """Build the tool that stands for one op; its doc has no invisible characters, and a bound."""
-    name: str = descriptor["name"]
-    doc = _INVISIBLE.sub("", descriptor.get("doc", "")).strip()
     return Tool(
-        name=name,
-        description=doc if len(doc) <= DOC_CHARS else doc[: DOC_CHARS - 1] + "…",
+        name=descriptor["name"],
+        description=clean_text(descriptor.get("doc", ""), DOC_CHARS),
         input_schema=input_schema(descriptor, policy),
         annotations=annotate(descriptor),
     )
+
+
+def clean_text(text: str, longest: int) -> str:
+    """Return a text without invisible characters, of at most so many."""
+    clean = _INVISIBLE.sub("", text).strip()
+    return clean if len(clean) <= longest else clean[: longest - 1] + "…"
 
 
 def input_schema(descriptor: Descriptor, policy: Policy) -> dict[str, Any]:
@@ -57,7 +61,7 @@ def input_schema(descriptor: Descriptor, policy: Policy) -> dict[str, Any]:
     """
     visible = policy.visible_parameters(descriptor)
     shown: dict[str, Any] = {
-        name: _without_own_keywords(part) for name, part in visible.get("properties", {}).items()
+        name: clean_schema(part) for name, part in visible.get("properties", {}).items()
     }
     if manifest.takes_kernel(descriptor["name"]) and "kernel" not in shown:
         shown["kernel"] = KERNEL
@@ -66,22 +70,31 @@ def input_schema(descriptor: Descriptor, policy: Policy) -> dict[str, Any]:
     return schema | ({"required": required} if required else {}) | {"additionalProperties": False}
 
 
-def _without_own_keywords(part: Any) -> Any:
+def clean_schema(part: Any) -> Any:
+    """Return a schema without the keywords of repl_pair and without invisible characters."""
     if isinstance(part, list):
-        return [_without_own_keywords(item) for item in cast("list[Any]", part)]
+        return [clean_schema(item) for item in cast("list[Any]", part)]
     if not isinstance(part, dict):
         return part
-    return {
-        key: _without_own_keywords(value)
-        for key, value in cast("dict[str, Any]", part).items()
-        if not key.startswith("x-") and key != "partial"
-    }
+    cleaned: dict[str, Any] = {}
+    for key, value in cast("dict[str, Any]", part).items():
+        if key == "properties":
+            cleaned[key] = {name: clean_schema(inner) for name, inner in value.items()}
+        elif key == "description":
+            cleaned[key] = clean_text(value, DOC_CHARS)
+        elif not key.startswith("x-") and key != "partial":
+            cleaned[key] = clean_schema(value)
+    return cleaned
 
 
 def annotate(descriptor: Descriptor) -> ToolAnnotations:
     """Return what an op may do at worst; an op that runs the person's code may do anything."""
     access = descriptor.get("access")
-    open_world = access in ("run", "eval")
-    if access in ("read", "inspect"):  # what a read destroys or repeats is no question
+    return annotations(reads=access in ("read", "inspect"), open_world=access in ("run", "eval"))
+
+
+def annotations(*, reads: bool, open_world: bool) -> ToolAnnotations:
+    """Return the hints of a tool; what a read destroys or repeats is no question."""
+    if reads:
         return ToolAnnotations(read_only_hint=True, open_world_hint=open_world)
     return ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=open_world)

@@ -2,7 +2,8 @@
 
 import logging
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 import anyio
@@ -12,10 +13,12 @@ from mcp.shared.exceptions import MCPError
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.ops import FORWARDING
+from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
 from repl_pair.errors import did_you_mean
 from repl_pair.mcp_server import results
 from repl_pair.mcp_server.expose import callable_ops, input_schema, list_tools, unlisted_ops
+from repl_pair.mcp_server.function_tools import FunctionTool, FunctionTools
 from repl_pair.mcp_server.notifying import Context, NotifyingServer
 from repl_pair.mcp_server.pusher import Pusher
 from repl_pair.mcp_server.resources import Resources
@@ -63,25 +66,27 @@ def build(session: Session) -> NotifyingServer:
         if params is not None and params.cursor is not None:
             raise MCPError(types.INVALID_PARAMS, "Unknown cursor: the list of tools is one page.")
         try:
-            tools = list_tools(session.descriptors(), session.policy)
+            tools = list_tools(session.descriptors(), session.policy) + await functions.tools()
         except Exception:  # noqa: BLE001  the SDK would send the exception's own text
             raise MCPError(types.INTERNAL_ERROR, report_incident("tools/list")) from None
-        return types.ListToolsResult(tools=tools)
-
-    known = KnownKernel(session)
+        return types.ListToolsResult(tools=sorted(tools, key=lambda tool: tool.name))
 
     async def on_call_tool(
         ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         try:
-            return await _call_tool(session, ctx, params.name, params.arguments or {}, known)
+            return await _call_tool(face, ctx, params.name, params.arguments or {})
         except MCPError:
             raise
         except Exception:  # noqa: BLE001  the SDK would send the exception's own text
             return results.refuse(report_incident(params.name))
+        finally:
+            functions.follow()
 
     resources, pusher = Resources(session), Pusher(session)
     notifications = pusher.notifications
+    functions = FunctionTools(session, notifications.tools_changed)
+    face = Face(session=session, functions=functions, known_kernel=KnownKernel(session))
     server = NotifyingServer(
         NAME,
         version=VERSION,
@@ -135,18 +140,33 @@ class KnownKernel:
         return {slot: value for slot, value in reply.items() if slot not in left_out}
 
 
-async def _call_tool(
-    session: Session, ctx: Context, name: str, args: Args, known_kernel: KnownKernel
-) -> types.CallToolResult:
+@dataclass(frozen=True, kw_only=True)
+class Face:
+    """What the calls of one server share."""
+
+    session: Session
+    functions: FunctionTools
+    known_kernel: KnownKernel
+
+
+async def _call_tool(face: Face, ctx: Context, name: str, args: Args) -> types.CallToolResult:
     # Built-in ops that are not listed can be called too.
+    session = face.session
     known = {each["name"]: each for each in (*manifest.load(), *session.descriptors())}
     open_ops = callable_ops(known.values(), session.policy)
     if name not in open_ops:
-        near = did_you_mean(name, sorted(open_ops))
-        words = " ".join([f"Unknown tool: {name[:64]}.{near}", *session.policy.closed_hints()])
-        raise MCPError(types.INVALID_PARAMS, words)
-    descriptor = open_ops[name]
-    reply = known_kernel.leave_out(await _call(session, ctx, name, args), args)
+        function = await face.functions.find(name)
+        if function is None:
+            raise _unknown_tool(name, open_ops, session.policy)
+        reply = await _call_function(face, ctx, function, args)
+        if not reply["ok"] and reply["error"]["code"] == "not_found":
+            face.functions.read_again()
+            raise _unknown_tool(name, open_ops, session.policy)
+        descriptor, args = known["run_function"], {"args": args}
+    else:
+        descriptor = open_ops[name]
+        reply = await _call(session, ctx, name, args)
+    reply = face.known_kernel.leave_out(reply, args)
     unlisted = unlisted_ops(known.values(), session.policy)
     if name in FORWARDING and (inner := known.get(str(args.get("op")))):
         descriptor = inner
@@ -156,7 +176,22 @@ async def _call_tool(
     return results.render(reply, name=name, args=args, schema=schema, unlisted=unlisted)
 
 
-async def _call(session: Session, ctx: Context, name: str, args: Args) -> Reply:
+def _unknown_tool(name: str, open_ops: Iterable[str], policy: Policy) -> MCPError:
+    near = did_you_mean(name, sorted(open_ops))
+    words = " ".join([f"Unknown tool: {name[:64]}.{near}", *policy.closed_hints()])
+    return MCPError(types.INVALID_PARAMS, words)
+
+
+async def _call_function(face: Face, ctx: Context, function: FunctionTool, args: Args) -> Reply:
+    """Call a function in the kernel that it was read from, which decides whether it may be."""
+    time = {} if function.timeout_s is None else {"timeout_s": function.timeout_s}
+    call = {"function": function.id, "args": args, **time}
+    return await _call(face.session, ctx, "run_function", call, kernel=function.kernel)
+
+
+async def _call(
+    session: Session, ctx: Context, name: str, args: Args, *, kernel: str | None = None
+) -> Reply:
     """Call the op and send its progress; the SDK drops progress that the client did not ask for."""
     send, receive = anyio.create_memory_object_stream[Mapping[str, Any]](PROGRESS_BUFFER)
 
@@ -176,5 +211,5 @@ async def _call(session: Session, ctx: Context, name: str, args: Args) -> Reply:
     async with receive, anyio.create_task_group() as tasks:
         tasks.start_soon(send_progress)
         with send:
-            replies.append(await session.call(name, args, on_progress=on_progress))
+            replies.append(await session.call(name, args, on_progress=on_progress, kernel=kernel))
     return replies[0]

@@ -73,6 +73,11 @@ class KernelLink(Link):
         """Whether the client is attached and the connection is open."""
         return self._client.line is not None and not self._client.line.closed.is_set()
 
+    @property
+    def is_wanted(self) -> bool:
+        """See `Link.is_wanted`."""
+        return self._wanted.is_set()
+
     async def _answer(
         self, request: Request, timeout_s: float, on_progress: OnProgress | None
     ) -> Reply:

@@ -46,6 +46,11 @@ class Link(ABC):
         """Whether this link is attached to the kernel and still connected."""
         return True
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether something was asked of this link since it was made or last left."""
+        return True
+
     async def request(
         self,
         op: str,

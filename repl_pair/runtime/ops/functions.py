@@ -126,7 +126,7 @@ def _check(view: View, args: Mapping[str, Any]) -> None:
 async def run_function(
     call: Call,
     function: FunctionId,
-    args: dict[str, Any] | None = None,
+    args: Annotated[dict[str, Any] | None, "As list_functions has their schema"] = None,
     wait_s: Wait = WAIT_S,
     timeout_s: Timeout = FUNCTION_S,
 ) -> FunctionAnswer:

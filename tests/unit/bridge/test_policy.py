@@ -139,7 +139,10 @@ def test_a_denied_parameter_is_out_of_the_schema_and_the_others_stay():
 def test_the_view_carries_all_that_the_kernel_filters_by():
     policy = Policy(allow=frozenset({"inspect"}), tier="ops", revision=3)
     assert policy.view("ann") == View(
-        principal="ann", tier="ops", access=frozenset({"read", "run", "inspect"}), policy=3
+        principal="ann",
+        tier="ops",
+        access=frozenset({"read", "run", "mutates", "inspect"}),
+        policy=3,
     )
 
 

@@ -24,7 +24,7 @@ def test_a_call_of_an_agent_has_ten_seconds_on_the_main_lane_unless_it_asks_for_
     assert ops_of_agents()
     for op in ops_of_agents():
         usual = inspect.signature(op.fn).parameters["timeout_s"].default
-        most = 20.0 if op.access == "eval" else 10.0
+        most = 20.0 if op.name in ("eval_code", "run_function") else 10.0
         assert (op.name, usual, op.deadline({})) == (op.name, most, most)
         assert op.deadline({"timeout_s": 60.0}) == 60.0
 
