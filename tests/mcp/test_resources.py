@@ -1,8 +1,5 @@
 """Resources over the real server, on a real kernel, with the SDK's client in both eras."""
 
-import json
-import time
-from contextlib import contextmanager
 from urllib.parse import quote
 
 import pytest
@@ -59,91 +56,14 @@ NOT_THERE = (
 )
 
 
-class Followed:
-    """What a client was notified of: URIs in their order, each with its time."""
-
-    def __init__(self):
-        self.arrived = []
-        self.ended = False
-
-    def note(self, uri):
-        self.arrived.append((uri, time.monotonic()))
-
-    @property
-    def uris(self):
-        return [uri for uri, _ in self.arrived]
-
-
-class Reader:
-    """An agent that reads and follows resources in one era."""
-
-    def __init__(self, agent, mode, messages):
-        self.agent, self.mode, self.messages = agent, mode, messages
-
-    def do(self, fn, *args):
-        return self.agent.portal.start_task_soon(fn, *args).result(timeout=BOUND_S)
-
-    def ask(self, kind, params):
-        self.do(self.agent.client.session.send_request, kind(params=params), types.EmptyResult)
-
-    def read(self, uri):
-        (content,) = self.do(self.agent.client.read_resource, uri).contents
-        assert content.mime_type == "application/json"
-        return json.loads(content.text)
-
-    def refusal(self, uri):
-        with pytest.raises(MCPError) as caught:
-            self.read(uri)
-        return caught.value.error
-
-    @contextmanager
-    def follow(self, *uris):
-        followed = Followed()
-        if self.mode == "legacy":
-            self.messages.append(followed)
-            for uri in uris:
-                self.ask(types.SubscribeRequest, types.SubscribeRequestParams(uri=uri))
-            try:
-                yield followed
-            finally:
-                self.messages.remove(followed)
-                for uri in uris:
-                    self.ask(types.UnsubscribeRequest, types.UnsubscribeRequestParams(uri=uri))
-            return
-
-        async def collect(stream):
-            async for event in stream:
-                followed.note(event.uri)
-            followed.ended = True
-
-        listening = self.agent.client.listen(resource_subscriptions=uris)
-        with self.agent.portal.wrap_async_context_manager(listening) as stream:
-            task = self.agent.portal.start_task_soon(collect, stream)
-            yield followed
-            task.cancel()
-
-
 @pytest.fixture(scope="module")
 def kernel(start_kernel):
     return start_kernel(SETUP)
 
 
-@contextmanager
-def open_reader(connect, mode, *arguments):
-    messages = []
-
-    async def keep(message):
-        if isinstance(message, types.ResourceUpdatedNotification):
-            for followed in messages:
-                followed.note(str(message.params.uri))
-
-    with connect(*arguments, mode=mode, on_message=keep) as agent:
-        yield Reader(agent, mode, messages)
-
-
 @pytest.fixture(scope="module", params=ERAS)
-def reader(kernel, connect, request):
-    with open_reader(connect, request.param, "--kernel", kernel.path) as reader:
+def reader(kernel, open_reader, request):
+    with open_reader(request.param, "--kernel", kernel.path) as reader:
         yield reader
 
 
