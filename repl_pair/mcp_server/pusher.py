@@ -109,7 +109,8 @@ class Pusher:
         is_failing = False
         while generation == self._generation:
             watched = self._watched()
-            reply = await self._ask(list(watched))
+            # What cannot be reached is asked what it answers at once, which is examined.
+            reply = await self._ask(list(watched), wait_s=0.0 if is_failing else WAIT_S)
             if generation != self._generation:
                 return
             if reply["ok"]:
@@ -124,15 +125,14 @@ class Pusher:
                 is_failing = True
                 await asyncio.sleep(RETRY_S)
 
-    async def _ask(self, names: list[str]) -> Reply:
+    async def _ask(self, names: list[str], *, wait_s: float) -> Reply:
         try:
             link = await self._session.links.get()
         except ReplPairError as error:
             return error_reply(error)
-        is_polled = link.channel == "shell"
-        if is_polled:
+        if link.channel == "shell":
             await asyncio.sleep(POLL_S)
-        wait_s = 0.0 if is_polled else WAIT_S
+            wait_s = 0.0
         asked = {
             "watched": names,
             "marks": [self._marks[name] for name in names],
