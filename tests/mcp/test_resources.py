@@ -6,6 +6,7 @@ import pytest
 from mcp import MCPError, types
 
 SECRET = "Vw6nTq2ZkR9sXb4J"
+GITHUB = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 SETUP = f"""
 import repl_pair
 from repl_pair import check
@@ -15,7 +16,7 @@ api_token = {SECRET!r}
 train = repl_pair.surface("training", doc="One run.")
 loss = train.cell("loss", float, default=0.5, expose=True)
 later = train.cell("later", float, expose=True)
-held = train.cell("held", str, default="x", expose=True)
+held = train.cell("held", dict, default={{"note": "x {GITHUB} y"}}, expose=True)
 hidden = train.cell("hidden", float, default=1.0)
 
 def total(prices: list[float]) -> float: return sum(prices)
@@ -33,7 +34,7 @@ def put(member, **items):
 
 rows = train.cell("rows", dict, default={{}}, expose=True)
 STATES["training/rows"].kind = "collection"
-put("training/rows", a=1, b=2, **{{api_token: 3}})
+put("training/rows", a=1, b=2, **{{api_token: 3, {GITHUB!r}: 4}})
 """
 ERAS = ["legacy", "auto"]
 LOSS = "surface://training/loss"
@@ -128,7 +129,13 @@ def test_templates_and_capabilities_are_named(reader):
 
 
 COMPLETED = [
-    ("surface://repl_pair/variants/{variant_id}", "variant_id", "total/T", {}, 2),
+    (
+        "surface://repl_pair/variants/{variant_id}",
+        "variant_id",
+        "total/T",
+        {},
+        ["total/Three", "total/Two"],
+    ),
     ("surface://repl_pair/variants/{variant_id}", "variant_id", "total/Tw", {}, ["total/Two"]),
     ("surface://repl_pair/stories/{story_id}", "story_id", "", {}, ["total"]),
     ("surface://{surface}/{member}", "surface", "tr", {}, ["training"]),
@@ -152,18 +159,22 @@ COMPLETED = [
 ]
 
 
+def complete(reader, template, name, typed, given):
+    ref = types.ResourceTemplateReference(type="ref/resource", uri=template)
+
+    async def ask():
+        argument = {"name": name, "value": typed}
+        return await reader.agent.client.complete(ref, argument, context_arguments=given)
+
+    return reader.do(ask).completion
+
+
 @pytest.mark.parametrize(("template", "name", "typed", "given", "values"), COMPLETED)
 def test_variables_are_completed_as_the_view_sees_them(
     reader, template, name, typed, given, values
 ):
-    ref = types.ResourceTemplateReference(type="ref/resource", uri=template)
-    argument = {"name": name, "value": typed}
-
-    async def complete():
-        return await reader.agent.client.complete(ref, argument, context_arguments=given)
-
-    found = reader.do(complete).completion
-    assert found.values == values if isinstance(values, list) else len(found.values) == values
+    found = complete(reader, template, name, typed, given)
+    assert (found.values, found.total, found.has_more) == (values, len(values), False)
 
 
 @pytest.mark.parametrize("uri", NOT_THERE[:-1])
@@ -203,6 +214,16 @@ def test_results_and_stories_are_followed_too(kernel, reader, until):
     kernel.cell("repl_pair.registry.unregister('story', 'other')")
 
 
-def test_no_secret_is_in_any_frame(reader):
-    reader.read("surface://training/rows")
-    assert SECRET not in reader.agent.record.out.decode()
+def test_no_secret_is_in_any_frame(kernel, reader, until):
+    read = [reader.read(f"surface://training/{name}") for name in ("held", "loss")]
+    assert read[0]["value"] == {"note": "x [redacted] y"}
+    key = f"surface://training/rows/{GITHUB}"
+    for uri in (f"surface://training/hidden/{GITHUB}", f"surface://training/{GITHUB}", key + "%FF"):
+        assert "[redacted]" in reader.refusal(uri).data["uri"]
+    with reader.follow(key) as followed:
+        kernel.cell(f"put('training/rows', **{{{GITHUB!r}: 5}})")
+        until(lambda: "[redacted]" in str(reader.agent.record.frames[-1]), "an update")
+        assert GITHUB not in str(followed.uris)
+    wrote = reader.agent.record.out.decode() + reader.agent.record.err.decode()
+    assert SECRET not in wrote
+    assert GITHUB not in wrote
