@@ -3,15 +3,18 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from repl_pair.bridge.kernel_info import KernelInfo, ProbedKernel, check_name
 from repl_pair.bridge.kernels.target import choose_only, named, resolve
-from repl_pair.bridge.link.link import Link
+from repl_pair.bridge.link.link import Detachment, Link
 from repl_pair.records import Undo
 
 if TYPE_CHECKING:
     from repl_pair.bridge.link.status_probe import StatusProbe
+
+
+Observer: TypeAlias = Callable[[Literal["held", "left"]], None]
 
 
 class HeldLinks:
@@ -35,7 +38,7 @@ class HeldLinks:
         self._links = {here.kernel.path: here} if here else dict[str, Link]()
         self._probe: StatusProbe | None = None
         self._choosing = asyncio.Lock()
-        self._observers: dict[object, Callable[[], None]] = {}
+        self._observers: dict[object, Observer] = {}
 
     async def get(self, kernel: str | None = None, *, hold: bool = False) -> Link:
         """Return the link to the named kernel, else the chosen one, else the only living one.
@@ -58,8 +61,7 @@ class HeldLinks:
                     self._links[found.path] = link
             if (hold or kernel is None) and self._held is not link:
                 self._held = link
-                for fn in tuple(self._observers.values()):
-                    fn()
+                self._report("held")
             return link
 
     @property
@@ -67,8 +69,17 @@ class HeldLinks:
         """Return whether a kernel was named or is held, so that no other would be taken."""
         return self._held is not None or self._target is not None
 
-    def observe(self, fn: Callable[[], None]) -> Undo:
-        """Call `fn` on the event loop whenever another kernel is held, until the undo."""
+    async def leave(self, link: Link) -> Detachment:
+        """Detach from a kernel, as `Link.leave`."""
+        if link is self._held:
+            self._report("left")
+        return await link.leave()
+
+    def observe(self, fn: Observer) -> Undo:
+        """Call `fn` on the event loop, until the undo: `held` when another kernel is the held one.
+
+        And `left` before this session detaches from it.
+        """
         token = object()
         self._observers[token] = fn
 
@@ -76,6 +87,10 @@ class HeldLinks:
             self._observers.pop(token, None)
 
         return undo
+
+    def _report(self, what: Literal["held", "left"]) -> None:
+        for fn in tuple(self._observers.values()):
+            fn(what)
 
     @property
     def in_use(self) -> Link | None:

@@ -165,7 +165,7 @@ async def detach_kernel(call: BridgeCall, kernel: WhichOrChosen = None) -> Detac
     the kernel, unless the person holds it (`%pair attach`).
     """
     call.link = await call.links.get(kernel)
-    return await call.link.leave()
+    return await call.links.leave(call.link)
 
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")

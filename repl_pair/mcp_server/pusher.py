@@ -3,9 +3,9 @@
 import asyncio
 import logging
 import math
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Literal
 
 from repl_pair.bridge.session import Session
 from repl_pair.errors import ReplPairError
@@ -23,8 +23,8 @@ RETRY_S = 1.0
 """How long after a failure the kernel is asked again."""
 POLL_S = 1.0
 """How often a kernel is asked where requests wait behind cells."""
-ENDED = ("cancelled", "detached")
-"""What a request is answered when the server, or the person, left the kernel."""
+ENDED = "detached"
+"""What a request is refused with after the person detached all agents."""
 
 _log = logging.getLogger(__name__)
 
@@ -67,12 +67,19 @@ class Pusher:
         self._admitted = {n: mark for n, mark in self._admitted.items() if n not in watched}
         if watched:
             links = self._session.links
-            self._end_observing = self._end_observing or links.observe(self.renew)
+            self._end_observing = self._end_observing or links.observe(self._note_link)
             follow = self._follow(self._generation)
             self._following = asyncio.get_running_loop().create_task(follow)
         elif self._end_observing is not None:
             self._end_observing()
             self._end_observing = None
+
+    def _note_link(self, what: Literal["held", "left"]) -> None:
+        """Follow in another kernel; what is left is followed no more, and nothing attaches anew."""
+        if what == "left":
+            self.notifications.drop(self.notifications.uris)
+        else:
+            self.renew()
 
     def _detach(self) -> asyncio.Task[None] | None:
         self._generation += 1  # first: what the old request still answers is of no generation
@@ -102,13 +109,15 @@ class Pusher:
         is_failing = False
         while generation == self._generation:
             watched = self._watched()
-            reply = await self._ask(list(watched))
+            # What cannot be reached is asked what it answers at once, which is examined.
+            reply = await self._ask(list(watched), wait_s=0.0 if is_failing else WAIT_S)
             if generation != self._generation:
                 return
             if reply["ok"]:
                 is_failing = False
                 await self._take(watched, reply)
-            elif reply["error"]["code"] in ENDED:
+            elif reply["error"]["code"] == ENDED:
+                await self._notify(self.notifications.uris)
                 self.notifications.drop(self.notifications.uris)
             else:
                 if not is_failing:
@@ -116,15 +125,14 @@ class Pusher:
                 is_failing = True
                 await asyncio.sleep(RETRY_S)
 
-    async def _ask(self, names: list[str]) -> Reply:
+    async def _ask(self, names: list[str], *, wait_s: float) -> Reply:
         try:
             link = await self._session.links.get()
         except ReplPairError as error:
             return error_reply(error)
-        is_polled = link.channel == "shell"
-        if is_polled:
+        if link.channel == "shell":
             await asyncio.sleep(POLL_S)
-        wait_s = 0.0 if is_polled else WAIT_S
+            wait_s = 0.0
         asked = {
             "watched": names,
             "marks": [self._marks[name] for name in names],
@@ -134,18 +142,21 @@ class Pusher:
         return await self._session.read_internal("await_members", asked, wait_s=wait_s)
 
     async def _take(self, watched: dict[str, list[str]], reply: Reply) -> None:
-        """Notify of what changed, or is seen no longer: that is the last one of its URI."""
-        found, names = reply["result"], list(watched)
-        changed = [*found["changed"], *found["gone"]]
-        if changed:
-            loop = asyncio.get_running_loop()
+        """Notify of what changed, and for the last time of what the view sees no longer."""
+        found: dict[str, list[int]] = reply["result"]
+        uris = list(watched.values())
+        gone = [uri for at in found["gone"] for uri in uris[at]]
+        await self._notify([uri for at in found["changed"] for uri in uris[at]] + gone)
+        # Only now: a change whose notification was interrupted is found again.
+        self._marks = dict(zip(watched, found["marks"], strict=True))
+        self._boot = reply["boot"]
+        if gone:
+            self.notifications.drop(gone)
+
+    async def _notify(self, uris: Collection[str]) -> None:
+        loop = asyncio.get_running_loop()
+        if uris:
             await asyncio.sleep(self._notified_at + WINDOW_S - loop.time())
             self._notified_at = loop.time()
-        for at in changed:
-            for uri in watched[names[at]]:
-                await self.notifications.resource_updated(uri)
-        # Only now: a change whose notification was interrupted is found again.
-        self._marks = dict(zip(names, found["marks"], strict=True))
-        self._boot = reply["boot"]
-        if gone := [uri for at in found["gone"] for uri in watched[names[at]]]:
-            self.notifications.drop(gone)
+        for uri in uris:
+            await self.notifications.resource_updated(uri)

@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from repl_pair.bridge import manifest
 from repl_pair.bridge.session import Session
 from repl_pair.mcp_server import results
-from repl_pair.mcp_server.byte_gate import Json
+from repl_pair.mcp_server.byte_gate import Json, scrub
 from repl_pair.mcp_server.expose import DOC_CHARS, input_schema, unlisted_ops
 from repl_pair.mcp_server.notifying import Context
 from repl_pair.mcp_server.uris import LONGEST, ROWS, TEMPLATES, Target, find_target, member_uri
@@ -103,11 +103,12 @@ class Resources:
         if self._session.links.is_chosen:
             reply = await self._session.read_internal("complete_ids", asked)
             found = reply["result"] if reply["ok"] else found
-        values = [value for value in found["values"] if REDACTED not in value]
+        # What holds a secret cannot be completed.
+        values = [value for value in scrub(found["values"]) if REDACTED not in value]
         if name == "member":
             values = [value.removeprefix(f"{surface}/") for value in values]
-        total = found["total"]
-        completion = types.Completion(values=values, total=total, has_more=total > len(values))
+        left, total = found["total"] - len(found["values"]), len(values)
+        completion = types.Completion(values=values, total=total + left, has_more=left > 0)
         return types.CompleteResult(completion=completion)
 
     async def _members(self) -> list[types.Resource]:

@@ -50,6 +50,10 @@ def wait(marker: str, seconds: float = 600.0):
         pathlib.Path(marker).write_text("ended")
 
 repl_pair.variant("shop.wait/Long", args={"marker": "marker"})
+
+queue = repl_pair.surface("queue")
+queue.cell("length", int, default=3, expose=True)
+queue.cell("owner", str, default="ada")
 """
 
 

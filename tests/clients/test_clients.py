@@ -15,6 +15,7 @@ from repl_pair.errors import next_step
 from repl_pair.mcp_server.expose import list_tools
 
 TOTAL, CHART, WAIT = "shop.total/Two", "shop.chart/Dot", "shop.wait/Long"
+LENGTH = "surface://queue/length"
 PNG = b"\x89PNG\r\n\x1a\n"
 EVERYTHING = Policy(
     allow=frozenset(GATED), toolsets=frozenset(entry["toolset"] for entry in manifest.load())
@@ -139,10 +140,26 @@ def test_inspector_gets_a_call_with_wrong_arguments_mended(inspect):
     assert envelope["next_steps"] == [next_step("run_variant", variant_id=TOTAL)]
 
 
-@pytest.mark.parametrize("what", ["resources", "prompts"])
-def test_inspector_finds_none_of_what_is_not_offered(inspect, what):
-    ran = inspect(f"{what}/list")
-    assert (ran.returncode, said(ran), result(ran)) == (0, [], {what: []})
+def test_inspector_finds_none_of_what_is_not_offered(inspect):
+    ran = inspect("prompts/list")
+    assert (ran.returncode, said(ran), result(ran)) == (0, [], {"prompts": []})
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_inspector_lists_and_reads_what_the_app_exposes(inspect, era):
+    ran = inspect("resources/list", "--protocol-era", era)
+    assert (ran.returncode, said(ran)) == (0, [])
+    uris = [resource["uri"] for resource in result(ran)["resources"]]
+    assert LENGTH in uris
+    assert "surface://queue/owner" not in uris
+    ran = inspect("resources/templates/list", "--protocol-era", era)
+    assert {t["mimeType"] for t in result(ran)["resourceTemplates"]} == {"application/json"}
+    ran = inspect("resources/read", "--uri", LENGTH, "--protocol-era", era)
+    (content,) = result(ran)["contents"]
+    assert json.loads(content["text"])["value"] == 3
+    hidden = inspect("resources/read", "--uri", "surface://queue/owner", "--protocol-era", era)
+    assert hidden.returncode != 0
+    assert "There is no such resource" in hidden.stdout + hidden.stderr
 
 
 def test_noise_on_the_servers_stderr_disturbs_neither_client(inspect, port, config):
@@ -189,6 +206,16 @@ def test_mcporter_passes_arguments_in_each_of_its_ways(port, words):
     assert (envelope["result"]["status"], envelope["result"]["result"]) == ("fail", 5.0)
 
 
+def test_mcporter_lists_and_reads_resources(port):
+    ran = port("resource", "pair")
+    assert ran.returncode == 0, ran.stderr
+    assert LENGTH in ran.stdout
+    assert "surface://queue/owner" not in ran.stdout
+    ran = port("resource", "pair", LENGTH, "--output", "json")
+    assert ran.returncode == 0, ran.stderr
+    assert '"value":3' in ran.stdout.replace("\\", "").replace(" ", "")
+
+
 def test_mcporter_reports_an_error_with_its_next_call(port):
     ran = port("call", "pair.get_variant", "variant_id=shop.total/Tow", "--output", "json")
     assert ran.returncode == 1
@@ -226,12 +253,6 @@ def test_a_run_that_mcporter_gives_up_is_stopped_and_leaves_the_kernel_free(port
     assert kernel.run("1 + 1").value == "2"
     assert time.monotonic() - began < 10
     assert marker.read_text() == "ended"
-
-
-def test_mcporter_is_notified_plainly_that_there_are_no_resources(port):
-    ran = port("resource", "pair")
-    assert ran.returncode == 1
-    assert ran.stderr.splitlines()[-1].endswith("Method not found")
 
 
 # --- what `repl-pair init` wrote, read by another's reader of the hosts' files

@@ -14,7 +14,8 @@ from queue import Queue
 import pytest
 from answers import find_faults, find_step_faults
 from anyio.from_thread import start_blocking_portal
-from mcp import Client, StdioServerParameters
+from jupyter_client.manager import KernelManager
+from mcp import Client, MCPError, StdioServerParameters, types
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.scratch_kernel import scratch_kernel
@@ -113,6 +114,70 @@ class Agent:
 
     def tools(self):
         return self.portal.call(self.client.list_tools).tools
+
+
+class Followed:
+    """What a client was notified of: URIs in their order, each with its time."""
+
+    def __init__(self):
+        self.arrived = []
+        self.ended = False
+
+    def note(self, uri):
+        self.arrived.append((uri, time.monotonic()))
+
+    @property
+    def uris(self):
+        return [uri for uri, _ in self.arrived]
+
+
+class Reader:
+    """An agent that reads and follows resources in one era."""
+
+    def __init__(self, agent, mode, messages):
+        self.agent, self.mode, self.messages = agent, mode, messages
+
+    def do(self, fn, *args):
+        return self.agent.portal.start_task_soon(fn, *args).result(timeout=BOUND_S)
+
+    def ask(self, kind, params):
+        self.do(self.agent.client.session.send_request, kind(params=params), types.EmptyResult)
+
+    def read(self, uri):
+        (content,) = self.do(self.agent.client.read_resource, uri).contents
+        assert content.mime_type == "application/json"
+        return json.loads(content.text)
+
+    def refusal(self, uri):
+        with pytest.raises(MCPError) as caught:
+            self.read(uri)
+        return caught.value.error
+
+    @contextmanager
+    def follow(self, *uris):
+        followed = Followed()
+        if self.mode == "legacy":
+            self.messages.append(followed)
+            for uri in uris:
+                self.ask(types.SubscribeRequest, types.SubscribeRequestParams(uri=uri))
+            try:
+                yield followed
+            finally:
+                self.messages.remove(followed)
+                for uri in uris:
+                    self.ask(types.UnsubscribeRequest, types.UnsubscribeRequestParams(uri=uri))
+            return
+
+        async def collect(stream):
+            async for event in stream:
+                followed.note(event.uri)
+            followed.ended = True
+
+        listening = self.agent.client.listen(resource_subscriptions=uris)
+        with self.agent.portal.wrap_async_context_manager(listening) as stream:
+            task = self.agent.portal.start_task_soon(collect, stream)
+            yield followed
+            task.cancel()
 
 
 class Wire:
@@ -275,3 +340,51 @@ def dial(runtime):
             wire.close()
 
     return open_wire
+
+
+@pytest.fixture
+def alone(tmp_path_factory):
+    """A runtime dir for one test."""
+    return tmp_path_factory.mktemp("alone")
+
+
+@pytest.fixture
+def managed(alone, monkeypatch):
+    """A kernel under a manager, as front ends have it, that keeps its file over restarts."""
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(alone))
+    monkeypatch.setenv("IPYTHONDIR", str(alone / "ipython"))
+    manager = KernelManager(connection_file=str(alone / "kernel-managed-1.json"))
+    manager.start_kernel(extra_arguments=["--HistoryManager.enabled=False"])
+    manager.cell = partial(run_managed_cell, manager)
+    yield manager
+    manager.shutdown_kernel(now=True)
+
+
+def run_managed_cell(manager, code):
+    client = manager.blocking_client()
+    client.start_channels(hb=False)
+    try:
+        client.wait_for_ready(timeout=30)
+        reply = client.execute_interactive(code, timeout=30, output_hook=lambda message: None)
+        assert reply["content"]["status"] == "ok", reply["content"]
+    finally:
+        client.stop_channels()
+
+
+@pytest.fixture(scope="module")
+def open_reader(connect):
+    """Opens agents that read and follow resources: `with open_reader("legacy", …) as reader:`."""
+
+    @contextmanager
+    def open_one(mode, *arguments, **options):
+        messages = []
+
+        async def keep(message):
+            if isinstance(message, types.ResourceUpdatedNotification):
+                for followed in messages:
+                    followed.note(str(message.params.uri))
+
+        with connect(*arguments, mode=mode, on_message=keep, **options) as agent:
+            yield Reader(agent, mode, messages)
+
+    return open_one

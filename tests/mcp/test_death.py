@@ -6,7 +6,6 @@ import time
 
 import pytest
 from halting import halt
-from jupyter_client import KernelManager
 
 from repl_pair.errors import next_step
 
@@ -59,12 +58,6 @@ def folder(tmp_path):
 def marks(folder):
     """What the runs of a name left behind: `marks("once")`."""
     return lambda name: (folder / name).read_text().split() if (folder / name).exists() else []
-
-
-@pytest.fixture
-def alone(tmp_path_factory):
-    """A runtime dir for one test."""
-    return tmp_path_factory.mktemp("alone")
 
 
 @pytest.fixture
@@ -143,37 +136,15 @@ def test_a_kernel_killed_in_a_read_that_waits_is_reported(start_own_kernel, conn
 # --- another life
 
 
-@pytest.fixture
-def managed(alone, monkeypatch):
-    """A kernel under a manager, as front ends have it, that keeps its file over restarts."""
-    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(alone))
-    monkeypatch.setenv("IPYTHONDIR", str(alone / "ipython"))
-    manager = KernelManager(connection_file=str(alone / "kernel-managed-1.json"))
-    manager.start_kernel(extra_arguments=["--HistoryManager.enabled=False"])
-    yield manager
-    manager.shutdown_kernel(now=True)
-
-
-def run_cell(manager, code):
-    client = manager.blocking_client()
-    client.start_channels(hb=False)
-    try:
-        client.wait_for_ready(timeout=30)
-        reply = client.execute_interactive(code, timeout=30, output_hook=lambda message: None)
-        assert reply["content"]["status"] == "ok", reply["content"]
-    finally:
-        client.stop_channels()
-
-
 @pytest.mark.parametrize("op", ["list_stories", "kernel_status", "read_changes", "describe_op"])
 def test_a_restart_is_reported_once_by_whatever_answers_first(
     managed, connect, story, marks, alone, op
 ):
-    run_cell(managed, story)
+    managed.cell(story)
     with connect("--kernel", managed.connection_file, runtime=alone) as agent:
         first = agent.ask("run_variant", variant_id=SHORT)
         managed.restart_kernel(now=True)
-        run_cell(managed, story)
+        managed.cell(story)
         read, quiet = agent.ask(op), agent.ask(op)
         ran = agent.ask("run_variant", variant_id=SHORT)
         marks_then = marks("once")
@@ -197,11 +168,11 @@ def test_a_restart_is_reported_once_by_whatever_answers_first(
 def test_a_restart_before_the_first_read_refuses_the_run_once(
     managed, connect, story, marks, alone
 ):
-    run_cell(managed, story)
+    managed.cell(story)
     with connect("--kernel", managed.connection_file, runtime=alone, mode="legacy") as agent:
         assert agent.ask("list_stories")["ok"]
         managed.restart_kernel(now=True)
-        run_cell(managed, story)
+        managed.cell(story)
         refused = agent.ask("run_variant", variant_id=SHORT)
         assert marks("once") == []
         read = agent.ask("list_stories")

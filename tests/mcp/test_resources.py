@@ -1,14 +1,12 @@
 """Resources over the real server, on a real kernel, with the SDK's client in both eras."""
 
-import json
-import time
-from contextlib import contextmanager
 from urllib.parse import quote
 
 import pytest
 from mcp import MCPError, types
 
 SECRET = "Vw6nTq2ZkR9sXb4J"
+GITHUB = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 SETUP = f"""
 import repl_pair
 from repl_pair import check
@@ -18,7 +16,7 @@ api_token = {SECRET!r}
 train = repl_pair.surface("training", doc="One run.")
 loss = train.cell("loss", float, default=0.5, expose=True)
 later = train.cell("later", float, expose=True)
-held = train.cell("held", str, default="x", expose=True)
+held = train.cell("held", dict, default={{"note": "x {GITHUB} y"}}, expose=True)
 hidden = train.cell("hidden", float, default=1.0)
 
 def total(prices: list[float]) -> float: return sum(prices)
@@ -36,7 +34,7 @@ def put(member, **items):
 
 rows = train.cell("rows", dict, default={{}}, expose=True)
 STATES["training/rows"].kind = "collection"
-put("training/rows", a=1, b=2, **{{api_token: 3}})
+put("training/rows", a=1, b=2, **{{api_token: 3, {GITHUB!r}: 4}})
 """
 ERAS = ["legacy", "auto"]
 LOSS = "surface://training/loss"
@@ -59,91 +57,14 @@ NOT_THERE = (
 )
 
 
-class Followed:
-    """What a client was notified of: URIs in their order, each with its time."""
-
-    def __init__(self):
-        self.arrived = []
-        self.ended = False
-
-    def note(self, uri):
-        self.arrived.append((uri, time.monotonic()))
-
-    @property
-    def uris(self):
-        return [uri for uri, _ in self.arrived]
-
-
-class Reader:
-    """An agent that reads and follows resources in one era."""
-
-    def __init__(self, agent, mode, messages):
-        self.agent, self.mode, self.messages = agent, mode, messages
-
-    def do(self, fn, *args):
-        return self.agent.portal.start_task_soon(fn, *args).result(timeout=BOUND_S)
-
-    def ask(self, kind, params):
-        self.do(self.agent.client.session.send_request, kind(params=params), types.EmptyResult)
-
-    def read(self, uri):
-        (content,) = self.do(self.agent.client.read_resource, uri).contents
-        assert content.mime_type == "application/json"
-        return json.loads(content.text)
-
-    def refusal(self, uri):
-        with pytest.raises(MCPError) as caught:
-            self.read(uri)
-        return caught.value.error
-
-    @contextmanager
-    def follow(self, *uris):
-        followed = Followed()
-        if self.mode == "legacy":
-            self.messages.append(followed)
-            for uri in uris:
-                self.ask(types.SubscribeRequest, types.SubscribeRequestParams(uri=uri))
-            try:
-                yield followed
-            finally:
-                self.messages.remove(followed)
-                for uri in uris:
-                    self.ask(types.UnsubscribeRequest, types.UnsubscribeRequestParams(uri=uri))
-            return
-
-        async def collect(stream):
-            async for event in stream:
-                followed.note(event.uri)
-            followed.ended = True
-
-        listening = self.agent.client.listen(resource_subscriptions=uris)
-        with self.agent.portal.wrap_async_context_manager(listening) as stream:
-            task = self.agent.portal.start_task_soon(collect, stream)
-            yield followed
-            task.cancel()
-
-
 @pytest.fixture(scope="module")
 def kernel(start_kernel):
     return start_kernel(SETUP)
 
 
-@contextmanager
-def open_reader(connect, mode, *arguments):
-    messages = []
-
-    async def keep(message):
-        if isinstance(message, types.ResourceUpdatedNotification):
-            for followed in messages:
-                followed.note(str(message.params.uri))
-
-    with connect(*arguments, mode=mode, on_message=keep) as agent:
-        yield Reader(agent, mode, messages)
-
-
 @pytest.fixture(scope="module", params=ERAS)
-def reader(kernel, connect, request):
-    with open_reader(connect, request.param, "--kernel", kernel.path) as reader:
+def reader(kernel, open_reader, request):
+    with open_reader(request.param, "--kernel", kernel.path) as reader:
         yield reader
 
 
@@ -208,7 +129,13 @@ def test_templates_and_capabilities_are_named(reader):
 
 
 COMPLETED = [
-    ("surface://repl_pair/variants/{variant_id}", "variant_id", "total/T", {}, 2),
+    (
+        "surface://repl_pair/variants/{variant_id}",
+        "variant_id",
+        "total/T",
+        {},
+        ["total/Three", "total/Two"],
+    ),
     ("surface://repl_pair/variants/{variant_id}", "variant_id", "total/Tw", {}, ["total/Two"]),
     ("surface://repl_pair/stories/{story_id}", "story_id", "", {}, ["total"]),
     ("surface://{surface}/{member}", "surface", "tr", {}, ["training"]),
@@ -232,18 +159,22 @@ COMPLETED = [
 ]
 
 
+def complete(reader, template, name, typed, given):
+    ref = types.ResourceTemplateReference(type="ref/resource", uri=template)
+
+    async def ask():
+        argument = {"name": name, "value": typed}
+        return await reader.agent.client.complete(ref, argument, context_arguments=given)
+
+    return reader.do(ask).completion
+
+
 @pytest.mark.parametrize(("template", "name", "typed", "given", "values"), COMPLETED)
 def test_variables_are_completed_as_the_view_sees_them(
     reader, template, name, typed, given, values
 ):
-    ref = types.ResourceTemplateReference(type="ref/resource", uri=template)
-    argument = {"name": name, "value": typed}
-
-    async def complete():
-        return await reader.agent.client.complete(ref, argument, context_arguments=given)
-
-    found = reader.do(complete).completion
-    assert found.values == values if isinstance(values, list) else len(found.values) == values
+    found = complete(reader, template, name, typed, given)
+    assert (found.values, found.total, found.has_more) == (values, len(values), False)
 
 
 @pytest.mark.parametrize("uri", NOT_THERE[:-1])
@@ -283,6 +214,16 @@ def test_results_and_stories_are_followed_too(kernel, reader, until):
     kernel.cell("repl_pair.registry.unregister('story', 'other')")
 
 
-def test_no_secret_is_in_any_frame(reader):
-    reader.read("surface://training/rows")
-    assert SECRET not in reader.agent.record.out.decode()
+def test_no_secret_is_in_any_frame(kernel, reader, until):
+    read = [reader.read(f"surface://training/{name}") for name in ("held", "loss")]
+    assert read[0]["value"] == {"note": "x [redacted] y"}
+    key = f"surface://training/rows/{GITHUB}"
+    for uri in (f"surface://training/hidden/{GITHUB}", f"surface://training/{GITHUB}", key + "%FF"):
+        assert "[redacted]" in reader.refusal(uri).data["uri"]
+    with reader.follow(key) as followed:
+        kernel.cell(f"put('training/rows', **{{{GITHUB!r}: 5}})")
+        until(lambda: "[redacted]" in str(reader.agent.record.frames[-1]), "an update")
+        assert GITHUB not in str(followed.uris)
+    wrote = reader.agent.record.out.decode() + reader.agent.record.err.decode()
+    assert SECRET not in wrote
+    assert GITHUB not in wrote

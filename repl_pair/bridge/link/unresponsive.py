@@ -35,7 +35,7 @@ FROZEN = ("gil_held", "gil_held_or_blocked")
 STATUS_OP = "ping"
 """The op whose answer is the silence itself, where there is one."""
 WAITING_OP = "await_members"
-"""The op that waits for long and for no caller: its silence is no reason to examine the kernel."""
+"""The op that waits for no caller: its silence is no reason to examine the kernel."""
 
 _NO_ANSWER_YET = Silence(state="unknown", since_s=None, why="nothing has come from it yet")
 
@@ -112,7 +112,7 @@ class SilenceMonitor:
     @contextmanager
     def attend(self, waiting: Waiting) -> Generator[None]:
         """Watch over one caller while it waits."""
-        if waiting.request.op == WAITING_OP:
+        if waiting.request.op == WAITING_OP and waiting.request.args.get("wait_s"):
             yield
             return
         self._waiting[waiting] = None
