@@ -73,12 +73,11 @@ async def follow_training(kernel: str) -> None:
                 if (await ask(client, "read_member", member="watch/falling"))["value"]:
                     break
         assert (await ask(client, "training__pause"))["value"] == "paused"
-        stands = await ask(client, "read_member", member="training/step")
-        later = await ask(
-            client, "read_member", member="training/step", since=stands["revision"] + 1, wait_s=1
-        )
-        print("training: paused at step", later["value"])
-        assert later["timed_out"], later
+        stands = later = await ask(client, "read_member", member="training/step")
+        while not later.get("timed_out"):  # the step that was under way is the last one
+            stands, asked = later, {"since": later["next"], "wait_s": 1}
+            later = await ask(client, "read_member", member="training/step", **asked)
+        print("training: paused at step", stands["value"])
 
 
 async def visit_shop(kernel: str) -> None:
