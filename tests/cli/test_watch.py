@@ -9,9 +9,9 @@ import threading
 from pathlib import Path
 
 import pytest
+from bounds import BOUND_S
 
 ROOT = Path(__file__).parents[2]
-BOUND_S = 60
 SHOP = "def double(n):\n    return 2 * n\n"
 HALVES = "import parts\n\n\ndef half(n):\n    return n / parts.TWO\n"
 STORIES = """

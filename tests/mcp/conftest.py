@@ -14,6 +14,7 @@ from queue import Queue
 import pytest
 from answers import find_faults, find_step_faults
 from anyio.from_thread import start_blocking_portal
+from bounds import BOUND_S
 from mcp import Client, StdioServerParameters
 
 from repl_pair.bridge import manifest
@@ -21,7 +22,6 @@ from repl_pair.bridge.scratch_kernel import scratch_kernel
 
 ROOT = Path(__file__).parents[2]
 RECORDER = Path(__file__).with_name("recorder.py")
-BOUND_S = 30.0
 
 
 def wait_until(condition, what, bound_s=BOUND_S):
