@@ -176,14 +176,19 @@ async def test_a_cancelled_request_stops_its_run_and_no_other(link, person, tmp_
     assert not (tmp_path / "cancelled").exists()
 
 
-async def test_progress_states_what_the_call_waits_for(link, person):
+async def test_progress_states_what_the_call_waits_for(link, person, tmp_path):
     person.run(STORY)
-    running = person.start("import time; time.sleep(2.5)")
+    running = person.start(WAITS.format(gate=str(gate := tmp_path / "gate")))
     heard = []
-    await ask(link, "run_variant", on_progress=heard.append, variant_id="demo.touch/Once")
+    waiting = asyncio.create_task(
+        ask(link, "run_variant", on_progress=heard.append, variant_id="demo.touch/Once")
+    )
+    # One that comes before the kernel has taken the request up is of the kernel.
+    named = "waiting: a cell that began before repl_pair was attached is running"
+    await eventually(lambda: named in [told["message"] for told in heard], what=named)
+    gate.touch()
     await in_thread(person.finish, running)
-    assert heard
-    assert "cell" in heard[0]["message"]
+    assert (await waiting)["ok"]
 
 
 # --- kernels that cannot
