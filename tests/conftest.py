@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from bounds import BOUND_S
 from hypothesis import HealthCheck, settings
 from leftovers import find_leftovers, take_picture
 from parts import mark_full
@@ -15,9 +16,6 @@ settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("any machine")
-
-PATIENCE_S = 3.0
-"""How long what ends by itself may take to end after a test."""
 
 
 def pytest_addoption(parser):
@@ -73,7 +71,7 @@ def nothing_is_left():
     LASTING.made.clear()
     yield
     before = {sort: was | LASTING.made.get(sort, frozenset()) for sort, was in before.items()}
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + BOUND_S  # what ends by itself takes its time
     while (left := find_leftovers(before, take_picture())) and time.monotonic() < until:
         time.sleep(0.01)
     assert not left, "\n".join(left)

@@ -17,7 +17,8 @@ class ChangedFiles:
     """Tells changes of the person from those of the rounds, by when they came and what changed.
 
     What changes while a round runs may be the person's, and asks for one more. It is what the
-    variants write if it changes in that too; if new files appear in both, so are all that do.
+    variants write if it changes in that too; if new files of one suffix appear in both, so are all
+    that do.
     Files that a round has `imported` are edited while slow rounds run: they need ten in a row.
     `taken` has the paths that the last `choose` has found to be so.
     """
@@ -29,7 +30,9 @@ class ChangedFiles:
         self._own: set[str] = set()
         self._in_this: set[str] = set()
         self._in_a_row: Counter[str] = Counter()
-        self._is_asked_by_new = self._was_asked_by_new = self._makes_files = False
+        self._new_in_this: set[str] = set()
+        self._new_in_last: set[str] = set()
+        self._made: set[str] = set()
         self._digests: dict[str, bytes] = {}
 
     def begin(self) -> None:
@@ -37,7 +40,7 @@ class ChangedFiles:
         self._began = time.time_ns()
         self._in_a_row = Counter({path: self._in_a_row[path] + 1 for path in self._in_this})
         self._in_this = set()
-        self._is_asked_by_new, self._was_asked_by_new = False, self._is_asked_by_new
+        self._new_in_this, self._new_in_last = set(), self._new_in_this
 
     def end(self) -> None:
         """Note that a round has ended."""
@@ -49,18 +52,19 @@ class ChangedFiles:
         for kind, path in changed:
             kinds.setdefault(path, set()).add(kind)
         inside = {path for path in kinds if self._is_inside(Path(path), kinds[path])}
-        fresh = {path for path in inside if self._has_new_content(path)}
+        # Also of those outside: the next save may be of what was there before them.
+        fresh = {path for path in kinds if self._has_new_content(path)} & inside
         # A save that replaces a file is an addition too.
         new = {path for path in fresh if Change.added in kinds[path]} - self._own - self.imported
         own = {path for path in fresh if self._is_written_by_rounds(path)} - self._own
-        makes_files = bool(new) and self._was_asked_by_new
-        self.taken = own | (new if makes_files else set[str]())
-        self._makes_files |= makes_files
+        made = {path for path in new if Path(path).suffix in self._new_in_last}
+        self.taken = own | made
+        self._made |= {Path(path).suffix for path in made}
         self._own |= own
         self._in_this |= fresh
         asking = (kinds.keys() - inside) | (fresh - new - self._own)
-        self._is_asked_by_new = bool(new) and not asking
-        return asking | (set[str]() if self._makes_files else new)
+        self._new_in_this = {Path(path).suffix for path in new} if not asking else set[str]()
+        return asking | {path for path in new if Path(path).suffix not in self._made}
 
     def _is_written_by_rounds(self, path: str) -> bool:
         rounds = ROUNDS_OF_CODE if path in self.imported else ROUNDS_OF_DATA

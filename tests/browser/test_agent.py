@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from front_ends.bounds import BOUND_S
 from playwright.async_api import expect
 
 pytestmark = pytest.mark.anyio
@@ -212,7 +213,7 @@ async def test_what_nobody_answers_is_reported_as_pending_and_then_expires(lab, 
         assert reply["error"]["code"] == "approval_pending"
         handle = reply["error"]["detail"]["handle"]
         await expect(asked(notebook)).to_have_attribute("data-handle", handle)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(BOUND_S):
             while reply["error"]["code"] == "approval_pending":
                 reply = await agent.ask("read_approval", handle=handle, wait_s=1)
         assert reply["error"]["code"] == "approval_expired"

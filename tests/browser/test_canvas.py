@@ -4,6 +4,7 @@ import asyncio
 import re
 
 import pytest
+from front_ends.bounds import BOUND_S
 from playwright.async_api import expect
 
 pytestmark = pytest.mark.anyio
@@ -176,7 +177,7 @@ async def test_html_is_read_in_either_theme(lab):
         await canvas.get_by_role("button", name="Run", exact=True).click()
         frame = canvas.locator("iframe.rp-frame")
         await expect(canvas.frame_locator("iframe.rp-frame").get_by_role("heading")).to_be_visible()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(BOUND_S):
             while await frame.evaluate(CONTRAST) <= 0.6:
                 await asyncio.sleep(0.05)
 

@@ -4,6 +4,7 @@ import asyncio
 import re
 
 import pytest
+from front_ends.bounds import BOUND_S
 from playwright.async_api import expect
 
 pytestmark = pytest.mark.anyio
@@ -75,7 +76,7 @@ async def expect_names(page, expected):
 
 async def expect_focus(notebook, variant):
     """Wait for the message of the page, which comes by another way than the test's own code."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(BOUND_S):
         while await notebook.run_code(FOCUS) != f"{variant}\n":
             pass
 

@@ -4,6 +4,7 @@ import asyncio
 import re
 
 import pytest
+from front_ends.bounds import BOUND_S
 from playwright.async_api import expect
 
 pytestmark = pytest.mark.anyio
@@ -148,7 +149,7 @@ async def test_the_palette_opens_finds_and_runs_a_command_by_keys_alone(lab):
     await expect(page.get_by_role("option", name="Run all variants")).to_be_visible()
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("combobox", name="Command or variant")).to_have_count(0)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(BOUND_S):
         while await notebook.run_code(RAN) != "True\n":
             pass
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from bounds import BOUND_S
 from click.testing import CliRunner, Result
 
 from repl_pair.__main__ import program as main
@@ -17,7 +18,6 @@ from repl_pair.runtime.results.last import RESULTS
 from repl_pair.runtime.store import STORE
 
 ROOT = Path(__file__).parents[2]
-BOUND_S = 60
 
 STORIES = '''
 import time

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from bounds import BOUND_S
 from mcp import Client, StdioServerParameters
 
 ROOT = Path(__file__).parents[2]
@@ -182,7 +183,7 @@ def test_an_interrupt_of_the_command_leaves_the_cell_alone(kernel, runtime_dir, 
     said = iter(command.stderr.readline, "")  # on a busy machine of the reads before it too
     assert any("… run_variant" in line for line in said)
     command.send_signal(signal.SIGINT)
-    out, _ = command.communicate(timeout=20)
+    out, _ = command.communicate(timeout=BOUND_S)
     assert command.returncode != 0
     assert out == ""
     gate.touch()

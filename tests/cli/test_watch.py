@@ -6,12 +6,16 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
+from bounds import BOUND_S
+from watchfiles import Change
+
+from repl_pair.cli.changed_files import ChangedFiles
 
 ROOT = Path(__file__).parents[2]
-BOUND_S = 60
 SHOP = "def double(n):\n    return 2 * n\n"
 HALVES = "import parts\n\n\ndef half(n):\n    return n / parts.TWO\n"
 STORIES = """
@@ -169,6 +173,36 @@ def test_each_save_of_a_module_that_falls_into_a_round_is_run(watch):
         watch.write("shop.py", SHOP.replace("2 * n", f"{factor} * n"))
         watch.write("aa.csv", str(factor))
     watch.until("got 10")
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Saves a file in a round or after it; gives what asks for a round: `saved("a.py", "text")`."""
+    files = ChangedFiles()
+
+    def save(name, text, kind=Change.modified, *, in_round=True):
+        path = tmp_path / name
+        files.begin()
+        path.write_text(text)
+        os.utime(path, ns=(time.time_ns() if in_round else 0,) * 2)
+        files.end()
+        return [Path(asking).name for asking in files.choose({(kind, str(path))})]
+
+    return save
+
+
+def test_a_save_in_a_round_of_what_stood_there_some_saves_ago_is_run(saved):
+    assert saved("shop.py", "first") == ["shop.py"]
+    assert saved("shop.py", "second", in_round=False) == ["shop.py"]
+    assert saved("shop.py", "first") == ["shop.py"]
+    assert saved("shop.py", "first") == []
+
+
+def test_new_files_of_the_variants_hide_no_new_module(saved):
+    assert saved("1.txt", "", Change.added) == ["1.txt"]
+    assert saved("2.txt", "", Change.added) == []
+    assert saved("3.txt", "", Change.added) == []
+    assert saved("stories_new.py", "", Change.added) == ["stories_new.py"]
 
 
 @pytest.mark.parametrize("watch", [("-c", DROPPED)], indirect=True, ids=["dropped"])

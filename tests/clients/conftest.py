@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.bridge.scratch_kernel import scratch_kernel
 
 HERE = Path(__file__).parent
 BIN = HERE / "node_modules" / ".bin"
-BOUND_S = 60
 STORIES = """
 import base64, pathlib, time
 import repl_pair

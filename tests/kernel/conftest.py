@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 import zmq
+from bounds import BOUND_S
 from jupyter_client.connect import ConnectionFileMixin
 from ports import write_connection_file
 
 ROOT = Path(__file__).parents[2]
-BOUND_S = 30.0
 
 
 def wait_until(condition: Callable[[], Any], *, what: str, timeout_s: float = BOUND_S) -> Any:

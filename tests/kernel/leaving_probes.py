@@ -56,7 +56,7 @@ def _collect():
     gc.collect()
     iopub = get_ipython().kernel.iopub_thread
     collecting = iopub._event_pipe_gc()
-    asyncio.run_coroutine_threadsafe(collecting, iopub.io_loop.asyncio_loop).result(5)
+    asyncio.run_coroutine_threadsafe(collecting, iopub.io_loop.asyncio_loop).result(60)
 """
 
 FINGERPRINT = (

@@ -6,6 +6,7 @@ from collections import Counter
 from contextlib import AsyncExitStack, aclosing
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.bridge.kernels.discover import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
@@ -17,7 +18,6 @@ from .conftest import wait_until
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 60.0
 AGENTS = 8
 CALLS = 2_000
 STORIES = """

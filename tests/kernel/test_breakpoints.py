@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.wire import View
 
@@ -10,7 +11,6 @@ from .conftest import wait_until
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 30.0
 AGENT = View(principal="agent")
 COMPONENT = """import repl_pair
 def price(n=21):

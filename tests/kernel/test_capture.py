@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.bridge.kernels.discover import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
@@ -15,7 +16,6 @@ from repl_pair.wire import View
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 25.0
 AGENT = View(principal="agent")
 EVAL = View(principal="agent", access=frozenset({"read", "run", "eval"}))
 SHOWN = (

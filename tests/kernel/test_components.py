@@ -3,12 +3,12 @@
 import asyncio
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.wire import View
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 25.0
 AGENT = View(principal="agent", access=frozenset({"read", "inspect", "run"}))
 STORIES = """
 import functools

@@ -20,6 +20,7 @@ import nbformat
 import psutil
 import pytest
 import zmq
+from bounds import BOUND_S
 from halting import halt
 from ports import free_ports, write_connection_file
 
@@ -120,7 +121,7 @@ class Desk:
             headers={"Authorization": f"token {server['token']}"},
             method=method,
         )
-        with urllib.request.urlopen(request, timeout=20) as reply:
+        with urllib.request.urlopen(request, timeout=BOUND_S) as reply:
             return json.loads(reply.read() or "null")
 
 
@@ -240,11 +241,11 @@ def _end_all(desk: Desk) -> None:
             child.kill()
         except psutil.NoSuchProcess:
             pass  # it went with its parent
-    psutil.wait_procs(family, timeout=10)
+    psutil.wait_procs(family, timeout=BOUND_S)
 
 
 async def ask(link: KernelLink, op: str, **args):
-    return await link.request(op, args, view=View(principal="agent"), timeout_s=25)
+    return await link.request(op, args, view=View(principal="agent"), timeout_s=BOUND_S)
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ import ast
 import asyncio
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.wire import View
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 25.0
 EVAL = View(principal="claude", access=frozenset({"read", "run", "eval"}))
 STATE = """
 import linecache, sys

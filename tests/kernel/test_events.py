@@ -3,13 +3,13 @@
 import asyncio
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.bridge.link.line import Line
 from repl_pair.wire import View
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 30.0
 MANY = 5_000
 VIEW = View(principal="agent")
 BEGIN = """

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.runtime.kernel.deadlines import TICK_S
 from repl_pair.wire import View
@@ -13,7 +14,6 @@ from tests.kernel.leaving_probes import COUNTS
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 30.0
 AGENT = View(principal="agent", access=frozenset({"read", "run", "eval"}))
 WARM, RUNS = 20, 200
 STORIES = """

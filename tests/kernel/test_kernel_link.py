@@ -6,6 +6,7 @@ import time
 
 import pytest
 import zmq.asyncio
+from bounds import BOUND_S
 from halting import halt
 
 from repl_pair.bridge.kernels.discover import find_kernel
@@ -18,7 +19,6 @@ from .conftest import HOLD, ROOT, WAITS
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 20.0
 AGENT = View(principal="agent")
 STORY = """
 import repl_pair, pathlib, time
@@ -176,14 +176,19 @@ async def test_a_cancelled_request_stops_its_run_and_no_other(link, person, tmp_
     assert not (tmp_path / "cancelled").exists()
 
 
-async def test_progress_states_what_the_call_waits_for(link, person):
+async def test_progress_states_what_the_call_waits_for(link, person, tmp_path):
     person.run(STORY)
-    running = person.start("import time; time.sleep(2.5)")
+    running = person.start(WAITS.format(gate=str(gate := tmp_path / "gate")))
     heard = []
-    await ask(link, "run_variant", on_progress=heard.append, variant_id="demo.touch/Once")
+    waiting = asyncio.create_task(
+        ask(link, "run_variant", on_progress=heard.append, variant_id="demo.touch/Once")
+    )
+    # One that comes before the kernel has taken the request up is of the kernel.
+    named = "waiting: a cell that began before repl_pair was attached is running"
+    await eventually(lambda: named in [told["message"] for told in heard], what=named)
+    gate.touch()
     await in_thread(person.finish, running)
-    assert heard
-    assert "cell" in heard[0]["message"]
+    assert (await waiting)["ok"]
 
 
 # --- kernels that cannot
@@ -287,19 +292,19 @@ async def test_a_kernel_that_died_is_gone_at_once(link, kernel):
     kernel.kill()
     before = time.monotonic()
     await eventually(lambda: heard[-1].change == "lost", what="the death")
-    assert time.monotonic() - before < 1.0
+    assert time.monotonic() - before < RESTART_S
     reply = await ask(link, "ping")
-    assert time.monotonic() - before < 2.0
+    assert time.monotonic() - before < 2 * RESTART_S
     assert reply["error"]["code"] == "kernel_gone"
 
 
 async def test_a_read_under_way_when_the_kernel_dies_is_gone_after_a_bound(link, kernel):
     seq = (await ask(link, "read_changes"))["result"]["next"]
-    reading = await under_way(link, "read_changes", since=seq, wait_s=10.0)
+    reading = await under_way(link, "read_changes", since=seq, wait_s=50.0)
     kernel.kill()
     before = time.monotonic()
     assert (await reading)["error"]["code"] == "kernel_gone"
-    assert time.monotonic() - before < RESTART_S + 2.0
+    assert time.monotonic() - before < RESTART_S + 15.0
 
 
 async def test_a_read_whose_kernel_was_shut_down_is_gone_without_waiting(link, kernel):
@@ -309,7 +314,7 @@ async def test_a_read_whose_kernel_was_shut_down_is_gone_without_waiting(link, k
     kernel.kill()
     before = time.monotonic()
     assert (await reading)["error"]["code"] == "kernel_gone"
-    assert time.monotonic() - before < 1.0
+    assert time.monotonic() - before < RESTART_S
 
 
 async def test_a_read_under_way_is_answered_by_the_next_life_and_reports_it(link, kernel):
@@ -333,7 +338,7 @@ async def test_a_run_under_way_when_the_kernel_dies_has_an_unknown_outcome_at_on
     kernel.kill()
     before = time.monotonic()
     reply = await running
-    assert time.monotonic() - before < 1.0
+    assert time.monotonic() - before < RESTART_S
     assert reply["error"]["code"] == "outcome_unknown"
 
 

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.bridge.kernels.discover import find_kernel, read_connection
 from repl_pair.bridge.link.kernel_link import KernelLink
@@ -21,7 +22,6 @@ from tests.kernel.leaving_probes import COUNTS, FINGERPRINT, STORIES
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 25.0
 AGENT = View(principal="agent", access=frozenset({"read", "run", "eval"}))
 
 

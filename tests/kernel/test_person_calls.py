@@ -3,13 +3,13 @@
 import asyncio
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.runtime.capture.person_calls import NO_STDIN
 from repl_pair.wire import View
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 25.0
 AGENT = View(principal="agent", access=frozenset({"read", "run", "eval"}))
 LANES = ("main", "worker", "eval")
 STORIES = """

@@ -3,12 +3,12 @@
 import asyncio
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.wire import View
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 30.0
 AGENT = View(principal="agent", access=frozenset({"read", "run", "eval"}))
 STORIES = """
 import asyncio, gc, os, random, sys, tempfile, warnings

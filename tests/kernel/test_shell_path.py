@@ -13,6 +13,7 @@ import jupyter_client.session
 import pytest
 import zmq
 import zmq.asyncio
+from bounds import BOUND_S
 from ports import write_connection_file
 from zmq.utils.monitor import recv_monitor_message
 
@@ -26,7 +27,6 @@ from repl_pair.wire import View
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 20.0
 AGENT = View(principal="agent")
 HIDE_LOCK = Path(__file__).with_name("hide_lock.py")
 IN_A_CELL = "runs a cell of the person's, and this kernel answers only between cells"
@@ -135,7 +135,7 @@ async def test_a_kernel_that_cannot_answer_is_refused_at_once_and_left_alone(
     await at_desk(person.run, cell)
     before = time.monotonic()
     error = (await ask(link, "list_stories"))["error"]
-    assert time.monotonic() - before < 3.0
+    assert time.monotonic() - before < BOUND_S / 2
     assert error["code"] == "unsupported_kernel"
     assert why in error["message"]
     assert "such as ipykernel or xeus-python" in error["message"]
@@ -155,7 +155,7 @@ async def test_what_only_has_a_heartbeat_is_refused_in_time(runtime_dir):
     link = KernelLink(await at_desk(find_kernel, path))
     before = time.monotonic()
     error = (await ask(link, "list_stories"))["error"]
-    assert time.monotonic() - before < 4.0
+    assert time.monotonic() - before < BOUND_S / 2
     assert error["code"] == "unsupported_kernel"
     assert "nothing came on its control channel" in error["message"]
     await link.close()
@@ -358,7 +358,7 @@ async def test_a_cancel_reaches_a_run_where_the_kernel_executes_on_control(start
     await asyncio.wait({running})
     before = time.monotonic()
     assert (await at_desk(person.run, "'free'")).value == "'free'"
-    assert time.monotonic() - before < 5.0
+    assert time.monotonic() - before < 15.0
     await link.close()
 
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from answers import find_faults
+from bounds import BOUND_S
 
 from repl_pair.bridge.kernels.discover import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
@@ -18,7 +19,6 @@ from .conftest import HOLD
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 25.0
 READER = View(principal="agent")
 INSPECTOR = View(principal="agent", access=frozenset({"read", "run", "inspect"}))
 GO_ON = """

@@ -8,6 +8,7 @@ from dataclasses import replace
 import psutil
 import pytest
 import zmq
+from bounds import BOUND_S
 from halting import halt
 from jupyter_client.connect import ConnectionFileMixin
 
@@ -22,7 +23,6 @@ from .conftest import HOLD, WAITS, wait_until
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 25.0
 ROUNDED_S = 0.1
 LOOKS = 5
 STATE = """

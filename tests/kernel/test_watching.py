@@ -4,6 +4,7 @@ import asyncio
 import time
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.bridge.kernels.discover import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
@@ -11,7 +12,6 @@ from repl_pair.wire import View, raise_for_error
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 25.0
 AGENT = View(principal="agent")
 WRITER = View(principal="agent", access=frozenset({"read", "run", "write"}))
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from answers import find_faults, find_step_faults
+from bounds import BOUND_S
 from jupyter_client.manager import KernelManager
 from jupyter_core.utils import ensure_event_loop
 
@@ -32,7 +33,6 @@ from repl_pair.runtime.store import STORE
 from repl_pair.wire import REPLY, REQUEST, Request, View
 
 ROOT = Path(__file__).parents[2]
-BOUND_S = 20.0
 AGENT = View(principal="agent")
 
 MARK = """

@@ -5,6 +5,7 @@ import base64
 import uuid
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.errors import next_step
 from repl_pair.wire import ELIDED, PROTOCOL, View
@@ -95,8 +96,8 @@ async def paged(ends, op, **args):
 
 
 async def eventually(ask, wanted, *, what):
-    """Ask until the answer is as wanted, at most 20 s."""
-    async with asyncio.timeout(20.0):
+    """Ask until the answer is as wanted."""
+    async with asyncio.timeout(BOUND_S):
         while not wanted(answer := await ask()):
             await asyncio.sleep(0.02)
     return answer

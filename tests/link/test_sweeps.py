@@ -3,13 +3,13 @@
 import asyncio
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.errors import next_step
 from tests.link.swept_shop import SHOP, lines
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 20.0
 MANY = (
     SHOP
     + """

@@ -4,13 +4,13 @@ import asyncio
 import time
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.errors import next_step
 from repl_pair.wire import View
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 20.0
 PRICE = """
 import repl_pair
 from repl_pair import check

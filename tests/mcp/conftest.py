@@ -14,6 +14,7 @@ from queue import Queue
 import pytest
 from answers import find_faults, find_step_faults
 from anyio.from_thread import start_blocking_portal
+from bounds import BOUND_S
 from jupyter_client.manager import KernelManager
 from mcp import Client, MCPError, StdioServerParameters, types
 
@@ -22,7 +23,6 @@ from repl_pair.bridge.scratch_kernel import scratch_kernel
 
 ROOT = Path(__file__).parents[2]
 RECORDER = Path(__file__).with_name("recorder.py")
-BOUND_S = 30.0
 
 
 def wait_until(condition, what, bound_s=BOUND_S):

@@ -12,6 +12,7 @@ import termios
 from concurrent.futures import CancelledError
 
 import pytest
+from bounds import BOUND_S
 from jupyter_client.manager import KernelManager
 from mcp.shared.exceptions import MCPError
 
@@ -124,7 +125,7 @@ class Terminal:
     def read_to_end(self):
         while self._read():
             pass
-        self.process.wait(60)
+        self.process.wait(BOUND_S)
         return self.seen.decode()
 
     def _read(self):
@@ -170,7 +171,7 @@ def start_registering(agent, tag):
 
 
 def answer_of(future):
-    return future.result(timeout=60).structured_content
+    return future.result(timeout=BOUND_S).structured_content
 
 
 def code_of(reply):
@@ -310,7 +311,7 @@ def test_a_cancelled_call_is_taken_back(kernel, patient, until):
     pending(kernel, until)
     call.cancel()
     with pytest.raises(CancelledError):
-        call.result(timeout=30)
+        call.result(timeout=BOUND_S)
     pending(kernel, until, 0)
     assert patient.ask("list_stories")["ok"]
     assert tags(kernel) == "[]"

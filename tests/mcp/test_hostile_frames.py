@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from bounds import BOUND_S
 
 SETUP = """
 import repl_pair
@@ -42,7 +43,7 @@ def frame(value, *, id_first=False):
 def call(wire, line):
     wire.process.stdin.write(line)
     wire.process.stdin.flush()
-    while "method" in (found := wire.frames.get(timeout=30)):
+    while "method" in (found := wire.frames.get(timeout=BOUND_S)):
         pass
     return found
 

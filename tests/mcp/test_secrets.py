@@ -17,6 +17,7 @@ from urllib.parse import quote, quote_plus, unquote_plus
 
 import pytest
 import re2
+from bounds import BOUND_S
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import Policy
@@ -478,7 +479,7 @@ def wait_for_the_person(told):
     told.ask("kernel_status")
     told.ask("run_variant", variant_id="vault.leak/P1_stdout", wait_s=0.0)
     told.go.touch()
-    told.replies["waited"] = run.result(30).structured_content
+    told.replies["waited"] = run.result(BOUND_S).structured_content
     assert told.kernel.finish(cell).error is None
 
 
@@ -719,7 +720,7 @@ def record_secrets(told):
     )
     told.until(lambda: started, "the begin of the recording")
     told.kernel.cell(DISPATCHING)
-    reply = call.result(timeout=30).structured_content
+    reply = call.result(timeout=BOUND_S).structured_content
     told.replies["record_as_variant {}"] = reply
     assert (reply["result"]["count"], reply["result"]["redacted"]) == (8, 7)
     told.ask(

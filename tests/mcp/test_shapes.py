@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.suggestions import write_step
@@ -478,7 +479,7 @@ def test_a_run_waits_for_the_persons_cell_and_reports_it_meanwhile(agent, kernel
     read = agent.ask("list_stories")
     given_up = agent.ask("run_variant", variant_id=TWO, wait_s=0.1)
     go.touch()
-    ran = answer.result(30).structured_content
+    ran = answer.result(BOUND_S).structured_content
     finished = kernel.finish(cell)
     assert (finished.value, finished.error) == ("'mine'", None)
     assert read["ok"]

@@ -12,6 +12,7 @@ import time
 
 import anyio
 import pytest
+from bounds import BOUND_S
 from mcp import Client, MCPError, StdioServerParameters
 
 PROGRAM = textwrap.dedent(
@@ -92,7 +93,6 @@ ENVELOPE = {
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
     }
 }
-PATIENCE_S = 20
 
 
 class Pipe:
@@ -132,7 +132,7 @@ class Pipe:
 
     def ask(self, method, params=None, request_id=1):
         self.send(method, params, request_id)
-        frame = self.frames.get(timeout=PATIENCE_S)
+        frame = self.frames.get(timeout=BOUND_S)
         assert frame["id"] == request_id, frame
         return frame
 
@@ -140,9 +140,9 @@ class Pipe:
         """Close stdin; give the exit code and how long the end took."""
         start = time.monotonic()
         self.process.stdin.close()
-        code = self.process.wait(PATIENCE_S)
+        code = self.process.wait(BOUND_S)
         for reader in self._readers:
-            reader.join(PATIENCE_S)
+            reader.join(BOUND_S)
         return code, time.monotonic() - start
 
     def __enter__(self):
@@ -152,7 +152,7 @@ class Pipe:
         self.process.kill()
         self.process.wait()
         for reader in self._readers:
-            reader.join(PATIENCE_S)
+            reader.join(BOUND_S)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             stream.close()
 
@@ -252,8 +252,8 @@ def test_no_secret_crosses_on_any_surface_nor_to_stderr(era):
         ]
         asked = {"name": "tell", "arguments": {}, "_meta": meta | {"progressToken": 5}}
         pipe.send("tools/call", asked, "tell")
-        told = pipe.frames.get(timeout=PATIENCE_S)
-        answers.append(pipe.frames.get(timeout=PATIENCE_S))
+        told = pipe.frames.get(timeout=BOUND_S)
+        answers.append(pipe.frames.get(timeout=BOUND_S))
         assert pipe.end()[0] == 0
         wire, err = "".join(pipe.out), "".join(pipe.err)
     given, refused, failed = (answer["result"] for answer in answers[1:4])
@@ -280,7 +280,7 @@ def test_a_cancelled_call_is_ended_and_nothing_more_is_sent_for_it(era):
             open_legacy(pipe)
         asked = {"name": "wait", "arguments": {}, "_meta": meta | {"progressToken": "p"}}
         pipe.send("tools/call", asked, "slow")
-        told = pipe.frames.get(timeout=PATIENCE_S)
+        told = pipe.frames.get(timeout=BOUND_S)
         assert told["params"] == {"progressToken": "p", "progress": 0.001, "message": "waiting"}
         pipe.send("notifications/cancelled", {"requestId": "slow", "reason": "enough"})
         assert "result" in pipe.ask("tools/list", {"_meta": meta}, "after")
@@ -303,7 +303,7 @@ def test_the_end_of_stdin_ends_a_call_in_flight_too():
         open_legacy(pipe)
         asked = {"name": "wait", "arguments": {}, "_meta": {"progressToken": "p"}}
         pipe.send("tools/call", asked, 9)
-        pipe.frames.get(timeout=PATIENCE_S)
+        pipe.frames.get(timeout=BOUND_S)
         code, took = pipe.end()
         assert code == 0
         assert took < 5
@@ -322,7 +322,7 @@ def test_a_signal_ends_the_server_without_waiting_for_stdin(number):
     with Pipe() as pipe:
         open_legacy(pipe)
         pipe.process.send_signal(number)
-        assert pipe.process.wait(PATIENCE_S) != 0
+        assert pipe.process.wait(BOUND_S) != 0
 
 
 def test_what_is_no_frame_does_not_end_the_server():
@@ -330,7 +330,7 @@ def test_what_is_no_frame_does_not_end_the_server():
         open_legacy(pipe)
         pipe.process.stdin.write("this is no JSON\n\n")
         pipe.process.stdin.flush()
-        assert pipe.frames.get(timeout=PATIENCE_S)["error"]["code"] == -32700
+        assert pipe.frames.get(timeout=BOUND_S)["error"]["code"] == -32700
         assert tool_names(pipe.ask("tools/list")) == EVERY
 
 

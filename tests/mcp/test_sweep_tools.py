@@ -3,6 +3,8 @@
 import re
 import threading
 
+from bounds import BOUND_S
+
 from repl_pair.errors import next_step
 
 SETUP = """
@@ -71,7 +73,7 @@ def test_progress_comes_while_it_runs_and_a_cancel_ends_it(agent):
             several.set()
 
     sweep = agent.start("run_variants", hear, story_id="shop.slow")
-    assert several.wait(30)
+    assert several.wait(BOUND_S)
     sweep.cancel()
     done = [int(message.split()[0]) for message in heard if " of 200 runs" in message]
     assert done == sorted(done)

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.errors import next_step
 
@@ -25,7 +26,6 @@ api_token = {SECRET!r}
 repl_pair.variant("cart/Keyed")
 keyed = repl_pair.live("cart/Keyed")
 """
-BOUND_S = 60
 REDEFINED = "def total(prices: list[float]) -> float: return sum(prices) + 1"
 
 

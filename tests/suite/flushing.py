@@ -2,8 +2,10 @@
 
 import threading
 
+from bounds import BOUND_S
 
-def flush(thread, timeout_s=5.0):
+
+def flush(thread, timeout_s=BOUND_S):
     """Wait until all tasks and changes so far are handled; False when the time ran out."""
     done = threading.Event()
     thread.submit(thread._publish)

@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-BOUND_S = 30.0
+from bounds import BOUND_S
 
 
 def halt(pid: int) -> None:

@@ -1,6 +1,7 @@
 import threading
 
 import pytest
+from bounds import BOUND_S
 from hypothesis import given, strategies as st
 
 from repl_pair.runtime.store import NOTHING, Cell, Change, Collection, Event, Store
@@ -64,11 +65,11 @@ def test_changes_since_a_point_come_with_a_gap_when_some_are_no_longer_kept(stor
 
 def test_waiting_ends_with_the_next_change(store):
     done = []
-    thread = threading.Thread(target=lambda: done.append(store.wait(0, 10)))
+    thread = threading.Thread(target=lambda: done.append(store.wait(0, BOUND_S)))
     thread.start()
     assert store.wait(0, 0.01) is False
     store.set("c", 1)
-    thread.join(10)
+    thread.join(BOUND_S)
     assert done == [True]
 
 

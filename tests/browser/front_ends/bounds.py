@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-BOUND_S = 30.0
+BOUND_S = 60.0
 BOUND_MS = BOUND_S * 1000
 
 

@@ -118,4 +118,4 @@ def _collect() -> None:
     gc.collect()
     iopub = _shell().kernel.iopub_thread
     collecting = iopub._event_pipe_gc()
-    asyncio.run_coroutine_threadsafe(collecting, iopub.io_loop.asyncio_loop).result(5)
+    asyncio.run_coroutine_threadsafe(collecting, iopub.io_loop.asyncio_loop).result(60)

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.bridge.kernels.discover import read_connection
 from repl_pair.bridge.link.line import Line
@@ -16,7 +17,6 @@ from tests.kernel.public_notebooks.front_end import STATE, FrontEnd
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 30.0
 STORIES = "__import__('tests.kernel.public_notebooks.stories', fromlist=['runs']).runs()"
 """What the agent's variants call, imported at the first look; gives their runs so far."""
 TRIES = {
@@ -162,7 +162,7 @@ async def test_a_notebook_is_the_same_alone_and_beside_a_busy_agent(name, sit):
     assert beside.of_no_cell().keys() <= OWN_MESSAGES | alone.of_no_cell().keys()
     differences, expected_state = None, playing.result()
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(5.0):
+        async with asyncio.timeout(BOUND_S):
             while differences != {}:
                 state = await asyncio.to_thread(beside.look, STATE)
                 differences = parts_that_differ(expected_state, state)

@@ -4,6 +4,7 @@ import asyncio
 import time
 
 import pytest
+from bounds import BOUND_S
 
 import repl_pair
 from repl_pair.bridge import approval_calls, manifest, ops
@@ -23,7 +24,6 @@ from repl_pair.runtime.store import PERSONS
 pytestmark = pytest.mark.anyio
 
 POLICY = Policy(ask=frozenset({"write"}))
-BOUND_S = 10.0
 
 
 @pytest.fixture

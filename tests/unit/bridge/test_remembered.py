@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.bridge.silence.remembered import ALWAYS_KNOWN, Memory, Refresher, reads_registry
 from repl_pair.errors import next_step
@@ -126,7 +127,7 @@ class Kernel:
         return None if self.lost else reply(seq=self.seq)
 
     async def settle(self, count):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(BOUND_S):
             while len(self.asked) < count:
                 await asyncio.sleep(0.01)
 
@@ -164,7 +165,7 @@ async def test_a_registry_is_read_after_the_first_reply_and_again_once_it_change
 async def test_nothing_is_read_while_somebody_waits_for_the_kernel(kernel, refresher):
     kernel.idle = False
     refresher.note(AGENT, reply())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(BOUND_S):
         while refresher._pause_s < 0.05:
             await asyncio.sleep(0.01)
     assert kernel.asked == []
@@ -176,7 +177,7 @@ async def test_a_kernel_that_is_lost_is_asked_once_only(kernel, refresher):
     kernel.lost = True
     refresher.note(AGENT, reply())
     await kernel.settle(1)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(BOUND_S):
         while not refresher.is_done:
             await asyncio.sleep(0.01)
     assert len(kernel.asked) == 1

@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from bounds import BOUND_S
 from hypothesis import given, settings, strategies as st
 
 from repl_pair.errors import ReplPairError
@@ -252,12 +253,12 @@ def test_who_waits_is_reported_of_the_answer_and_of_no_answer(queue):
     asked, waited = ask(queue), []
     assert queue.wait(asked.handle, ANN, 0.0).state == "pending"
     waiter = threading.Thread(
-        target=lambda: waited.append(queue.wait(asked.handle, ANN, 30.0).state)
+        target=lambda: waited.append(queue.wait(asked.handle, ANN, BOUND_S).state)
     )
     waiter.start()
     ask(queue, BEN)
     queue.answer(asked.handle, "once")
-    waiter.join(10.0)
+    waiter.join(BOUND_S)
     assert waited == ["approved"]
 
 

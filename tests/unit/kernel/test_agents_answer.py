@@ -5,6 +5,7 @@ import threading
 from uuid import uuid4
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.runtime.clients.activity import ACTIVITY, LOG
 from repl_pair.runtime.clients.clients import CLIENTS, Client
@@ -15,7 +16,6 @@ from repl_pair.runtime.secrets.handles import HANDLES
 from repl_pair.runtime.store import PERSONS
 from repl_pair.wire import Request, View
 
-BOUND_S = 10
 INSPECTOR = View(principal="claude", access=frozenset({"read", "run", "inspect"}))
 VALUES = {
     "orders": [{"sku": f"sku-{n}", "n": n} for n in range(60)],

@@ -2,12 +2,11 @@ import threading
 import time
 
 import pytest
+from bounds import BOUND_S
 from flushing import flush
 
 from repl_pair.panels.base.context import Focus, PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
-
-BOUND_S = 30
 
 
 @pytest.fixture(scope="session")

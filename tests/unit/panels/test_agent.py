@@ -7,6 +7,7 @@ import pytest
 from repl_pair.bridge.link.direct_link import DirectLink
 from repl_pair.panels.agent.view import AgentView
 from repl_pair.runtime.clients.activity import ACTIVITY
+from repl_pair.runtime.clients.approvals import APPROVALS, GRANTS
 from repl_pair.runtime.store import PERSONS
 from repl_pair.wire import View
 
@@ -15,9 +16,11 @@ EVAL = View(principal="claude", access=frozenset({"read", "run", "eval"}))
 
 @pytest.fixture(autouse=True)
 def clear():
-    PERSONS.reset(ACTIVITY.name, {})  # other tests call as agents too
+    """Other tests call as agents too; an approval that one of them left is noted when it ends."""
+    reset = lambda: [PERSONS.reset(c.name, {}) for c in (APPROVALS, GRANTS, ACTIVITY)]  # noqa: E731
+    reset()
     yield
-    PERSONS.reset(ACTIVITY.name, {})
+    reset()
 
 
 def send(*codes, **args):

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import ipywidgets
 import pytest
+from bounds import BOUND_S
 from flushing import flush
 
 import repl_pair
@@ -92,7 +93,7 @@ def test_render_is_called_once_while_it_waits_and_again_for_a_later_panel(eventu
 
     def render(name):
         called.append(name)
-        assert gate.wait(10)
+        assert gate.wait(BOUND_S)
         return name
 
     def register(id, name):
@@ -209,7 +210,7 @@ def last_status_of(variant_id):
     done = threading.Event()
     undo = STORE.subscribe(lambda change: done.set() if change.key == variant_id else None)
     if last_result(variant_id) is None:
-        assert done.wait(10)
+        assert done.wait(BOUND_S)
     undo()
     return last_result(variant_id).status
 
@@ -282,7 +283,7 @@ def test_changes_are_sent_in_batches_by_key_and_very_many_as_the_whole(keys, sen
     received, are_put = [], threading.Event()
     thread = PanelThread()
     undo = thread.subscribe(received.append)
-    thread.submit(lambda: are_put.wait(10))
+    thread.submit(lambda: are_put.wait(BOUND_S))
     for key in keys:
         STORE.put("probe", key, 1)
     are_put.set()
@@ -294,7 +295,7 @@ def test_changes_are_sent_in_batches_by_key_and_very_many_as_the_whole(keys, sen
 
 def test_a_task_that_raises_becomes_a_warning_and_the_next_one_runs():
     thread, begin = PanelThread(), threading.Event()
-    thread.submit(lambda: begin.wait(10) and 1 / 0)
+    thread.submit(lambda: begin.wait(BOUND_S) and 1 / 0)
 
     def begin_and_flush():
         begin.set()
@@ -320,7 +321,7 @@ def test_a_view_without_a_script_is_closed_again():
 
 def test_a_listener_that_raises_keeps_no_change_from_the_others():
     thread, received, begin = PanelThread(), [], threading.Event()
-    thread.submit(lambda: begin.wait(10))
+    thread.submit(lambda: begin.wait(BOUND_S))
     undos = [thread.subscribe(lambda _changes: 1 / 0), thread.subscribe(received.append)]
     thread.publish({FOCUS: None}, None)
 
@@ -354,7 +355,7 @@ def test_a_run_is_listed_as_waiting_until_it_is_done():
     received, replies, done = [], [], threading.Event()
     undo = context.follow(lambda changes: received.append((changes, dict(context.running))))
     context.run("shop.sum/One", done=lambda reply: (replies.append(reply), done.set()))
-    assert done.wait(10)
+    assert done.wait(BOUND_S)
     assert flush(PANEL_THREAD)
     undo()
     context.close()

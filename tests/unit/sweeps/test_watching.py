@@ -3,6 +3,7 @@ import threading
 import time
 
 import pytest
+from bounds import BOUND_S
 
 import repl_pair
 from repl_pair.runtime.clients.own_calls import OWN_CALLS, PERSON, OwnCalls
@@ -11,8 +12,6 @@ from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.results.last import DriftCheck, baseline_of, last_result
 from repl_pair.runtime.sweeps.watching import WATCHES, Watch, Watches
 from repl_pair.wire import View
-
-BOUND_S = 10.0
 
 
 def drift_since(variant_id, watched):

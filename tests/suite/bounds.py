@@ -1,0 +1,4 @@
+"""How long tests wait for what another process or thread does."""
+
+BOUND_S = 60.0
+"""It is only reached where something is wrong: a busy machine takes seconds for milliseconds."""
