@@ -176,6 +176,9 @@ def test_entries_that_went_before_they_were_mapped_are_a_gap(train):
     page = read("agent/tail", since=since)
     assert (page["entries"], page["gap"]) == (["3", "4", "5"], True)
     assert "gap" not in read("agent/tail", since=page["next"])
+    train.stream("log", int)
+    anew = read("agent/tail", since=page["next"])
+    assert (anew["entries"], anew["gap"]) == ([], True)
 
 
 def test_a_function_runs_only_for_a_reader_or_a_watcher_and_never_on_the_thread_of_a_change(
