@@ -241,6 +241,15 @@ def test_a_projection_of_a_projection_follows_the_first_source(train, loss):
     assert not [id for id in STATES if id.startswith(("first/", "last/"))]
 
 
+def test_what_is_computed_from_a_failure_fails_too_and_names_no_source(train, loss):
+    first = rp.project("first", train, expose=False, odd=rp.derive(lambda v: 1 / 0, "loss"))
+    rp.project("last", first, green=rp.derive(is_red, "odd"))
+    with pytest.raises(RequestError, match="could not be computed") as refused:
+        read("last/green")
+    assert "first" not in refused.value.message
+    assert "Zero" not in refused.value.message
+
+
 def test_a_value_derived_of_what_has_none_yet_has_none_either(train):
     best = train.cell("best", float)
     rp.project("agent", train, red=rp.derive(is_red, "best"))
