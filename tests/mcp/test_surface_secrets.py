@@ -36,6 +36,7 @@ def fill(declared, before, named, field, typed, column, event, item, derived):
     session = vault.cell("session", Annotated[str, rp.Sensitive], default=before)
     session.set(declared)
     vault.cell("api_key", str, default=named)
+    vault.cell("passcode", str, default="x4")  # too short to be known by itself
     people = vault.collection("people", dict[str, Login])
     people.update({{"ann": Login("plain-ann", field), declared: Login("plain-key")}})
     vault.cell("settings", default={{"plain": "plain-settings", "db": pydantic.SecretStr(typed)}})
@@ -49,7 +50,8 @@ def fill(declared, before, named, field, typed, column, event, item, derived):
     vault.expose("session", "api_key", "people", "settings", "table", "visits", "opened", "log")
     def fail(held):
         raise ValueError("plain-failure " + held["password"])
-    rp.project("agent", vault, key="api_key", line=rp.mapped("log", lambda line: [line]),
+    rp.project("agent", vault, key="api_key", code="passcode",
+               line=rp.mapped("log", lambda line: [line]),
                same=rp.derive(lambda held: held, "settings"), odd=rp.derive(fail, "failing"))
 
 fill(**{CANARIES!r})
@@ -67,6 +69,7 @@ PLAIN = {
     "vault/session": "[redacted]",
     "vault/api_key": "[redacted]",
     "agent/key": "[redacted]",
+    "agent/code": "[redacted]",
 }
 """What is shown of each member."""
 
