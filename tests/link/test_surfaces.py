@@ -73,6 +73,15 @@ async def test_surfaces_are_listed_with_what_a_view_sees_of_them(link):
     assert persons["total"] == 7
 
 
+async def test_an_agent_that_sees_none_learns_how_one_is_exposed_and_not_whether_there_are(link):
+    empty = await link.ask("list_surfaces")
+    await link.define("import repl_pair as rp; rp.surface('training').cell('hidden', int)")
+    hidden = await link.ask("list_surfaces")
+    assert hidden["result"] == empty["result"] == {"items": [], "total": 0}
+    assert hidden["notifications"] == empty["notifications"]
+    assert "expose=True" in empty["notifications"][0]
+
+
 async def test_a_long_list_of_members_comes_in_pages_of_the_same_surfaces(link):
     await link.define(
         "import repl_pair as rp\n"

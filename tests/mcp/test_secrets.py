@@ -287,6 +287,13 @@ repl_pair.workspace("vault.desk/Told", layout="prose", doc=f"plain-workspace {{O
                     content=[{{"prose": f"plain-prose {{TOKEN}}"}},
                              {{"variant": "vault.echo/Plain"}}])
 repl_pair.panel("vault", title=f"plain-panel {{TOKEN}}", placement="left", render=lambda: TOKEN)
+
+live = repl_pair.surface("vault", doc=f"plain-surface {{TOKEN}}")
+live.cell("noted", doc=f"plain-cell {{ODD}}", default=[config, login, settings, vault, fresh_url])
+live.collection("by_name").update({{TOKEN: notes, "plain": encoded(ODD), "api_key": {API_KEY!r}}})
+live.stream("said", str).push(f"plain-said {{TOKEN}} {{ODD}} {PASSWORD}")
+live.event("failed").emit(RuntimeError(TOKEN, {{"password": {PASSWORD!r}}}))
+live.expose("noted", "by_name", "said", "failed")
 """
 PROBES, SITES = 12, 14
 CONTROL = """
@@ -737,6 +744,17 @@ with repl_pair.live("vault.echo/Plain") as live:
 """
 
 
+def read_surfaces(told):
+    members = [one["id"] for line in told.ask("list_surfaces")["result"]["items"]
+               for one in line["members"]]  # fmt: skip
+    for member in members:
+        told.ask("read_member", member=member)
+        told.ask("read_member", member=member, limit=1, since=0)
+    for key in ("plain", "api_key", "Zq7kW2m"):
+        told.ask("read_member", member="vault/by_name", key=key)
+    told.ask("read_member", member="vault/Zq7kW2m")
+
+
 def nothing(told):
     """Do nothing: no tool is made of an internal op."""
 
@@ -892,6 +910,7 @@ DRIVERS = {
     **dict.fromkeys(("watch_variant", "changed_variants", "reset_variant"), follow_runs),
     "record_as_variant": record_secrets,
     "eval_code": evaluate,
+    **dict.fromkeys(("list_surfaces", "read_member"), read_surfaces),
     "detach_kernel": come_and_go,
 }
 """What is asked of each op; the list of variants comes first."""

@@ -33,6 +33,10 @@ from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.schema import PARTIAL, type_schema
 
 MemberKind = Literal["cell", "collection", "stream", "event"]
+NONE_EXPOSED = (
+    "No live value of the app is exposed to you. The person publishes one with "
+    "repl_pair.surface('training').cell('loss', float, expose=True)."
+)
 SCHEMA_CHARS = 1_000
 """Of the schema of one member in a list; of a longer one only the type is listed."""
 
@@ -98,6 +102,8 @@ def list_surfaces(
     call.max_items = limit
     for id in [id for id in found["items"] if id in STATES and STATES[id].is_filled][:1]:
         call.suggest("read_member", member=id)
+    if not found["total"]:
+        call.notifications.append(NONE_EXPOSED)
     lines = [_surface_line(call, id, ids) for id, ids in groupby(found["items"], surface_of)]
     return cast("Page[SurfaceLine]", found | {"items": lines})
 
@@ -113,13 +119,13 @@ def read_member(
     cursor: Cursor = None,
 ) -> MemberReading:
     """Read what a member of a surface holds now, or wait for its next change or event."""
-    check_reading(visible_entry(call.view, "member", member), key, cursor)
-    if cursor is not None or since is None:
-        refresh(visible_entry(call.view, "member", member))
-        is_news = True
+    entry, is_news = visible_entry(call.view, "member", member), True
+    check_reading(entry, key, cursor)
+    if since is None or cursor is not None:
+        refresh(entry)
     else:
         is_news = wait_for_news(call, member, key, since, wait_s)
-    entry = visible_entry(call.view, "member", member)
+        entry = visible_entry(call.view, "member", member)
     found = read_state(entry, key=key, since=since, limit=limit, is_news=is_news)
     if "items" in found:
         query = [entry.id, found.pop("version")]

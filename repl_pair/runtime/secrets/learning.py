@@ -8,7 +8,6 @@ from itertools import chain
 from types import FunctionType, ModuleType
 from typing import Any, cast
 
-from repl_pair.records import Undo
 from repl_pair.runtime.ipython import user_namespace
 from repl_pair.runtime.reading.fields import MACHINERY, only_text_keys, read_fields
 from repl_pair.runtime.secrets.forms import url_passwords
@@ -16,6 +15,7 @@ from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Needles, Rank
 from repl_pair.runtime.secrets.plain import Search
 from repl_pair.runtime.secrets.redact import copy_plain
+from repl_pair.runtime.secrets.spaces import SPACES
 from repl_pair.runtime.values.classes import is_installed, is_of, real_class, root_of, space_of
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.marks import is_secret_key, may_hold_secret_keys, secret_type
@@ -55,21 +55,7 @@ def learn_secrets() -> None:
     if now != _learned:
         _learned = now
         collect_environment(os.environ)
-    learn_held(chain([namespace()], *(give() for give in tuple(_GIVERS.values()))))
-
-
-def search_too(give: Callable[[], Iterable[Mapping[Any, Any]]]) -> Undo:
-    """Search what `give` returns, too, at each `learn_secrets`: variables that stand elsewhere."""
-    token = object()
-    _GIVERS[token] = give
-
-    def undo() -> None:
-        _GIVERS.pop(token, None)
-
-    return undo
-
-
-_GIVERS: dict[object, Callable[[], Iterable[Mapping[Any, Any]]]] = {}
+    learn_held(chain([namespace()], *(give() for give in tuple(SPACES.values()))))
 
 
 def learn_declared(value: Any, places: Collection[Place]) -> None:

@@ -155,13 +155,14 @@ def set_value(state: State, value: Any, *, error: str = "") -> bool:
 def held_by(id: str) -> Any:
     """Return what a source holds, as its function takes it: a value, a dict or a list of entries.
 
-    NOTHING before the first value; ValueError where the source itself could not be computed.
+    NOTHING before the first value; ValueError where the source itself could not be computed. It
+    names no source: who reads what is computed may not see that.
     """
     state = STATES.get(id)
     if state is None:
         return NOTHING
     if state.error:
-        raise ValueError(f"its source {id} has no value: {state.error}")
+        raise ValueError("what it is computed from could not be computed")
     with LOCK:
         if state.kind == "collection":
             return state.items.copy()

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 from repl_pair.errors import AuthoringError, did_you_mean, error_text
 from repl_pair.runtime.registry.origin import outside
-from repl_pair.runtime.secrets.learning import learn_declared
 from repl_pair.runtime.surfaces.fitting import checker, exact_types, is_same
 from repl_pair.runtime.surfaces.secret_values import secret_places
 from repl_pair.runtime.surfaces.state import LOCK, NOTHING, State
@@ -43,6 +42,9 @@ class MemberHandle:
         if fault := self._check(value, self._id + where):
             raise AuthoringError("bad_body", f"{fault}. Nothing was changed.")
         if self._secret:
+            # Of the apps that import this, few declare a secret: the walker is imported for these.
+            from repl_pair.runtime.secrets.learning import learn_declared
+
             learn_declared(value, self._secret)
 
     def _is_equal(self, old: Any, new: Any) -> bool:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from repl_pair.runtime.secrets.learning import search_too
 from repl_pair.runtime.secrets.places import hinted_places
+from repl_pair.runtime.secrets.spaces import search_too
 from repl_pair.runtime.surfaces.state import LOCK, NOTHING, STATES, State
 from repl_pair.runtime.values.hints import read_hint
 from repl_pair.runtime.values.marks import is_secret_key

@@ -3,6 +3,7 @@
 import threading
 from contextlib import suppress
 
+import pytest
 from hypothesis import given, settings, strategies as st
 
 import repl_pair as rp
@@ -97,6 +98,27 @@ def test_a_reader_of_a_stream_gets_each_entry_once_or_is_told_of_a_gap(
             taken, since = taken + entries, page["next"]
     assert taken == sorted(set(taken))
     assert taken[-1:] == ([pushed - 1] if pushed else [])
+
+
+@pytest.mark.parametrize(
+    ("change", "is_stale"),
+    [
+        (lambda rows: rows.update(a=5), False),
+        (lambda rows: rows.update(ab=1), True),
+        (lambda rows: rows.pop("c"), True),
+        (lambda rows: rows.clear(), True),
+    ],
+)
+def test_a_cursor_is_stale_once_a_key_came_or_went(change, is_stale):
+    rows = rp.surface("laws").collection("rows", dict[str, int], expose=True)
+    rows.update(a=1, b=2, c=3)
+    cursor = read("rows", limit=1)["cursor"]
+    change(rows)
+    if is_stale:
+        with pytest.raises(RequestError, match="changed since that page"):
+            read("rows", limit=1, cursor=cursor)
+    else:
+        assert read("rows", limit=1, cursor=cursor)["items"] == [{"key": "b", "value": 2}]
 
 
 def test_revisions_only_grow_while_members_are_declared_and_written_and_read():

@@ -176,6 +176,9 @@ def test_entries_that_went_before_they_were_mapped_are_a_gap(train):
     page = read("agent/tail", since=since)
     assert (page["entries"], page["gap"]) == (["3", "4", "5"], True)
     assert "gap" not in read("agent/tail", since=page["next"])
+    train.stream("log", int)
+    anew = read("agent/tail", since=page["next"])
+    assert (anew["entries"], anew["gap"]) == ([], True)
 
 
 def test_a_function_runs_only_for_a_reader_or_a_watcher_and_never_on_the_thread_of_a_change(
@@ -236,6 +239,15 @@ def test_a_projection_of_a_projection_follows_the_first_source(train, loss):
     assert read("last/loss")["value"] == 0.9
     rp.registry.unregister("member", "training/loss")
     assert not [id for id in STATES if id.startswith(("first/", "last/"))]
+
+
+def test_what_is_computed_from_a_failure_fails_too_and_names_no_source(train, loss):
+    first = rp.project("first", train, expose=False, odd=rp.derive(lambda v: 1 / 0, "loss"))
+    rp.project("last", first, green=rp.derive(is_red, "odd"))
+    with pytest.raises(RequestError, match="could not be computed") as refused:
+        read("last/green")
+    assert "first" not in refused.value.message
+    assert "Zero" not in refused.value.message
 
 
 def test_a_value_derived_of_what_has_none_yet_has_none_either(train):
