@@ -23,6 +23,12 @@ BROKEN = {
         "Needles.find = whole",
         "' in '",
     ),
+    "what is kept from agents is seen": (
+        "from repl_pair.runtime.ops import changes\n"
+        "whole, changes.is_seen = changes.is_seen, lambda view, entry: True",
+        "changes.is_seen = whole",
+        "kept_.* in '",
+    ),
     "a refusal changes data of the person's": (
         "from repl_pair.runtime.kernel import packaging\n"
         "whole = packaging.refuse\n"
