@@ -10,12 +10,20 @@ import types
 import repl_pair as rp
 from __main__ import STATE_AT
 from repl_pair.runtime.clients.approvals import QUEUE
+from repl_pair.runtime.registry.visible import visible_ids
 from repl_pair.runtime.results.last import RESULTS
 from repl_pair.runtime.running.openings import _OPENINGS
 from repl_pair.runtime.store import PERSONS, STORE
 from repl_pair.runtime.sweeps.watching import WATCHES
+from repl_pair.wire import View
 
 LIVE = "attack.job/Plain"
+
+
+def ids() -> dict[str, list[str]]:
+    """Return the ids of entries that a person may have said to an agent; none that is kept."""
+    view = View(principal="agent")
+    return {kind: list(visible_ids(view, kind)) for kind in rp.registry.kinds}
 
 
 def picture() -> dict[str, str]:

@@ -148,6 +148,29 @@ def bring(text: str, site: str, form: str) -> Any:
     return "plain"
 
 
+# --- what the app publishes, and keeps
+
+
+def publish() -> None:
+    """Publish one member and one function to agents, and keep others from them in each way."""
+    surface, member, function = (
+        f"k{written(f'kept_{kind}')}" for kind in ("surface", "member", "function")
+    )
+    value = {written("kept_key"): written("kept_value")}
+    kept = rp.surface(surface, tier=written("kept_tier"), doc=written("kept_doc"))
+    kept.cell(member, dict, default=value)
+    shown = rp.surface("attack_app", doc="plain")
+    secret = {"plain": 1, "password": written("member_secret"), "more": VALUES["variable"]()}
+    shown.cell("shown", dict, default=secret, expose=True)
+    shown.cell(member, dict, default=value)
+    shown.cell(f"_{member}", dict, default=value, expose=True)
+    rp.function("attack_app.shown", expose=True)(len)
+    for id in (f"attack_app.{function}", f"attack_app._{function}", f"{surface}.{function}"):
+        rp.function(id, expose="._" in id, tier=written("kept_tier"))(len)
+
+
+publish()
+
 # --- stories
 
 

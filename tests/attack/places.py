@@ -137,8 +137,14 @@ WRITTEN: Mapping[str, Sequence[str]] = {
     "response": tuple(SHAPES),
     "use": tuple(SHAPES),
     "set": tuple(SHAPES),
+    "member_secret": tuple(SHAPES),
+    **dict.fromkeys(("kept_surface", "kept_member", "kept_function", "kept_key"), ("token",)),
+    **dict.fromkeys(("kept_value", "kept_doc", "kept_tier"), LONG),
 }
-"""The places in what the person registers, and the shapes of their canaries."""
+"""The places in what the person registers, and the shapes of their canaries.
+
+What begins with `kept` is of the app and exposed to no agent: the names are canaries too.
+"""
 
 UNPROMISED: Mapping[str, str] = {
     "a short secret in a sentence": "A short secret inside a sentence",

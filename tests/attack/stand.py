@@ -205,9 +205,8 @@ class Stand:
         self.cell("begin()")
 
     def ids(self) -> dict[str, list[str]]:
-        """Return the ids of all kinds of entries, which a person may have said to an agent."""
-        code = "print(json.dumps({k: list(rp.registry.ids(k)) for k in rp.registry.kinds}))"
-        return json.loads(self.cell(code))
+        """Return the ids of entries that a person may have said to an agent; none that is kept."""
+        return json.loads(self.cell("print(json.dumps(ids()))"))
 
     def leaks(self) -> set[Leak]:
         """Return what leaked since the last time."""

@@ -6,7 +6,7 @@
 from random import Random
 
 import pytest
-from attack import Attack, Broken, describe
+from attack import Attack, Broken, describe, result_of
 from canaries import LONG, SHAPES, Search, forms_of
 from places import UNPROMISED
 from stand import ROOT, SETTINGS, open_stand
@@ -82,6 +82,22 @@ def test_a_defect_is_found(attack, defect):
     finally:
         attack.stand.cell(take_out)
         attack.stand.leaks()
+
+
+def test_the_names_of_what_is_kept_are_found_where_a_reading_op_shows_them(attack):
+    stand, server = attack.stand, attack.stand.servers["open"]
+    since = {"since": result_of(server.call("read_changes", {}))["result"]["next"]}
+    stand.cell("import warnings\nwith warnings.catch_warnings(action='ignore'): publish()")
+    server.call("read_changes", since)
+    assert stand.leaks() == set()
+    stand.cell(
+        "from repl_pair.runtime.ops import changes\n"
+        "whole, changes.is_seen = changes.is_seen, lambda view, entry: True"
+    )
+    server.call("read_changes", since)
+    stand.cell("changes.is_seen = whole")
+    found = {leak.place for leak in stand.leaks()}
+    assert found == {"kept_surface", "kept_member", "kept_function"}
 
 
 @pytest.mark.parametrize("shape", SHAPES)

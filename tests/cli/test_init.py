@@ -357,10 +357,10 @@ def test_the_options_stand_in_the_entry_and_paths_become_absolute(places, pair, 
     kernel = places / "project" / "kernel-1.json"
     kernel.write_text("{}")
     words = ("--kernel", kernel.name, "--allow", "eval, inspect", "--ask", "write")
-    more = ("--tier", "agent", "--toolsets", "values", "--as", "me")
+    more = ("--tier", "agent", "--toolsets", "values", "--as", "me", "--expose-all")
     (told,) = envelopes(pair("init", "cursor", *words, *more, "--json").stdout)
     options = ("--kernel", str(kernel), "--allow", "inspect,eval", "--ask", "write")
-    options += ("--toolsets", "values", "--tier", "agent")
+    options += ("--toolsets", "values", "--tier", "agent", "--expose-all")
     assert told["result"] == {
         "name": "pair",
         "scope": "project",

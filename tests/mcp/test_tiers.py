@@ -22,6 +22,8 @@ for n in range(3):
 repl_pair.workspace("shop/desk", layout="variants_grid", story="shop.sum", tier="ops")
 for n in range(3):
     repl_pair.run(f"shop.sum/V{n}")
+app = repl_pair.surface("app", tier="ops")
+app.cell("seen", int, default=0, expose=True)
 """
 HIDE = """
 repl_pair.tag("seem", tier="mine")
@@ -35,6 +37,10 @@ for n in range(7):
 repl_pair.workspace("shop/desks", layout="variants_grid", story="shop.sump", tier="mine")
 repl_pair.panel("panel/seem", title="Seem", placement="right", render=lambda: "", tier="mine")
 repl_pair.decorator("deco/seem", wrap=lambda inner, context: inner, tier="mine")
+app.cell("see", int, default=1)
+repl_pair.surface("appz", tier="mine").cell("seem", int, default=1, expose=True)
+repl_pair.surface("apps", tier="ops").cell("seem", int, default=1)
+repl_pair.function("app.seem", tier="ops")(add)
 """
 ARGS = {
     "story_id": ["shop.sum", "shop.sumps", "shop.sump"],
@@ -42,6 +48,7 @@ ARGS = {
     "workspace_id": ["shop/desk", "shop/deskz", "shop/desks"],
     "decorator_id": ["deco/seen", "deco/seem"],
     "op": ["list_variants", "list_tags"],
+    "member": ["app/seen", "app/see", "appz/seem", "apps/seem"],
 }
 NO_SAME = {"read_more", "read_approval", "read_changes", "use_kernel", "list_kernels", "get_value"}
 ALWAYS_NEW = {
@@ -84,7 +91,7 @@ def kernel(start_kernel):
 
 
 def test_what_a_tier_hides_changes_no_answer(kernel, connect):
-    options = ("--tier", "ops", "--toolsets", "values,story")
+    options = ("--tier", "ops", "--toolsets", "values,story,surface")
     with connect("--kernel", kernel.path, *options) as agent:
         before = answers(agent)
         kernel.cell(HIDE)

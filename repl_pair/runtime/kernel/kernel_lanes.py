@@ -29,11 +29,12 @@ class MainLoop:
         self._probed_at = 0.0
 
     def watch(self, call_soon: Callable[[Callable[[], None]], object]) -> Undo:
-        """Set how to call a function on the loop from any thread; the undo unsets it."""
+        """Set how to call a function on the loop from any thread; the undo unsets that one."""
         self._call_soon = call_soon
 
         def undo() -> None:
-            self._call_soon = self._probe = None
+            if self._call_soon is call_soon:
+                self._call_soon = self._probe = None
 
         return undo
 

@@ -30,7 +30,9 @@ def load_ipython_extension(shell: Any) -> None:
 
 def unload_ipython_extension(shell: Any) -> None:
     """Remove the magic and everything else; no agent gets in before `%pair attach`."""
-    shell.magics_manager.magics["line"].pop("pair", None)
+    lines: dict[str, Any] = shell.magics_manager.magics["line"]
+    if lines.get("pair") is pair:  # the person may have made another one of that name
+        del lines["pair"]
     if getattr(shell, "kernel", None) is not None:
         hosting.detach()
     while _LOADED:

@@ -1,6 +1,7 @@
 """What a view reads of changes: what it may see, and nothing of the rest."""
 
 import threading
+import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -10,7 +11,7 @@ from repl_pair.runtime.authoring.entries import entering_from
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.changes import read_changes
 from repl_pair.runtime.registry.ids import SURFACE
-from repl_pair.runtime.registry.model import Kind, Tag
+from repl_pair.runtime.registry.model import KINDS, Kind, Tag
 from repl_pair.runtime.registry.origin import Origin
 from repl_pair.runtime.registry.registry import REGISTRY, RegistrationWarning
 from repl_pair.runtime.registry.visible import visible_ids
@@ -114,10 +115,11 @@ def test_a_wait_ends_with_a_change_that_is_seen_and_with_no_other():
     ]
 
 
-def test_a_wait_without_a_change_that_is_seen_ends_in_time():
-    since = STORE.seq
+def test_a_wait_without_a_change_that_is_seen_lasts_its_time():
+    since, began = STORE.seq, time.monotonic()
     publish("app.plain_hidden")
-    assert changes_of(AGENT, since, wait_s=0.05) == {"items": [], "total": 0, "next": since + 1}
+    assert changes_of(AGENT, since, wait_s=0.2) == {"items": [], "total": 0, "next": since + 1}
+    assert time.monotonic() - began >= 0.2
 
 
 def test_the_notice_of_a_replaced_entry_is_for_those_who_saw_both(module):
@@ -154,9 +156,12 @@ def test_a_view_with_a_tier_reads_results_of_its_variants_and_no_change_without_
     STORE.emit("notices", "about nothing")
     undo = REGISTRY.add_kind(Kind(name="rule", grammar=SURFACE, body=Tag))
     undo()
+    functions = KINDS["function"].collection
+    STORE.reset(functions, STORE.snapshot(functions))
     read = {name: changes_of(view, since)["items"] for name, view in VIEWS.items()}
     assert [line["id"] for line in read["agent of a tier"]] == ["shop/Ops"]
     assert [line["member"] for line in read["agent"]] == [
         *(RESULTS.name, RESULTS.name, "global_args", "global_decorators", "notices"),
         "registry/rule",
     ]
+    assert [line["member"] for line in read["person"]][-1] == functions
