@@ -17,6 +17,7 @@ from mcp import Client, MCPError, StdioServerParameters
 PROGRAM = textwrap.dedent(
     """
     import asyncio, os, sys
+    from repl_pair.bridge.held_links import HeldLinks
     from repl_pair.bridge.policy import Policy
     from repl_pair.errors import RequestError
     from repl_pair.mcp_server.stdio import run
@@ -32,11 +33,12 @@ PROGRAM = textwrap.dedent(
 
     class Leaky:
         policy = Policy()
+        links = HeldLinks(None, principal="agent", inject=False, here=None)
 
         def descriptors(self):
             return [op(name) for name in ("give", "refuse", "fail", "tell", "wait", "show")]
 
-        async def call(self, name, args, *, on_progress=None):
+        async def call(self, name, args, *, on_progress=None, kernel=None):
             if name == "give":
                 print("a stray print", SECRET)
                 return ok_reply({"text": f"password=hunter2x {SECRET}", SECRET: [SECRET]})
@@ -191,7 +193,7 @@ def test_a_discovery_alone_opens_the_modern_era():
     with Pipe() as pipe:
         found = pipe.ask("server/discover", ENVELOPE)["result"]
         assert found["supportedVersions"] == ["2026-07-28"]
-        assert found["capabilities"] == {"tools": {"listChanged": False}}
+        assert found["capabilities"]["tools"] == {"listChanged": True}
         assert found["resultType"] == "complete"
         assert found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "repl-pair"
         again = pipe.ask("server/discover", ENVELOPE, 2)["result"]

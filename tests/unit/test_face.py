@@ -28,6 +28,7 @@ def test_the_curated_face_is_this():
 
 def test_what_else_the_package_offers_is_this():
     assert sorted(repl_pair.ATTRIBUTES) == [
+        "Call",
         "Handle",
         "ReplPairError",
         "RunRecord",
@@ -41,6 +42,7 @@ def test_what_else_the_package_offers_is_this():
         "embed",
         "explain",
         "fixture",
+        "function",
         "global_args",
         "global_decorators",
         "handler",
@@ -59,6 +61,7 @@ def test_what_else_the_package_offers_is_this():
         "share",
         "snapshot_identity",
         "stub",
+        "surface",
         "to_data",
         "undo_agent",
         "unload_ipython_extension",

@@ -43,6 +43,7 @@ OPS = {
     "read_failures": "read",
     "read_history": "inspect",
     "read_hot_lines": "read",
+    "read_member": "read",
     "read_more": "read",
     "read_op": "read",
     "read_stacks": "read",
@@ -117,7 +118,7 @@ def test_every_number_that_an_op_takes_has_its_bounds_in_the_schema():
     }
     assert {name for name, part in found.items() if "minimum" not in part} == set()
     unbounded = {name for name, part in found.items() if "maximum" not in part}
-    assert unbounded == {"read_changes.since", "read_more.offset"}
+    assert unbounded == {"read_changes.since", "read_member.since", "read_more.offset"}
     for name, part in found.items():
         assert part.get("default", part["minimum"]) >= part["minimum"], name
     limits = {part["maximum"] for name, part in found.items() if name.endswith(".limit")}
