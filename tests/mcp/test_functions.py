@@ -1,4 +1,4 @@
-"""Functions of the app as tools, over the real server: listed, called, hidden, asked for, changed."""
+"""Functions of the app as tools over the real server: listed, called, hidden, asked for."""
 
 import contextlib
 import json
@@ -66,14 +66,13 @@ def watching(agent, mode):
         start = seen()
         yield lambda: seen() - start
         return
-    came, ended = [], threading.Event()
+    came = []
 
     async def follow(started):
         async with agent.client.listen(tools_list_changed=True) as stream:
             started.set()
             async for event in stream:
-                came.append(event)
-        ended.set()
+                came.append(event)  # noqa: PERF401  they are counted while they come
 
     started = threading.Event()
     following = agent.portal.start_task_soon(follow, started)
@@ -164,10 +163,10 @@ def test_a_change_of_the_functions_is_announced_and_no_other(kernel, connect, un
 
 
 def test_no_kernel_is_attached_to_for_a_list_unless_it_was_named_or_is_in_use(
-    start_kernel, connect, until, tmp_path_factory
+    start_own_kernel, connect, until, tmp_path_factory
 ):
     alone = tmp_path_factory.mktemp("runtime")
-    kernel = start_kernel(SETUP, runtime=alone)
+    kernel = start_own_kernel(SETUP, runtime=alone)
     with connect(runtime=alone) as agent:
         assert listed(agent) == []
         kernel.cell("from repl_pair.runtime.clients.clients import CLIENTS")
@@ -179,8 +178,8 @@ def test_no_kernel_is_attached_to_for_a_list_unless_it_was_named_or_is_in_use(
         kernel.cell("assert not CLIENTS.present()")
 
 
-def test_at_most_sixteen_functions_are_tools_and_each_is_short(start_kernel, connect, until):
-    kernel = start_kernel(
+def test_at_most_sixteen_functions_are_tools_and_each_is_short(start_own_kernel, connect, until):
+    kernel = start_own_kernel(
         SETUP,
         "from typing import Annotated, Literal\n"
         "words = Literal[tuple(f'word_{n}' for n in range(400))]\n"
@@ -207,14 +206,12 @@ ANSWERS = {"once": "ok", "deny": "approval_denied"}
 @pytest.mark.parametrize("answer", ANSWERS)
 @pytest.mark.parametrize("flags", [("--ask", "mutates"), ()])
 def test_the_person_is_asked_for_exactly_this_call(kernel, connect, until, flags, answer):
-    tool, args = (
-        ("orders__place", {"sku": answer}) if flags else ("orders__cancel", {"sku": answer})
-    )
+    tool = "orders__place" if flags else "orders__cancel"
     kernel.cell("ran.clear()")
     with connect("--kernel", kernel.path, *flags) as agent:
         until(lambda: tool in listed(agent), "the tool", bound_s=60)
         assert agent.call("orders__count").structured_content["result"]["value"] == 0
-        call = agent.start(tool, **args)
+        call = agent.start(tool, sku=answer)
         until(lambda: kernel.cell("print(len(QUEUE.pending()))") == "1\n", "the question")
         shown = kernel.cell("print(preview_call(QUEUE.pending()[0])['text'], ran)")
         assert f'"sku": "{answer}"' in shown
