@@ -283,6 +283,22 @@ repl_pair.variant("vault.echo/Keyed", args={{"note": "plain-note", "password": {
                   events=[["note", {{"api_key": {API_KEY!r}, "plain": f"plain {{TOKEN}}"}}]],
                   decorators=[["vault/mail", {{"response": {{"password": {PASSWORD!r}}}}}]],
                   plays={{"plain": [["set", "password", {PASSWORD!r}]]}})
+@repl_pair.function("vault.tell", expose=True, mutates=False)
+def tell(word: str = TOKEN, password: str = ODD) -> list:
+    "plain-function"
+    print("plain-said", TOKEN, ODD, word)
+    logging.getLogger("vault").warning("plain-logged %s", TOKEN)
+    return [vault, login, ODD, dict(api_key=TOKEN), "at " + fresh_url]
+tell.__doc__ = "plain-function " + TOKEN
+repl_pair.function("vault.tell_doc", expose=True, mutates=False, thread_safe=True)(tell)
+
+@repl_pair.function("vault.token", expose=True)
+def token() -> str: return "in-no-other-place-77z"
+
+@repl_pair.function("vault.fail", expose=True, mutates=False)
+def fail_with(word: str = "plain") -> None:
+    raise KeyError(TOKEN, ODD, fresh_url, word)
+
 repl_pair.workspace("vault.desk/Told", layout="prose", doc=f"plain-workspace {{ODD}}",
                     content=[{{"prose": f"plain-prose {{TOKEN}}"}},
                              {{"variant": "vault.echo/Plain"}}])
@@ -857,6 +873,17 @@ def evaluate(told):
         told.ask("eval_code", code=code, scope="user")
 
 
+def call_functions(told):
+    for line in told.ask("list_functions")["result"]["items"]:
+        call = {"function": line["id"]}
+        told.ask("run_function", **call)
+        told.ask("run_function", **call, args={"word": "Zq7kW2m"})
+        told.ask("run_function", **call, args={"word": 1, "Zq7kW2m": 2})
+    told.ask("run_function", function="vault.Zq7kW2m")
+    for tool in ("vault__tell", "vault__tell_doc", "vault__token", "vault__fail"):
+        assert told.agent.call(tool).structured_content["ok"]
+
+
 def come_and_go(told):
     told.ask("detach_kernel")
     told.ask("run_op", op="detach_kernel")
@@ -911,6 +938,7 @@ DRIVERS = {
     "record_as_variant": record_secrets,
     "eval_code": evaluate,
     **dict.fromkeys(("list_surfaces", "read_member"), read_surfaces),
+    **dict.fromkeys(("list_functions", "run_function"), call_functions),
     "detach_kernel": come_and_go,
 }
 """What is asked of each op; the list of variants comes first."""
@@ -964,7 +992,8 @@ def test_the_tools_that_can_be_listed_are_all_listed(told):
         allow=frozenset({"inspect", "write", "eval"} if told.inspects else ()),
         toolsets=frozenset({"values"}),
     )
-    assert [t.name for t in told.tools] == [d["name"] for d in manifest.load() if opened.lists(d)]
+    ops = [t.name for t in told.tools if not t.name.startswith("vault__")]
+    assert ops == [d["name"] for d in manifest.load() if opened.lists(d)]
 
 
 def test_each_probe_at_each_place_is_answered_and_states_that_it_was_redacted(told):

@@ -13,6 +13,7 @@ from mcp import Client, MCPError
 from mcp.types import ImageContent, TextContent
 
 from repl_pair.bridge import manifest
+from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.policy import Policy
 from repl_pair.errors import RequestError, next_step
 from repl_pair.mcp_server import results
@@ -81,11 +82,12 @@ class Things:
         self.ops = OPS
         self.calls = []
         self.cancelled = anyio.Event()
+        self.links = HeldLinks(None, principal="agent", inject=False, here=None)
 
     def descriptors(self):
         return self.ops
 
-    async def call(self, op, args, *, on_progress=None):
+    async def call(self, op, args, *, on_progress=None, kernel=None):
         self.calls.append((op, dict(args)))
         return await getattr(self, op, self.echo)(args, on_progress)
 

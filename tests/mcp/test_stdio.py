@@ -18,6 +18,7 @@ from mcp import Client, MCPError, StdioServerParameters
 PROGRAM = textwrap.dedent(
     """
     import asyncio, os, sys
+    from repl_pair.bridge.held_links import HeldLinks
     from repl_pair.bridge.policy import Policy
     from repl_pair.errors import RequestError
     from repl_pair.mcp_server.stdio import run
@@ -33,11 +34,12 @@ PROGRAM = textwrap.dedent(
 
     class Leaky:
         policy = Policy()
+        links = HeldLinks(None, principal="agent", inject=False, here=None)
 
         def descriptors(self):
             return [op(name) for name in ("give", "refuse", "fail", "tell", "wait", "show")]
 
-        async def call(self, name, args, *, on_progress=None):
+        async def call(self, name, args, *, on_progress=None, kernel=None):
             if name == "give":
                 print("a stray print", SECRET)
                 return ok_reply({"text": f"password=hunter2x {SECRET}", SECRET: [SECRET]})

@@ -28,6 +28,7 @@ def test_the_curated_face_is_this():
 
 def test_what_else_the_package_offers_is_this():
     assert sorted(repl_pair.ATTRIBUTES) == [
+        "Call",
         "Handle",
         "ReplPairError",
         "RunRecord",

@@ -12,7 +12,7 @@ from repl_pair.runtime.authoring.decorator_uses import python_names
 from repl_pair.runtime.authoring.lines import signature_of
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.ids import check_id
-from repl_pair.runtime.registry.model import KINDS, Component, Entry, Function, Origin
+from repl_pair.runtime.registry.model import KINDS, PUBLISHED, Component, Entry, Function, Origin
 from repl_pair.runtime.registry.origin import AGENT, SCRIPT, find_origin, is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
 
@@ -63,6 +63,8 @@ def enter(kind: str, id: str, body: Any, tier: str | None = None) -> Handle:
     origin = origin_here()
     if _ORIGIN.get() is None and origin.key.startswith(("cell:", SCRIPT)):
         CELLS.track()  # to retire what the next run of the cell leaves out
+    if is_agents(origin) and kind in PUBLISHED:
+        raise AuthoringError("bad_body", f"{kind} {id!r}: what an app publishes is the person's.")
     if is_agents(origin) and (names := python_names(body)):
         raise AuthoringError(
             "bad_body",

@@ -17,6 +17,7 @@ from repl_pair.runtime.registry.model import Entry, Procedure
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import visible_entry, visible_ids
 from repl_pair.runtime.running.captured_calls import CapturedCall
+from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.learning import learn_before_output
 from repl_pair.runtime.secrets.schemas import public_schema
 from repl_pair.runtime.surfaces.function_calls import (
@@ -27,8 +28,9 @@ from repl_pair.runtime.surfaces.function_calls import (
 )
 from repl_pair.runtime.surfaces.functions import FUNCTION_S
 from repl_pair.runtime.values.arguments import MOST_S, Bounds
-from repl_pair.wire import MUTATES, PERSON, View
+from repl_pair.wire import MUTATES, PERSON, View, cut_at_word
 
+TOOL_DOC_CHARS = 1_000
 FunctionId = Annotated[str, "Such as orders.place"]
 Timeout = Annotated[float, Bounds(0, MOST_S), "Seconds the function may take"]
 
@@ -68,7 +70,13 @@ def list_function_tools(call: Call, most: Annotated[int, Bounds(1, 100)]) -> Ite
     entries = [REGISTRY.find("function", id) for id in visible_ids(call.view, "function")]
     known = sorted(filter(None, entries), key=lambda entry: entry.body.tool)
     call.max_items = len(known)
-    return {"items": [_line(call, entry) for entry in known[:most]], "total": len(known)}
+    return {"items": [_tool_line(call, entry) for entry in known[:most]], "total": len(known)}
+
+
+def _tool_line(call: Call, entry: Entry) -> Any:
+    """Return the line of a function with the head of its doc, which no marker replaces."""
+    doc = cut_at_word(NEEDLES.scrub(entry.body.doc)[0], TOOL_DOC_CHARS)
+    return _line(call, entry) | ({"doc": call.add_raw_json(doc)} if doc else {})
 
 
 def _line(call: Call, entry: Entry) -> Any:

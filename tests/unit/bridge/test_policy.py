@@ -171,3 +171,16 @@ def test_gates_are_read_from_text_and_a_wrong_word_is_given_its_neighbour():
         parse_words("inspekt", "access", GATED)
     with pytest.raises(RequestError, match="No access 'run'"):
         parse_words("run", "access", GATED)
+
+
+def test_functions_that_change_something_are_open_unless_they_ask():
+    asked = frozenset({"mutates"})
+    assert "mutates" in Policy().view().access
+    assert "mutates" in Policy(allow=asked).view().access
+    assert "mutates" not in Policy(ask=asked).view().access
+    assert "mutates" not in Policy(ask=asked, allow=asked).view().access
+
+
+def test_what_asks_while_it_is_open_asks_through_run_op_too():
+    asking = Policy(ask=frozenset({"mutates", "write"}), allow=frozenset({"eval"}))
+    assert asking.close_gates() == Policy(ask=frozenset({"mutates"}))

@@ -1,0 +1,262 @@
+"""Functions of the app over each link: what a view sees, how one is called, and what it asks."""
+
+import pytest
+
+from repl_pair.wire import PERSON, View
+
+pytestmark = pytest.mark.anyio
+
+SHOP = """
+import asyncio, enum, repl_pair, threading, time
+from dataclasses import dataclass
+from datetime import datetime
+
+class Side(enum.Enum):
+    BUY = "b"
+    SELL = "s"
+
+@dataclass
+class Line:
+    sku: str
+    n: int = 1
+    note: str | None = None
+
+@repl_pair.function("orders.place", expose=True)
+def place(
+    lines: list[Line], at: datetime, side: Side = Side.BUY, limit: float | None = 1.5
+) -> dict:
+    "Place an order.\\n\\nAt once."
+    assert all(type(line) is Line for line in lines) and type(at) is datetime
+    print("placing", len(lines))
+    return {"n": sum(line.n for line in lines), "side": side.name, "limit": limit}
+
+@repl_pair.function("orders.fail", expose=True, mutates=False)
+def fail(n: int = 0) -> float:
+    print("before")
+    return 1 / n
+
+@repl_pair.function("orders.watch", expose=True, mutates=False)
+async def watch(call: repl_pair.Call, seconds: float) -> bool:
+    call.progress("watching")
+    await asyncio.sleep(seconds)
+    return call.cancelled
+
+@repl_pair.function("orders.loop", expose=True, mutates=False)
+def loop() -> None:
+    while True:
+        pass
+
+@repl_pair.function("orders.beside", expose=True, mutates=False, thread_safe=True)
+def beside() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+@repl_pair.function("orders.asks", expose=True, mutates=False, ask=True)
+def asks() -> int:
+    return 7
+
+@repl_pair.function("orders.slow", expose=True, mutates=False, timeout_s=90)
+def slow() -> int:
+    return 90
+
+@repl_pair.function("orders.of_ops", expose=True, tier="ops")
+def of_ops() -> int: ...
+
+ran = []
+@repl_pair.function("orders.hidden")
+def hidden() -> None: ran.append("hidden")
+@repl_pair.function("orders._floor", expose=True)
+def floor() -> None: ran.append("floor")
+"""
+AGENT, BOUND_S = View(principal="agent"), 20.0
+SEEN = ["asks", "beside", "fail", "loop", "of_ops", "place", "slow", "watch"]
+LINES = [{"sku": "a", "n": 2}, {"sku": "b", "note": None}]
+AT = "2026-01-31T12:00:00"
+
+
+def shown(answer, *slots):
+    return {slot: answer.get(slot) for slot in slots}
+
+
+async def call(link, id, view=None, **more):
+    return await link.get("run_function", **({"view": view} if view else {}), function=id, **more)
+
+
+async def test_a_list_has_what_the_view_sees_with_tool_and_schema(link):
+    await link.define(SHOP)
+    found = await link.get("list_functions")
+    assert [line["id"] for line in found["items"]] == [f"orders.{name}" for name in SEEN]
+    lines = {line["id"]: line for line in found["items"]}
+    place = lines["orders.place"]
+    assert shown(place, "tool", "mutates", "ask", "doc") == {
+        "tool": "orders__place",
+        "mutates": True,
+        "ask": None,
+        "doc": "Place an order.\n\nAt once.",
+    }
+    assert place["schema"]["required"] == ["lines", "at"]
+    assert place["schema"]["properties"]["side"]["enum"] == ["BUY", "SELL"]
+    assert shown(lines["orders.asks"], "mutates", "ask") == {"mutates": False, "ask": True}
+    assert lines["orders.slow"]["timeout_s"] == 90
+    ops = await link.get("list_functions", view=View(principal="agent", tier="ops"))
+    assert [line["id"] for line in ops["items"]] == ["orders.of_ops"]
+    everything = View(principal="agent", expose_all=True)
+    ids = [line["id"] for line in (await link.get("list_functions", view=everything))["items"]]
+    assert ids == sorted([*(f"orders.{name}" for name in SEEN), "orders.hidden"])
+
+
+async def test_arguments_are_built_as_the_hints_say_and_output_is_in_the_answer(link):
+    await link.define(SHOP)
+    args = {"lines": LINES, "at": AT, "side": "SELL", "limit": None}
+    answer = await call(link, "orders.place", args=args)
+    assert shown(answer, "status", "value", "stdout") == {
+        "status": "ok",
+        "value": {"n": 3, "side": "SELL", "limit": None},
+        "stdout": "placing 2\n",
+    }
+    assert answer["elapsed_ms"] > 0
+
+
+async def test_faults_of_arguments_come_together_with_the_call_that_is_meant(link):
+    await link.define(SHOP)
+    reply = await link.ask("run_function", function="orders.fail", args={"nn": "3"})
+    assert reply["error"]["code"] == "bad_arguments"
+    assert "nn is not an argument. Nearest: n." in reply["error"]["message"]
+    step = {"op": "run_function", "args": {"function": "orders.fail", "args": {"n": 3}}}
+    assert reply["next_steps"] == [step]
+    args = {"lines": [{"sku": 1, "m": 2}], "side": "UP"}
+    reply = await link.ask("run_function", function="orders.place", args=args)
+    for fault in ("at is missing", "lines[0].sku: expected string", "lines[0].m", "BUY, SELL"):
+        assert fault in reply["error"]["message"]
+    wrong = {"lines": [], "at": "soon"}
+    reply = await link.ask("run_function", function="orders.place", args=wrong)
+    assert "at: expected datetime (ISO text" in reply["error"]["message"]
+    assert reply["error"]["code"] == "bad_arguments"
+
+
+async def test_what_a_function_raises_is_an_answer_with_the_persons_line(link):
+    await link.define(SHOP)
+    answer = await call(link, "orders.fail")
+    assert shown(answer, "status", "stdout", "value") == {
+        "status": "error",
+        "stdout": "before\n",
+        "value": None,
+    }
+    assert shown(answer["error"], "type", "code") == {
+        "type": "ZeroDivisionError",
+        "code": "return 1 / n",
+    }
+
+
+async def test_a_function_may_wait_and_report(link):
+    await link.define(SHOP)
+    answer = await call(link, "orders.watch", args={"seconds": 0.01})
+    assert shown(answer, "status", "value") == {"status": "ok", "value": False}
+    if link.progress:  # a kernel between whose cells calls are made sends none
+        assert "watching" in [progress["message"] for progress in link.progress]
+
+
+@pytest.mark.parametrize(("id", "args"), [("orders.loop", {}), ("orders.watch", {"seconds": 60.0})])
+async def test_a_function_is_stopped_at_its_deadline_where_it_stands(link, id, args):
+    await link.define(SHOP)
+    answer = await call(link, id, args=args, timeout_s=0.3)
+    assert shown(answer, "status", "still_running") == {"status": "error", "still_running": None}
+    assert answer["reason"] == "not done within 0.3 s"
+    assert answer["error"]["code"] in ("while True:", "pass", "await asyncio.sleep(seconds)")
+
+
+async def test_what_may_take_long_takes_it_where_the_caller_names_the_time(link):
+    await link.define(SHOP)
+    reply = await link.ask("run_function", function="orders.slow")
+    assert reply["error"]["code"] == "bad_arguments"
+    (step,) = reply["next_steps"]
+    assert step["args"] == {"function": "orders.slow", "timeout_s": 90.0}
+    assert (await link.get(step["op"], **step["args"]))["value"] == 90
+
+
+async def test_hidden_and_unknown_functions_are_one_sentence(link):
+    await link.define(SHOP)
+    for id in ("orders.hidden", "orders._floor", "orders.hiddem"):
+        view = View(principal="agent", expose_all=id == "orders._floor")
+        reply = await link.ask("run_function", function=id, args={"x": 1}, view=view)
+        message = reply["error"]["message"]
+        assert reply["error"]["code"] == "not_found"
+        assert message.startswith(f"There is no function {id!r}.")
+        assert "hidden" not in message.removeprefix(f"There is no function {id!r}.")
+        assert reply["next_steps"] == [{"op": "list_functions", "args": {}}]
+    one = await link.refusal("run_function", function="orders.hidden")
+    other = await link.refusal("run_function", function="orders.hiddem")
+    assert one["message"].replace("hidden", "hiddem") == other["message"]
+    await link.define("assert ran == []")
+
+
+async def test_a_function_that_asks_is_refused_before_anything_runs(link):
+    await link.define(SHOP)
+    refusal = await link.refusal("run_function", function="orders.asks")
+    assert (refusal["code"], refusal["detail"]) == (
+        "approval_required",
+        {"access": ["orders.asks"]},
+    )
+    shut = View(principal="agent", access=frozenset({"read", "run"}))
+    args = {"lines": [], "at": AT}
+    refusal = await link.refusal("run_function", view=shut, function="orders.place", args=args)
+    assert refusal["detail"] == {"access": ["orders.place"]}
+    assert (await call(link, "orders.fail", shut))["status"] == "error"
+    person = View(principal=PERSON)
+    assert (await call(link, "orders.asks", person))["value"] == 7
+
+
+async def test_an_approval_is_for_one_exact_call_of_one_function(link):
+    await link.define(SHOP)
+    await link.define("repl_pair.function('orders.more', expose=True, ask=True)(lambda: 8)")
+
+    async def request(op, args, view=AGENT, **how):
+        reply = await link.link.request(op, args, view=view, timeout_s=BOUND_S, **how)
+        return reply["result"] if reply["ok"] else reply["error"]["code"]
+
+    async def ask(function, args=None):
+        call = {"function": function} | ({"args": args} if args else {})
+        return await request("ask_approval", {"op": "run_function", "args": call})
+
+    handle = (await ask("orders.asks"))["handle"]
+    answer = {"handle": handle, "answer": "session"}
+    await request("answer_approval", answer, View())
+    outcomes = [
+        await request("run_function", {"function": id}, approval=handle)
+        for id in ("orders.more", "orders.asks", "orders.asks")
+    ]
+    assert (outcomes[0], outcomes[1]["value"], outcomes[2]) == ("not_found", 7, "approval_expired")
+    assert (await ask("orders.asks"))["state"] == "approved"
+    assert (await ask("orders.more"))["state"] == "pending"
+    assert await ask("orders.hidden") == await ask("orders.hiddem") == "not_found"
+    assert await ask("orders.asks", {"x": 1}) == "bad_arguments"
+
+
+async def test_a_function_that_is_defined_anew_is_called_as_it_is_now(link):
+    await link.define(SHOP)
+    await link.define("def fail(n: int = 1) -> str:\n    return f'new {n}'")
+    assert (await call(link, "orders.fail"))["value"] == "new 1"
+
+
+async def test_secrets_of_the_app_stay_and_what_the_caller_sent_is_none(link):
+    await link.define("""
+import repl_pair
+from typing import Annotated
+TOKEN = "zq83kfm2x-of-the-app"
+api_token = TOKEN
+@repl_pair.function("app.token", expose=True, mutates=False)
+def token() -> str: return "plain-but-named"
+@repl_pair.function("app.leak", expose=True, mutates=False)
+def leak(word: str, password: str = "pw-of-the-app-93x") -> Annotated[list, repl_pair.Sensitive]:
+    print(TOKEN, word)
+    raise ValueError(TOKEN + word)
+@repl_pair.function("app.echo", expose=True, mutates=False)
+def echo(word: str) -> str: return word + TOKEN
+""")
+    assert (await call(link, "app.token"))["value"] == "[redacted]"
+    reply = await link.ask("run_function", function="app.leak", args={"word": "orange-juice-4711"})
+    assert "zq83kfm2x" not in str(reply)
+    assert "orange-juice-4711" in reply["result"]["stdout"]
+    assert "zq83kfm2x" not in str(
+        await link.ask("run_function", function="app.echo", args={"word": "w"})
+    )
+    assert "pw-of-the-app" not in str(await link.ask("list_functions"))
