@@ -1,5 +1,7 @@
 """Resources over the real server, on a real kernel, with the SDK's client in both eras."""
 
+import asyncio
+import json
 from urllib.parse import quote
 
 import pytest
