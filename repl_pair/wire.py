@@ -37,6 +37,9 @@ OVERFLOW = "$overflow"
 REPLY_CHARS, LONG_REPLY_CHARS = 16_000, 32_000
 """Bounds of an agent's reply; the second where its caller named a `limit` of its own."""
 
+CHANGES_WINDOW_S = 0.2
+"""How long changes of what is followed are gathered, from the first: one update in that time."""
+
 PERSON = "person"
 """The principal of the person's own terminal and code; all others are agents."""
 AGENT = "agent"

@@ -3,7 +3,7 @@
 The only module that uses names which the SDK keeps to itself.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -22,8 +22,8 @@ from mcp.server.subscriptions import (
 from mcp.shared.exceptions import MCPError
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
-Admit: TypeAlias = Callable[[str], Awaitable[None]]
-"""Returns where the caller may subscribe to a URI; MCPError otherwise."""
+Admit: TypeAlias = Callable[[str], Awaitable[int]]
+"""Returns the mark of a URI now, from which on changes count; MCPError where it may not be."""
 
 MOST_URIS = 256
 """How many subscriptions a server takes."""
@@ -33,12 +33,13 @@ MOST_URIS = 256
 class Subscriber:
     """A connection of the 2025 era, or a stream of the 2026 era, and the URIs that it follows.
 
-    `close` ends a stream that has nothing left to follow.
+    `uris` has with each its mark when it was subscribed to. `close` ends a stream that has nothing
+    left to follow.
     """
 
     send: Callable[[ServerEvent], Awaitable[None]]
     close: Callable[[], None] = lambda: None
-    uris: set[str] = field(default_factory=set[str])
+    uris: dict[str, int] = field(default_factory=dict[str, int])
 
 
 class NotifyingServer(Server[Any]):
@@ -87,9 +88,9 @@ class Notifications:
         self._subscribers: dict[object, Subscriber] = {}
 
     @property
-    def uris(self) -> frozenset[str]:
-        """The URIs that somebody follows."""
-        return frozenset[str]().union(*(each.uris for each in self._subscribers.values()))
+    def uris(self) -> Mapping[str, int]:
+        """The URIs that somebody follows, each with its mark when it was subscribed to last."""
+        return {uri: at for each in self._subscribers.values() for uri, at in each.uris.items()}
 
     async def tools_changed(self) -> None:
         """Report that the list of tools is another one."""
@@ -105,10 +106,10 @@ class Notifications:
     def drop(self, uris: Collection[str]) -> None:
         """End all that follow these URIs; a stream that has none left ends for its client too."""
         for each in list(self._subscribers.values()):
-            if not each.uris.isdisjoint(uris):
-                each.uris.difference_update(uris)
-                if not each.uris:
-                    each.close()
+            left = {uri: at for uri, at in each.uris.items() if uri not in uris}
+            if each.uris and not left:
+                each.close()
+            each.uris = left
         self._on_change()
 
     async def track(self, ctx: Context, call_next: Callable[[Context], Awaitable[Any]]) -> Any:
@@ -121,8 +122,8 @@ class Notifications:
         self, ctx: Context, params: types.SubscribeRequestParams
     ) -> types.EmptyResult:
         """Answer `resources/subscribe` of the 2025 era."""
-        (uri,) = await self._admitted([str(params.uri)])
-        self._connect(ctx.session).uris.add(uri)
+        marks = await self._admitted([str(params.uri)])
+        self._connect(ctx.session).uris.update(marks)
         self._on_change()
         return types.EmptyResult()
 
@@ -130,7 +131,7 @@ class Notifications:
         self, ctx: Context, params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
         """Answer `resources/unsubscribe` of the 2025 era; nothing is asked of what is followed."""
-        self._connect(ctx.session).uris.discard(str(params.uri))
+        self._connect(ctx.session).uris.pop(str(params.uri), None)
         self._on_change()
         return types.EmptyResult()
 
@@ -139,14 +140,14 @@ class Notifications:
     ) -> types.SubscriptionsListenResult:
         """Answer `subscriptions/listen` of the 2026 era: one stream, until either side ends it."""
         asked = params.notifications
-        uris = await self._admitted(asked.resource_subscriptions or ())
+        marks = await self._admitted(asked.resource_subscriptions or ())
         honored = types.SubscriptionFilter(
-            tools_list_changed=asked.tools_list_changed, resource_subscriptions=uris
+            tools_list_changed=asked.tools_list_changed, resource_subscriptions=list(marks)
         )
         bus = InMemorySubscriptionBus()
         stream = ListenHandler(bus)
         close = (lambda: None) if asked.tools_list_changed else stream.close
-        follower = Subscriber(send=bus.publish, close=close, uris=set(uris))
+        follower = Subscriber(send=bus.publish, close=close, uris=marks)
         self._subscribers[follower] = follower
         self._on_change()
         try:
@@ -165,14 +166,12 @@ class Notifications:
         if self._subscribers.pop(key).uris:
             self._on_change()
 
-    async def _admitted(self, uris: Iterable[str]) -> list[str]:
+    async def _admitted(self, uris: Iterable[str]) -> dict[str, int]:
         wanted = sorted(set(uris))
-        if len(self.uris.union(wanted)) > MOST_URIS:
+        if len(self.uris.keys() | wanted) > MOST_URIS:
             words = f"This server follows {MOST_URIS} resources at most; unsubscribe from some."
             raise MCPError(types.INVALID_PARAMS, words)
-        for uri in wanted:
-            await self._admit(uri)
-        return wanted
+        return {uri: await self._admit(uri) for uri in wanted}
 
 
 def _sender(session: ServerSession) -> Callable[[ServerEvent], Awaitable[None]]:

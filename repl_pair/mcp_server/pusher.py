@@ -13,12 +13,10 @@ from repl_pair.mcp_server.notifying import Notifications
 from repl_pair.mcp_server.resources import read_mark, refuse_unknown
 from repl_pair.mcp_server.uris import find_target
 from repl_pair.records import Undo
-from repl_pair.wire import Reply, error_reply
+from repl_pair.wire import CHANGES_WINDOW_S, Reply, error_reply
 
 WAIT_S = 30.0
 """How long one request waits in the kernel."""
-WINDOW_S = 0.2
-"""The least time between two notifications of one URI."""
 RETRY_S = 1.0
 """How long after a failure the kernel is asked again."""
 POLL_S = 1.0
@@ -43,7 +41,6 @@ class Pusher:
         self._generation = 0
         self._following: asyncio.Task[None] | None = None
         self._end_observing: Undo | None = None
-        self._admitted: dict[str, int] = {}
         self._marks: dict[str, int] = {}
         self._boot: str | None = None
         self._notified_at = -math.inf
@@ -61,11 +58,10 @@ class Pusher:
     def renew(self) -> None:
         """Follow what is subscribed to now, in the kernel that is held now."""
         self._detach()
-        watched = self._watched()
-        marks = self._admitted | self._marks
-        self._marks = {name: marks[name] for name in watched}
-        self._admitted = {n: mark for n, mark in self._admitted.items() if n not in watched}
-        if watched:
+        uris = self.notifications.uris
+        marks = self._marks
+        self._marks = {n: marks.get(n, uris[one]) for n, (one, *_) in self._watched().items()}
+        if self._marks:
             links = self._session.links
             self._end_observing = self._end_observing or links.observe(self._note_link)
             follow = self._follow(self._generation)
@@ -96,14 +92,14 @@ class Pusher:
                 watched.setdefault(target.watched, []).append(uri)
         return watched
 
-    async def _admit(self, uri: str) -> None:
+    async def _admit(self, uri: str) -> int:
         target = find_target(uri)
         if target is None:
             refuse_unknown(uri)
         mark = await read_mark(self._session, uri, target.watched)
-        self._admitted[target.watched] = mark.at
         if not self._marks:
             self._boot = mark.boot
+        return mark.at
 
     async def _follow(self, generation: int) -> None:
         is_failing = False
@@ -156,7 +152,7 @@ class Pusher:
     async def _notify(self, uris: Collection[str]) -> None:
         loop = asyncio.get_running_loop()
         if uris:
-            await asyncio.sleep(self._notified_at + WINDOW_S - loop.time())
+            await asyncio.sleep(self._notified_at + CHANGES_WINDOW_S - loop.time())
             self._notified_at = loop.time()
         for uri in uris:
             await self.notifications.resource_updated(uri)

@@ -2,9 +2,9 @@
 
 import logging
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import anyio
 from mcp import types
@@ -54,6 +54,8 @@ PROGRESS_BUFFER = 64
 PROGRESS_STEP = 0.001
 """Least growth of the progress value, which counts seconds."""
 
+P = TypeVar("P")
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
@@ -65,10 +67,7 @@ def build(session: Session) -> NotifyingServer:
     ) -> types.ListToolsResult:
         if params is not None and params.cursor is not None:
             raise MCPError(types.INVALID_PARAMS, "Unknown cursor: the list of tools is one page.")
-        try:
-            tools = list_tools(session.descriptors(), session.policy) + await functions.tools()
-        except Exception:  # noqa: BLE001  the SDK would send the exception's own text
-            raise MCPError(types.INTERNAL_ERROR, report_incident("tools/list")) from None
+        tools = list_tools(session.descriptors(), session.policy) + await functions.tools()
         return types.ListToolsResult(tools=sorted(tools, key=lambda tool: tool.name))
 
     async def on_call_tool(
@@ -94,18 +93,32 @@ def build(session: Session) -> NotifyingServer:
         instructions=INSTRUCTIONS,
         cache_hints=dict.fromkeys(LIVE, CacheHint(ttl_ms=0, scope="private")),
         lifespan=pusher.serve,
-        on_list_tools=on_list_tools,
+        on_list_tools=_guarded(on_list_tools),
         on_call_tool=on_call_tool,
-        on_list_resources=resources.list_resources,
-        on_list_resource_templates=resources.list_templates,
-        on_read_resource=resources.read,
-        on_completion=resources.complete,
-        on_subscribe_resource=notifications.subscribe,
-        on_unsubscribe_resource=notifications.unsubscribe,
-        on_subscriptions_listen=notifications.listen,
+        on_list_resources=_guarded(resources.list_resources),
+        on_list_resource_templates=_guarded(resources.list_templates),
+        on_read_resource=_guarded(resources.read),
+        on_completion=_guarded(resources.complete),
+        on_subscribe_resource=_guarded(notifications.subscribe),
+        on_unsubscribe_resource=_guarded(notifications.unsubscribe),
+        on_subscriptions_listen=_guarded(notifications.listen),
     )
     server.middleware.append(notifications.track)
     return server
+
+
+def _guarded(handler: Callable[[Context, P], Awaitable[T]]) -> Callable[[Context, P], Awaitable[T]]:
+    """Return a handler that answers a defect by an incident, not by the exception's own text."""
+
+    async def handle(ctx: Context, params: P) -> T:
+        try:
+            return await handler(ctx, params)
+        except MCPError:
+            raise
+        except Exception:  # noqa: BLE001  the SDK would send the exception's own text
+            raise MCPError(types.INTERNAL_ERROR, report_incident(ctx.method)) from None
+
+    return handle
 
 
 def report_incident(what: str) -> str:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import anyio
 import pytest
-from mcp import Client, types
+from mcp import Client, MCPError, types
 from mcp.server.subscriptions import ToolsListChanged
 
 from repl_pair.mcp_server.notifying import Notifications, NotifyingServer
@@ -40,7 +40,8 @@ class Desk:
 
     async def admit(self, uri):
         if uri not in self.known:
-            raise ValueError(uri)
+            raise MCPError(types.INVALID_PARAMS, "No.", data={"uri": uri})
+        return 0
 
     def note(self):
         self.followed.append(sorted(self.sent.uris))

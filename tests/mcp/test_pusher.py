@@ -16,7 +16,7 @@ from repl_pair.errors import KernelError
 from repl_pair.mcp_server import pusher
 from repl_pair.mcp_server.server import build
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.wire import error_reply
+from repl_pair.wire import CHANGES_WINDOW_S, error_reply
 
 BOUND_S = 30
 LEGACY, MODERN = "legacy", "auto"
@@ -101,12 +101,14 @@ def talk(body, mode=MODERN, policy=None):
             await until(lambda: not desk.requests)
             await session.close()
 
-    undo, before = REGISTRY.checkpoint(), threading.active_count()
+    undo, before = REGISTRY.checkpoint(), set(threading.enumerate())
     try:
         asyncio.run(main())
+        for thread in set(threading.enumerate()) - before:
+            thread.join(BOUND_S)
+            assert not thread.is_alive(), thread.name
     finally:
         undo()
-    assert threading.active_count() <= before + 1  # the thread of timers stays for a moment
 
 
 async def until(condition):
@@ -172,9 +174,28 @@ def test_a_hot_member_is_notified_once_in_a_window_and_its_last_change_never_los
             count = len(followed)
             await until(lambda: len(followed) > count)
             assert await desk.read(LOSS) == step
-            assert 2 <= len(followed) <= (now() - began) / pusher.WINDOW_S + 1
+            assert 2 <= len(followed) <= (now() - began) / CHANGES_WINDOW_S + 1
 
     talk(body, mode)
+
+
+def test_answers_that_follow_each_other_closely_keep_the_window_too():
+    async def body(desk):
+        ask = desk.session.read_internal
+
+        async def answer_at_once(op, args, *, wait_s=0.0):
+            reply = await ask(op, args | {"wait_s": 0.0})
+            reply["result"]["changed"] = [0] if wait_s else []
+            return reply
+
+        desk.session.read_internal = answer_at_once
+        async with desk.follow(LOSS) as followed:
+            began = now()
+            await until(lambda: len(followed) >= 4)
+            assert now() - began >= 3 * 0.9 * CHANGES_WINDOW_S
+            desk.session.read_internal = ask
+
+    talk(body)
 
 
 def test_a_single_change_arrives_within_one_window_and_a_half():
@@ -188,7 +209,7 @@ def test_a_single_change_arrives_within_one_window_and_a_half():
                 await until(lambda count=count: len(followed) > count)
                 took.append(now() - began)
             assert min(took) >= 0.19
-            assert sorted(took)[2] <= 1.5 * pusher.WINDOW_S
+            assert sorted(took)[2] <= 1.5 * CHANGES_WINDOW_S
 
     talk(body)
 
@@ -202,7 +223,7 @@ def test_what_the_view_does_not_see_wakes_no_request(mode):
             desk.hidden.set(1.0)
             desk.train.cell("other", float, default=2.0)
             desk.train.cell("hidden", str, default="x")
-            await asyncio.sleep(2 * pusher.WINDOW_S)
+            await asyncio.sleep(2 * CHANGES_WINDOW_S)
             assert (desk.requests, list(followed)) == ([request], [])
 
     talk(body, mode)

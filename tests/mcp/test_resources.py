@@ -1,9 +1,16 @@
 """Resources over the real server, on a real kernel, with the SDK's client in both eras."""
 
+import asyncio
+import json
 from urllib.parse import quote
 
 import pytest
 from mcp import MCPError, types
+
+from repl_pair.bridge import manifest
+from repl_pair.bridge.policy import Policy
+from repl_pair.mcp_server.resources import Resources
+from repl_pair.wire import ok_reply
 
 SECRET = "Vw6nTq2ZkR9sXb4J"
 GITHUB = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -75,6 +82,61 @@ def test_the_list_has_what_is_always_there_and_what_the_view_sees(reader):
     assert {"surface://repl_pair/stories", LOSS} < set(uris)
     assert "surface://training/hidden" not in uris
     assert {each.mime_type for each in listed.resources} == {"application/json"}
+
+
+MANY = """
+many = repl_pair.surface("many")
+for number in range(120):
+    many.cell(f"m{number:03}", int, default=number, expose=True)
+"""
+AWAY = """
+for id in [*repl_pair.registry.ids("member", "many/")]:
+    repl_pair.registry.unregister("member", id)
+"""
+
+
+def test_a_long_list_has_pages_and_refuses_a_cursor_of_none(kernel, reader):
+    def page(cursor=None):
+        client = reader.agent.client
+        found = reader.do(lambda: client.list_resources(cursor=cursor))
+        return [str(each.uri) for each in found.resources], found.next_cursor
+
+    kernel.cell(MANY)
+    try:
+        first, cursor = page()
+        second, end = page(cursor)
+        assert first + second == sorted({*first, *second})
+        assert {f"surface://many/m{number:03}" for number in range(120)} < {*first, *second}
+        assert (len(first), end) == (100, None)
+        for wrong in ("nonsense", cursor[:-1], ""):
+            with pytest.raises(MCPError) as caught:
+                page(wrong)
+            assert caught.value.error.code == types.INVALID_PARAMS
+    finally:
+        kernel.cell(AWAY)
+
+
+def test_what_is_over_the_budget_is_not_cut_but_says_what_to_ask():
+    class Stories:
+        """A session whose every list is long."""
+
+        policy = Policy()
+
+        def descriptors(self):
+            return manifest.load()
+
+        async def call(self, op, args):
+            return ok_reply({"items": [{"id": "x" * 100}] * 500, "total": 500}, boot="b1")
+
+    async def read():
+        params = types.ReadResourceRequestParams(uri="surface://repl_pair/stories")
+        (content,) = (await Resources(Stories()).read(None, params)).contents
+        return json.loads(content.text)
+
+    found = asyncio.run(read())
+    assert found["$overflow"]["tokens"] > found["$overflow"]["limit_tokens"]
+    (step,) = found["next_steps"]
+    assert (step["op"], step["args"].keys()) == ("list_stories", {"limit"})
 
 
 def test_a_member_is_read_as_the_tool_gives_it(kernel, reader):

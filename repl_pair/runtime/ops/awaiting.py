@@ -22,10 +22,8 @@ from repl_pair.runtime.registry.visible import visible_ids
 from repl_pair.runtime.store import STORE, Change
 from repl_pair.runtime.surfaces.state import STATES, watch
 from repl_pair.runtime.values.arguments import Bounds
-from repl_pair.wire import View
+from repl_pair.wire import CHANGES_WINDOW_S, View
 
-WINDOW_S = 0.2
-"""How long changes are gathered from the first one: a hot member gives one answer in that time."""
 UNSEEN = -1
 """The mark of what the view does not see: hidden, unknown or not there yet."""
 MOST_COMPLETED = 100
@@ -82,7 +80,7 @@ def await_members(
             if found["gone"] or left_s <= 0 or call.cancelled.is_set():
                 return found
             if found["changed"]:
-                call.cancelled.wait(WINDOW_S)
+                call.cancelled.wait(CHANGES_WINDOW_S)
                 return _compare(call.view, watched, known)
             woken.wait(left_s)
 

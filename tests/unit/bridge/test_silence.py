@@ -1,10 +1,13 @@
 """The states of silence, told from readings: of real kernels where these can be made so."""
 
+import asyncio
 from dataclasses import replace
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
+from repl_pair.bridge.link.unresponsive import SilenceMonitor, Waiting
 from repl_pair.bridge.silence.states import (
     Readings,
     ThreadReading,
@@ -12,6 +15,7 @@ from repl_pair.bridge.silence.states import (
     judge_by_process,
     status_of,
 )
+from repl_pair.wire import Request
 
 MAIN, ZMQ, IOPUB, CONTROL = 22392, 22394, 22395, 22403
 
@@ -195,3 +199,33 @@ def test_a_process_that_is_not_there_is_gone_unless_its_kernel_is_connected():
     assert judge_by_process(None).state == "gone"
     assert judge_by_process(None, connected=True).state == "starved"
     assert status_of(psutil.Process()) in (psutil.STATUS_RUNNING, psutil.STATUS_SLEEPING)
+
+
+def monitor():
+    """A monitor of a link that is never examined in the test."""
+    link = SimpleNamespace(line=None, attachment=None, process=None, is_attaching=False)
+
+    async def send(_request):
+        return None
+
+    return SilenceMonitor(link, send)
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "examined"),
+    [
+        ("read_changes", {"wait_s": 30.0}, True),
+        ("await_members", {"wait_s": 0.0}, True),
+        ("await_members", {"wait_s": 30.0}, False),
+    ],
+)
+def test_a_request_that_waits_for_no_caller_is_no_reason_to_examine_the_kernel(op, args, examined):
+    async def begin():
+        watching = monitor()
+        waiting = Waiting(
+            request=Request(op=op, args=args, call="c"), bound=asyncio.timeout(1), until=1.0
+        )
+        with watching.attend(waiting):
+            return watching._timer is not None
+
+    assert asyncio.run(begin()) is examined

@@ -8,11 +8,11 @@ import pytest
 
 import repl_pair
 from repl_pair.runtime.clients.clients import BOOT
-from repl_pair.runtime.ops.awaiting import UNSEEN, WINDOW_S, await_members, complete_ids
+from repl_pair.runtime.ops.awaiting import UNSEEN, await_members, complete_ids
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.store import STORE
 from repl_pair.runtime.surfaces.state import LOCK, STATES
-from repl_pair.wire import View
+from repl_pair.wire import CHANGES_WINDOW_S, View
 
 AGENT = View(principal="agent")
 LOSS, HIDDEN = "training/loss", "training/hidden"
@@ -74,7 +74,7 @@ def test_a_burst_is_one_answer_after_one_window_with_the_last_mark(train):
     answer, took = wait_for([LOSS, STORIES], change)
     assert (answer["changed"], answer["gone"]) == ([0], [])
     assert answer["marks"][0] == STATES[LOSS].revision
-    assert WINDOW_S <= took < 10 * WINDOW_S
+    assert CHANGES_WINDOW_S <= took < 10 * CHANGES_WINDOW_S
 
 
 def test_what_the_view_does_not_see_ends_no_wait(train):
@@ -117,7 +117,7 @@ def test_a_change_between_two_requests_is_found_by_the_second(train):
     repl_pair.story("cart", component=print)
     began = time.monotonic()
     assert ask([LOSS, STORIES], marks, wait_s=30.0)["changed"] == [0, 1]
-    assert time.monotonic() - began >= WINDOW_S
+    assert time.monotonic() - began >= CHANGES_WINDOW_S
     assert ask([LOSS, STORIES], marks_of(LOSS, STORIES))["changed"] == []
 
 
