@@ -295,7 +295,7 @@ class Entry:
         """Whether its body says that it is exposed; only what an app publishes can be."""
         return getattr(self.body, "exposed", False)
 
-    @property
+    @cached_property
     def outline(self) -> Outline:
         """What decides who may see it."""
         return Outline(kind=self.kind, id=self.id, tier=self.tier, exposed=self.exposed)
