@@ -2,15 +2,15 @@
 
 import warnings
 from collections.abc import Callable, ItemsView, Iterator, Mapping, MutableMapping, ValuesView
-from dataclasses import is_dataclass, replace
-from typing import Any, cast
+from typing import Any
 
-from repl_pair.errors import AuthoringError, did_you_mean, error_text
+from repl_pair.errors import AuthoringError, error_text
 from repl_pair.runtime.registry.origin import outside
 from repl_pair.runtime.surfaces.fitting import checker, exact_types, is_same
+from repl_pair.runtime.surfaces.patching import field_of, patched
 from repl_pair.runtime.surfaces.secret_values import secret_places
 from repl_pair.runtime.surfaces.state import LOCK, NOTHING, State
-from repl_pair.runtime.values.classes import fields_of, is_model_class, is_named_tuple, real_class
+from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.hints import read_hint
 
 Equals = Callable[[Any, Any], bool]
@@ -112,9 +112,9 @@ class Cell(MemberHandle):
         is_made = False
         while not is_made:
             before = self._state.value
-            made = _patched(self._id, {} if before is NOTHING else before, fields)
+            made = patched(self._id, {} if before is NOTHING else before, fields)
             self.check(made)
-            is_old = all(is_same(_field(before, name), value) for name, value in fields.items())
+            is_old = all(is_same(field_of(before, name), value) for name, value in fields.items())
             if is_old or self._is_equal(before, made):
                 return
             with LOCK:
@@ -250,32 +250,3 @@ class Event(_Log):
     def emit(self, value: Any = None) -> None:
         """Let it happen; AuthoringError `bad_body` for a value that does not fit."""
         self._add(value)
-
-
-def _patched(id: str, value: Any, fields: Mapping[str, Any]) -> Any:
-    """Return a copy of a value with other fields; AuthoringError `bad_body` where it has none."""
-    kind = real_class(value)
-    if isinstance(value, dict):
-        return {**cast("dict[str, Any]", value), **fields}
-    known = fields_of(value)
-    if known is None:
-        what = "fields of a dict, a dataclass, a named tuple or a model"
-        raise AuthoringError("bad_body", f"{id}: patch takes {what}, not of {kind.__name__}.")
-    for name in fields:
-        if name not in known:
-            near = did_you_mean(name, known)
-            raise AuthoringError("bad_body", f"{id}: {kind.__name__} has no field {name!r}.{near}")
-    if is_named_tuple(kind):
-        return value._replace(**fields)
-    if is_model_class(kind):
-        return value.model_copy(update=dict(fields))
-    assert is_dataclass(value)
-    return replace(cast("Any", value), **fields)
-
-
-def _field(value: Any, name: str) -> Any:
-    if value is NOTHING:
-        return NOTHING
-    if isinstance(value, dict):
-        return cast("dict[str, Any]", value).get(name, NOTHING)
-    return getattr(value, name, NOTHING)

@@ -1,0 +1,39 @@
+"""Copies of values in which some fields are others."""
+
+from collections.abc import Mapping
+from dataclasses import is_dataclass, replace
+from typing import Any, cast
+
+from repl_pair.errors import AuthoringError, did_you_mean
+from repl_pair.runtime.surfaces.state import NOTHING
+from repl_pair.runtime.values.classes import fields_of, is_model_class, is_named_tuple, real_class
+
+
+def patched(id: str, value: Any, fields: Mapping[str, Any]) -> Any:
+    """Return a copy of a value with other fields; AuthoringError `bad_body` where it has none."""
+    kind = real_class(value)
+    if isinstance(value, dict):
+        return {**cast("dict[str, Any]", value), **fields}
+    known = fields_of(value)
+    if known is None:
+        what = "fields of a dict, a dataclass, a named tuple or a model"
+        raise AuthoringError("bad_body", f"{id}: patch takes {what}, not of {kind.__name__}.")
+    for name in fields:
+        if name not in known:
+            near = did_you_mean(name, known)
+            raise AuthoringError("bad_body", f"{id}: {kind.__name__} has no field {name!r}.{near}")
+    if is_named_tuple(kind):
+        return value._replace(**fields)
+    if is_model_class(kind):
+        return value.model_copy(update=dict(fields))
+    assert is_dataclass(value)
+    return replace(cast("Any", value), **fields)
+
+
+def field_of(value: Any, name: str) -> Any:
+    """Return a field of what can be patched, NOTHING where it has none of that name."""
+    if value is NOTHING:
+        return NOTHING
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).get(name, NOTHING)
+    return getattr(value, name, NOTHING)
