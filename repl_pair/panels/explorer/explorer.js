@@ -3,8 +3,8 @@
  *
  * @typedef {{ key: string, kind: string, name: string, level: number, above: string, place: number, of: number,
  *   open?: boolean, size?: number, counts?: Record<string, number>, status?: string | null, last?: string, kept?:
- *   boolean, watched?: boolean, origin?: string, doc?: string, agent?: string, tier?: string,
- *   exposure?: string }} Row
+ *   boolean, watched?: boolean, origin?: string, doc?: string, agent?: string, tier?: string, exposure?: string }}
+ *   Row
  * @typedef {{ size: number, counts: Record<string, number>, failing: number }} Summary
  * @typedef {{ done: number, total: number, over: boolean, fault: string }} BatchState
  * @typedef {{ words: string, tags: Record<string, string>, kinds: string[], statuses: string[] }} FilterState

@@ -2,7 +2,7 @@
 
 import inspect
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from repl_pair.errors import AuthoringError
@@ -75,16 +75,24 @@ def function(
 
 
 def surface_function(
-    surface: str, tier: str | None, fn: Callable[..., Any] | None, options: Mapping[str, Any]
+    surface: str,
+    tier: str | None,
+    listed: Collection[str],
+    fn: Callable[..., Any] | None,
+    options: Mapping[str, Any],
 ) -> Any:
-    """Register a function under a surface and its own name; without `fn` return the decorator."""
+    """Register a function under a surface and its own name; without `fn` return the decorator.
+
+    It is exposed where its name is `listed` too.
+    """
 
     def register(fn: Any) -> Any:
         name = getattr(fn, "__name__", None)
         if name is None:
             where = f"a function of surface {surface!r}"
             raise bad_body(where, f"a {type(fn).__name__} has no name; use repl_pair.function.")
-        named: Any = {"tier": tier, **options}
+        exposed = options.get("expose", False) or name in listed
+        named: Any = {"tier": tier, **options, "expose": exposed}
         return function(f"{surface}.{name}", **named)(fn)
 
     return register if fn is None else register(fn)
@@ -112,7 +120,7 @@ def check_exposable(where: str, fn: Callable[..., Any]) -> None:
             raise bad_body(where, f"{p}: an agent gives arguments by name; name each parameter.")
     if not_json := open_parameters(function_schema(fn)):
         hints = takes_of(fn).read
-        named = ", ".join(f"{name} ({hints[name]})" for name in not_json)
+        named = ", ".join(f"{n} ({hints[n] if hints[n].arms else 'no type'})" for n in not_json)
         raise bad_body(where, f"an agent cannot give {named} as JSON. Legal are {LEGAL}.")
 
 

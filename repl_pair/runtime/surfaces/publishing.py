@@ -86,7 +86,7 @@ class SurfaceHandle(Handle):
 
     def function(self, fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         """Register a function under its own name, with the options of `repl_pair.function`."""
-        return surface_function(str(self), self.tier, fn, options)
+        return surface_function(str(self), self.tier, self.listed, fn, options)
 
     def expose(self, *names: str) -> None:
         """Let agents see these members and functions of the surface.

@@ -79,11 +79,11 @@ def test_a_burst_is_one_answer_after_one_window_with_the_last_mark(train):
 
 def test_what_the_view_does_not_see_ends_no_wait(train):
     view = replace(AGENT, tier="ops")
-    train.cell("loss", float, default=1.0, expose=True)  # of no tier
+    untiered = train.cell("loss", float, default=1.0, expose=True)
 
     def change(_call):
         train.hidden.set(1.0)
-        train.loss.set(1.0)
+        untiered.set(2.0)
         train.cell("another", float, default=1.0)
         repl_pair.story("untiered", component=print)
 

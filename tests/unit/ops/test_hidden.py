@@ -12,6 +12,7 @@ from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.tier_names import shown_words
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.store import STORE
 from repl_pair.wire import View
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +30,9 @@ CALLS = [
     ("list_variables", {"values": True}),
     *(("get_value", {"path": path}) for path in ("app", "cell", "held", "held.app", "box")),
     *(("describe_object", {"path": path}) for path in ("app", "cell", "held", "box", "cell.set")),
-    ("read_changes", {"since": 0}),
+    ("list_surfaces", {}),
+    ("list_functions", {}),
+    ("run_function", {"function": "qzkee.sto"}),
     ("read_member", {"member": "qzkee/cel"}),
     ("unregister", {"kind": "member", "id": "qzkee/cel"}),
     ("unregister", {"kind": "story", "id": "qzkee"}),
@@ -49,7 +52,11 @@ CALLS = [
 
 @pytest.fixture
 def kept(monkeypatch):
-    """An app of which nothing is exposed, its handles in the person's variables."""
+    """An app of which nothing is exposed, its handles in the person's variables.
+
+    Gives the count of changes before it was published.
+    """
+    before = STORE.seq
     app = repl_pair.surface(CANARY, doc=f"{CANARY} doc", tier="user")
     cell = app.cell(f"{CANARY}_cell", str, default=f"{CANARY} value")
     held = {"app": app, "cells": [cell, REGISTRY.find("surface", CANARY)]}
@@ -58,12 +65,14 @@ def kept(monkeypatch):
     repl_pair.function(f"{CANARY}.stop", tier="user")(print)
     for name, value in names.items():
         monkeypatch.setattr(sys.modules["__main__"], name, value, raising=False)
+    return before
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 async def test_no_answer_holds_what_is_hidden(kept, policy):
     session = Session.direct(POLICIES[policy])
-    replies = [(op, args, await session.call(op, args)) for op, args in CALLS]
+    calls = [*CALLS, ("read_changes", {"since": kept})]
+    replies = [(op, args, await session.call(op, args)) for op, args in calls]
     assert [(op, args) for op, args, reply in replies if CANARY in json.dumps(reply)] == []
     counts = replies[0][2]["result"]["counts"]
     assert [counts[kind] for kind in ("surface", "member", "function")] == [0, 0, 0]
@@ -72,9 +81,11 @@ async def test_no_answer_holds_what_is_hidden(kept, policy):
 
 async def test_the_same_calls_hold_it_where_all_is_exposed(kept):
     session = Session.direct(Policy(expose_all=True))
-    replies = [await session.call(op, args) for op, args in CALLS]
-    holding = {op for (op, _), r in zip(CALLS, replies, strict=True) if CANARY in json.dumps(r)}
-    assert holding == {"read_changes", "read_member"}
+    calls = [*CALLS, ("read_changes", {"since": kept})]
+    replies = [await session.call(op, args) for op, args in calls]
+    holding = {op for (op, _), r in zip(calls, replies, strict=True) if CANARY in json.dumps(r)}
+    lists = {"list_functions", "list_surfaces", "read_changes"}
+    assert holding == lists | {"read_member", "run_function"}
     assert replies[0]["result"]["counts"]["member"] == 1
     await session.close()
 

@@ -179,7 +179,7 @@ def test_what_an_app_publishes_stands_in_its_groups_with_origin_tier_and_exposur
     app.cell("shown", expose=True)
     app.cell("kept")
     app.cell("_floor", expose=True)
-    repl_pair.function("app.stop", expose=True)(add)
+    repl_pair.function("app.stop", expose=True)(lambda: None)
     flush(PANEL_THREAD)
     for kind in ("surface", "member", "function"):
         seen.view.on_open(key=f"kind:{kind}", is_open=True)

@@ -17,7 +17,6 @@ from repl_pair.runtime.registry.model import Origin
 from repl_pair.runtime.registry.origin import sent_by
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.surfaces.function_calls import check_function_args, function_schema
-from repl_pair.runtime.surfaces.functions import expose_function
 
 
 @dataclass
@@ -139,14 +138,14 @@ def test_an_exposed_function_takes_what_json_can_hold(fn, words):
     assert caught.value.code == "bad_body"
     repl_pair.function("orders.any")(fn)
     with pytest.raises(AuthoringError, match=words):
-        expose_function("orders.any")
+        repl_pair.surface("orders").expose("any")
     assert body_of("orders.any").exposed is False
 
 
 def test_a_function_that_is_exposed_later_keeps_its_place_and_its_tier():
     repl_pair.function("orders.place", tier="ops", mutates=False)(summary)
     before = REGISTRY.find("function", "orders.place")
-    expose_function("orders.place")
+    repl_pair.surface("orders").expose("place")
     after = REGISTRY.find("function", "orders.place")
     assert (after.origin, after.tier, after.body.mutates) == (before.origin, "ops", False)
     assert after.body.exposed

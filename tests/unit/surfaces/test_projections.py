@@ -27,6 +27,10 @@ def until(wanted):
         time.sleep(0.005)
 
 
+def newest(last: int = 10) -> int:
+    return last
+
+
 def is_red(loss: float) -> bool:
     """Whether it is too high."""
     return loss > 0.5
@@ -39,7 +43,7 @@ def loss(train):
 
 def test_a_projection_shows_what_it_names_and_nothing_else_of_its_source(train, loss):
     rows, log = train.collection("rows", dict[str, int]), train.stream("log", str)
-    rp.function("training.summary", mutates=False)(lambda last=10: last)
+    rp.function("training.summary", mutates=False)(newest)
     rp.project(
         "agent",
         train,
