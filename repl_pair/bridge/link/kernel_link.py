@@ -56,6 +56,8 @@ class KernelLink(Link):
         self._client = Client(principal, inject=inject)
         self.client_id = self._client.info["id"]
         self._attaching = asyncio.Lock()
+        self._failed: tuple[float, KernelError] | None = None
+        """When an attach failed last, and why."""
         self._closed = False
         self._reported_at = -math.inf
         """When a reply reported the last restart; infinite while none did."""
@@ -147,28 +149,41 @@ class KernelLink(Link):
         return await self.attached()
 
     async def attached(self) -> tuple[Line, Attachment]:
-        """Return the open connection, or attach anew; KernelError where that fails."""
+        """Return the open connection, or attach anew; KernelError where that fails.
+
+        Who waits for an attach that fails gets its error: a dead kernel is asked once for all.
+        """
+        since = now()
         async with self._attaching:
             self._wanted.set()
             if self.line and self.attachment and not self.line.closed.is_set():
                 return self.line, self.attachment
-            self.line = line = self._client.refused_line or Line(await self._connection())
+            if self._failed is not None and self._failed[0] >= since:
+                raise self._failed[1]
             try:
-                attachment = await attach(line, self.kernel, self._client)
-                self._check_open()
-            except BaseException:
-                self._client.leave_at_once()
-                self.line = None
-                if line is not self._client.refused_line:
-                    line.close(linger_s=LINGER_S)
+                return await self._attach()
+            except KernelError as error:
+                self._failed = now(), error
                 raise
-            if self.boot not in (None, attachment.boot):
-                self._reported_at = math.inf
-            self.attachment = attachment
-            self.boot, self.channel, self.why = attachment.boot, attachment.channel, attachment.why
-            self.kernel = replace(self.kernel, pid=attachment.pid, alive=True)
-            self.process = find_process(attachment.pid)
-            return line, attachment
+
+    async def _attach(self) -> tuple[Line, Attachment]:
+        self.line = line = self._client.refused_line or Line(await self._connection())
+        try:
+            attachment = await attach(line, self.kernel, self._client)
+            self._check_open()
+        except BaseException:
+            self._client.leave_at_once()
+            self.line = None
+            if line is not self._client.refused_line:
+                line.close(linger_s=LINGER_S)
+            raise
+        if self.boot not in (None, attachment.boot):
+            self._reported_at = math.inf
+        self.attachment = attachment
+        self.boot, self.channel, self.why = attachment.boot, attachment.channel, attachment.why
+        self.kernel = replace(self.kernel, pid=attachment.pid, alive=True)
+        self.process = find_process(attachment.pid)
+        return line, attachment
 
     async def _ask(self, waiting: Waiting) -> Reply:
         request = waiting.request

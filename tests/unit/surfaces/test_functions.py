@@ -125,11 +125,11 @@ def test_what_gives_no_value_when_it_is_called_is_no_function(fn, words):
     [
         (several, r"\*ids: int: an agent gives arguments by name"),
         (named, r"\*\*options: int: an agent gives arguments by name"),
-        (unhinted, r"cannot give n \(anything\) as JSON\. Legal are text, numbers"),
+        (unhinted, r"cannot give n \(no type\) as JSON\. Legal are text, numbers"),
         (calling, r"cannot give then \(.*Callable.*\) as JSON"),
         (nested, r"cannot give node \(.*Node\) as JSON"),
         (binary, r"cannot give data \(bytes\) as JSON"),
-        (Shop.place, r"cannot give self \(anything\) as JSON"),
+        (Shop.place, r"cannot give self \(no type\) as JSON"),
     ],
 )
 def test_an_exposed_function_takes_what_json_can_hold(fn, words):
