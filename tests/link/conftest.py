@@ -58,6 +58,8 @@ OLD = "ipykernel==6.29.5"
 BESIDE_CELLS = {"direct": "", "kernel": "shared_kernel"}
 """The links that answer at any time, and the kernels that they lead to."""
 BETWEEN_CELLS = {"xeus": "xeus_kernel", "no lock": "kernel_without_lock", "old": "old_kernel"}
+LATER = dict.fromkeys(("no lock", "old"), pytest.mark.full)
+"""Of the links whose requests wait between cells one is in the first part of the suite."""
 """Those that do not answer while the main thread runs something."""
 LINKS = BESIDE_CELLS | BETWEEN_CELLS
 ASKED_MEANWHILE = {
@@ -265,7 +267,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         slow = ["xeus"]
     else:
         slow = [] if has_cases or name in ASKED_MEANWHILE else list(BETWEEN_CELLS)
-    metafunc.parametrize("link", [*BESIDE_CELLS, *slow], indirect=True)
+    params = [pytest.param(link, marks=LATER.get(link, ())) for link in (*BESIDE_CELLS, *slow)]
+    metafunc.parametrize("link", params, indirect=True)
 
 
 @pytest.fixture
