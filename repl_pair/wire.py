@@ -213,7 +213,7 @@ class Request:
 
 @record
 class Event:
-    """Reports that `member` of the surface changed; `seq` counts up by one within a `boot`."""
+    """Reports that `member` of the store changed; `seq` counts up by one within a `boot`."""
 
     boot: str
     seq: int

@@ -154,35 +154,33 @@ class Session:
 
     async def command(self, op: str, args: Args, kernel: str | None = None) -> Reply:
         """Call an op that only the person may call; `not_found` for any other principal."""
-        link: Link | None = None
-        try:
-            if self.principal != PERSON:
-                raise RequestError("not_found", f"There is no op {op!r}.")
-            link = await self.links.get(None if kernel is None else check_name(kernel))
-            reply = await link.request(op, args, view=self.policy.view(self.principal))
-        except ReplPairError as error:
-            reply = error_reply(error)
-        return _with_kernel(reply, link, None)
+        if self.principal != PERSON:
+            return error_reply(RequestError("not_found", f"There is no op {op!r}."))
+        return await self._request(op, args, kernel)
 
     async def read_internal(self, op: str, args: Args, *, wait_s: float = 0.0) -> Reply:
         """Answer an internal op that only reads, which no caller may call; never raises.
 
         The kernel is chosen as for a call. Cancelling the task cancels the op.
         """
-        link: Link | None = None
-        try:
-            link = await self.links.get()
-            view, timeout_s = self.policy.view(self.principal), wait_s + DEFAULT_TIMEOUT_S
-            reply = await link.request(op, args, view=view, timeout_s=timeout_s, is_reported=False)
-        except ReplPairError as error:
-            reply = error_reply(error)
-        return _with_kernel(reply, link, None)
+        timeout_s = wait_s + DEFAULT_TIMEOUT_S
+        return await self._request(op, args, timeout_s=timeout_s, is_reported=False)
 
     async def close(self) -> None:
         """Close every link; the kernels keep running."""
         if self.approvals is not None:
             await self.approvals.close()
         await self.links.close()
+
+    async def _request(self, op: str, args: Args, kernel: str | None = None, **how: Any) -> Reply:
+        link: Link | None = None
+        try:
+            link = await self.links.get(None if kernel is None else check_name(kernel))
+            view = self.policy.view(self.principal)
+            reply = await link.request(op, args, view=view, **how)
+        except ReplPairError as error:
+            reply = error_reply(error)
+        return _with_kernel(reply, link, None)
 
     def _check_can_ask(self, op: str, closed: str) -> None:
         if closed and self.approvals is None:

@@ -81,21 +81,18 @@ class FunctionTools:
     def follow(self) -> None:
         """Read the functions again where another kernel is in use since they were listed."""
         if self._listed is not None and self._session.links.in_use is not self._link:
-            self._read_soon()
-
-    def read_again(self) -> None:
-        """Read the functions again: one of them is gone."""
-        self._read_soon()
+            self.read_soon()
 
     async def _read_within(self, bound_s: float) -> bool:
-        reading = self._read_soon()
+        reading = self.read_soon()
         await asyncio.wait({reading}, timeout=bound_s)
         if not reading.done():
             return False
         reading.result()
         return True
 
-    def _read_soon(self) -> "asyncio.Task[None]":
+    def read_soon(self) -> "asyncio.Task[None]":
+        """Read the functions again, and report where others came or one is gone."""
         self._is_stale = True
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._read())
@@ -143,7 +140,7 @@ class FunctionTools:
     def _on_event(self, event: Event) -> None:
         if event.member in (FUNCTIONS, EVERYTHING) and not self._is_stale:
             self._is_stale = True
-            asyncio.get_running_loop().call_later(GATHERED_S, self._read_soon)
+            asyncio.get_running_loop().call_later(GATHERED_S, self.read_soon)
 
 
 def _read_line(line: Mapping[str, Any], kernel: str) -> FunctionTool:

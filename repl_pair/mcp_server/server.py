@@ -173,7 +173,7 @@ async def _call_tool(face: Face, ctx: Context, name: str, args: Args) -> types.C
             raise _unknown_tool(name, open_ops, session.policy)
         reply = await _call_function(face, ctx, function, args)
         if not reply["ok"] and reply["error"]["code"] == "not_found":
-            face.functions.read_again()
+            face.functions.read_soon()
             raise _unknown_tool(name, open_ops, session.policy)
         descriptor, args = known["run_function"], {"args": args}
     else:

@@ -1,6 +1,6 @@
 """The table of the resources' URIs: each is answered by an op that reads.
 
-Nothing else of the package knows a URI.
+No other module knows which URIs there are.
 """
 
 import re

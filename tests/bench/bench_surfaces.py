@@ -12,7 +12,7 @@ from measure import AGENT, Row, clocked_ms, clocked_ms_of, medians_ms, row, scal
 import repl_pair
 from repl_pair.bridge.link.direct_link import DirectLink
 from repl_pair.runtime.surfaces.members import Cell
-from repl_pair.runtime.surfaces.state import Changed, watch
+from repl_pair.runtime.surfaces.state import set_at_change
 
 SETS, ROUNDS = 20_000, 15
 A_SECOND = 10_000
@@ -95,15 +95,15 @@ def steps_of(seconds: float) -> int:
 @contextmanager
 def watched(id: str) -> Generator[None]:
     """Watch a member during the block, and take what changed at the end of each window."""
-    changed, over = Changed(), threading.Event()
+    changed, over = threading.Event(), threading.Event()
 
     def take() -> None:
         while not over.is_set():
             if changed.wait(WINDOW_S):
                 time.sleep(WINDOW_S)
-                changed.take()
+                changed.clear()
 
-    stop, thread = watch([id], changed.note), threading.Thread(target=take)
+    stop, thread = set_at_change([id], changed), threading.Thread(target=take)
     thread.start()
     try:
         yield

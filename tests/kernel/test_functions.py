@@ -77,6 +77,31 @@ async def test_a_call_waits_for_the_persons_cell_and_a_thread_safe_one_does_not(
     assert ran.text == "the cell\n"
 
 
+@pytest.mark.parametrize(
+    ("terms", "code"), [("thread_safe=True", "cannot_run"), ("ask=True", "approval_required")]
+)
+async def test_a_function_that_gets_other_terms_while_its_call_waits_is_refused(
+    link, person, tmp_path, terms, code
+):
+    await asyncio.to_thread(person.run, APP)
+    gate, seen = tmp_path / "gate", []
+    again = f"repl_pair.function('app.speak', expose=True, mutates=False, {terms})(speak)\n"
+    cell = await asyncio.to_thread(person.start, WAITS.format(gate=str(gate)) + again)
+    args = {"function": "app.speak", "wait_s": BOUND_S}
+    waiting = asyncio.create_task(
+        link.request(
+            "run_function", args, view=AGENT, timeout_s=2 * BOUND_S, on_progress=seen.append
+        )
+    )
+    await asyncio.wait_for(is_waiting(link, seen), BOUND_S)
+    gate.touch()
+    ran = await asyncio.to_thread(person.finish, cell)
+    reply = await waiting
+    assert (reply["ok"], reply.get("error", {}).get("code")) == (False, code)
+    assert "app.speak" in reply["error"]["message"]
+    assert ran.text == "the cell\n"
+
+
 async def test_the_persons_names_history_and_outputs_stay_as_they_were(link, person):
     await asyncio.to_thread(person.run, APP)
     await asyncio.to_thread(person.run, "40 + 2")

@@ -47,8 +47,8 @@ def loop() -> None:
         pass
 
 @repl_pair.function("orders.beside", expose=True, mutates=False, thread_safe=True)
-def beside() -> bool:
-    return threading.current_thread() is threading.main_thread()
+def beside() -> int:
+    return threading.get_ident()
 
 @repl_pair.function("orders.asks", expose=True, mutates=False, ask=True)
 def asks() -> int:
@@ -171,6 +171,14 @@ async def test_what_may_take_long_takes_it_where_the_caller_names_the_time(link)
     (step,) = reply["next_steps"]
     assert step["args"] == {"function": "orders.slow", "timeout_s": 90.0}
     assert (await link.get(step["op"], **step["args"]))["value"] == 90
+
+
+async def test_only_a_thread_safe_function_leaves_the_thread_of_the_cells(link):
+    await link.define(SHOP)
+    await link.define("repl_pair.function('orders.between', expose=True, mutates=False)(beside)")
+    ids = ("orders.between", "orders.beside", "orders.between")
+    first, beside, second = [(await call(link, id))["value"] for id in ids]
+    assert first == second != beside
 
 
 async def test_hidden_and_unknown_functions_are_one_sentence(link):

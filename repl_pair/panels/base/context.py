@@ -69,7 +69,7 @@ class PanelContext:
         """Runs many variants one after another."""
 
     def follow(self, listener: Listener) -> Undo:
-        """Call `listener` with changes of the surface and of this context, on the panel thread."""
+        """Call `listener` with changes of the store and of this context, on the panel thread."""
         return PANEL_THREAD.subscribe(listener, self)
 
     def set_focus(self, focus: Focus) -> None:

@@ -14,7 +14,7 @@ from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.store import PERSONS, STORE
 
 Changes = Mapping[str, frozenset[str] | None]
-"""What changed, by member of the surface: the keys, or None where any of it may have changed."""
+"""What changed, by member of the store: the keys, or None where any of it may have changed."""
 Listener = Callable[[Changes], None]
 
 BATCH_S = 0.05
@@ -47,7 +47,7 @@ class PanelThread:
             self._wake_up()
 
     def subscribe(self, listener: Listener, source: object = None) -> Undo:
-        """Call `listener` with changes of the surface, and with those that `source` publishes."""
+        """Call `listener` with changes of the store, and with those that `source` publishes."""
         token = object()
         with self._listening:
             for store in () if self._listeners else (STORE, PERSONS):

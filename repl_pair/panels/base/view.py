@@ -38,7 +38,7 @@ class View(Generic[Patch]):
         return {}
 
     def handle_changes(self, changes: Changes) -> None:
-        """Send the patches that changes of the surface and the context (`panels/…`) call for."""
+        """Send the patches that changes of the store and the context (`panels/…`) call for."""
 
     def on_hello(self) -> None:
         """Answer the first message of a script, which sends it until it is answered."""

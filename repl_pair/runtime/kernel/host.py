@@ -190,7 +190,7 @@ class Outbox:
 
 
 def event_content(change: Change) -> EventContent:
-    """Return a change of the surface as the content of an event."""
+    """Return a change of the store as the content of an event."""
     return {
         "boot": BOOT.id,
         "seq": change.seq,

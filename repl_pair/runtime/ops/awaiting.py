@@ -20,7 +20,7 @@ from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import visible_ids
 from repl_pair.runtime.store import STORE, Change
-from repl_pair.runtime.surfaces.state import STATES, watch
+from repl_pair.runtime.surfaces.state import STATES, set_at_change
 from repl_pair.runtime.values.arguments import Bounds
 from repl_pair.wire import CHANGES_WINDOW_S, View
 
@@ -90,16 +90,12 @@ def _wake_at_changes(names: Iterable[str], woken: threading.Event) -> list[Calla
     stored = {_split(name)[0] for name in names if name.startswith(_STORE)}
     stored.add("registry/member")  # what is seen may be seen no longer
 
-    def note(_id: str) -> None:
-        if not woken.is_set():
-            woken.set()
-
     def note_change(change: Change) -> None:
         if change.member in stored and not woken.is_set():
             woken.set()
 
     members = {_split(name)[0] for name in names if not name.startswith(_STORE)}
-    return [watch(members, note), STORE.subscribe(note_change)]
+    return [set_at_change(members, woken), STORE.subscribe(note_change)]
 
 
 def _compare(view: View, watched: Sequence[str], marks: Sequence[int]) -> MemberChanges:

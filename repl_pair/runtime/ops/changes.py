@@ -25,7 +25,7 @@ PAGE_CHARS = 12_000
 
 
 class ChangeLine(TypedDict):
-    """The last change of an entry of a member of the surface; `count` where there were several."""
+    """The last change of an entry of a member of the store; `count` where there were several."""
 
     seq: int
     member: str

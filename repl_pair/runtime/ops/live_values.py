@@ -3,6 +3,7 @@
 None of the person's code runs: a computed value is computed on a thread of its own.
 """
 
+import threading
 import time
 from collections.abc import Iterator
 from itertools import islice
@@ -13,8 +14,9 @@ from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import STEP_S
 from repl_pair.runtime.registry.model import Entry, Member
 from repl_pair.runtime.registry.visible import visible_entry
+from repl_pair.runtime.store import NOTHING
 from repl_pair.runtime.surfaces.secret_values import secret_places
-from repl_pair.runtime.surfaces.state import LOCK, NOTHING, Changed, State, watch
+from repl_pair.runtime.surfaces.state import LOCK, State, set_at_change
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import Place
 
@@ -57,12 +59,12 @@ def wait_for_news(call: Call, member: str, key: str | None, since: int, wait_s: 
 
     RequestError `not_found` as soon as the view does not see it any more.
     """
-    changed, until, had_key = Changed(), time.monotonic() + wait_s, False
-    stop_watching = watch([member], changed.note)
-    call.at_cancel(changed.wake)
+    changed, until, had_key = threading.Event(), time.monotonic() + wait_s, False
+    stop_watching = set_at_change([member], changed)
+    call.at_cancel(changed.set)
     try:
         while True:
-            changed.take()
+            changed.clear()
             entry = visible_entry(call.view, "member", member)
             state: State = entry.body.state
             if state.computed is not None:

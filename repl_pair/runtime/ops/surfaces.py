@@ -1,4 +1,4 @@
-"""Ops over what an app publishes: its surfaces, their members and its functions."""
+"""Ops over the live values of an app: its surfaces and their members."""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -6,13 +6,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from repl_pair.runtime.ops.answers import Page
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.listing import (
-    DEFAULT_LIMIT,
-    Cursor,
-    Limit,
-    page,
-    read_line,
-)
+from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, page, read_line
 from repl_pair.runtime.ops.live_values import (
     check_reading,
     places_to_hide,

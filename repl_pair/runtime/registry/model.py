@@ -223,7 +223,7 @@ class Kind:
 
     @cached_property
     def collection(self) -> str:
-        """The name of the surface member that holds the entries."""
+        """The name of the member of the store that holds the entries."""
         return f"registry/{self.name}"
 
 

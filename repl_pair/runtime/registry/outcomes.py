@@ -7,7 +7,7 @@ from repl_pair.records import record, to_dict
 from repl_pair.runtime.registry.model import KINDS, Entry
 
 Rest = tuple[str, str, int]
-"""A dependency of a result: a member of the surface, a key in it, its revision then."""
+"""A dependency of a result: a member of the store, a key in it, its revision then."""
 
 
 @record

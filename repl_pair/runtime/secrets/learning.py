@@ -55,7 +55,7 @@ def learn_secrets() -> None:
     if now != _learned:
         _learned = now
         collect_environment(os.environ)
-    learn_held(chain([namespace()], *(give() for give in tuple(SPACES.values()))))
+    learn_held(chain([namespace()], *(give() for give in SPACES)))
 
 
 def learn_declared(value: Any, places: Collection[Place]) -> None:

@@ -13,8 +13,9 @@ from typing import Any
 from repl_pair.errors import message_of
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.own_threads import start_thread
+from repl_pair.runtime.store import NOTHING
 from repl_pair.runtime.surfaces.fitting import is_same
-from repl_pair.runtime.surfaces.state import LOCK, NOTHING, STATES, State, watch
+from repl_pair.runtime.surfaces.state import LOCK, STATES, State, watch
 from repl_pair.runtime.values.classes import type_name
 
 PAUSE_S, PAUSES = 0.05, 19

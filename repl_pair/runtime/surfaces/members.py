@@ -6,10 +6,11 @@ from typing import Any
 
 from repl_pair.errors import AuthoringError, error_text
 from repl_pair.runtime.registry.origin import outside
+from repl_pair.runtime.store import NOTHING
 from repl_pair.runtime.surfaces.fitting import checker, exact_types, is_same
 from repl_pair.runtime.surfaces.patching import field_of, patched
 from repl_pair.runtime.surfaces.secret_values import secret_places
-from repl_pair.runtime.surfaces.state import LOCK, NOTHING, State
+from repl_pair.runtime.surfaces.state import LOCK, State
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.hints import read_hint
 

@@ -5,7 +5,7 @@ from dataclasses import is_dataclass, replace
 from typing import Any, cast
 
 from repl_pair.errors import AuthoringError, did_you_mean
-from repl_pair.runtime.surfaces.state import NOTHING
+from repl_pair.runtime.store import NOTHING
 from repl_pair.runtime.values.classes import fields_of, is_model_class, is_named_tuple, real_class
 
 

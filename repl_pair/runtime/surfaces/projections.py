@@ -10,11 +10,11 @@ from repl_pair.runtime.authoring.args import check_callable
 from repl_pair.runtime.authoring.entries import enter
 from repl_pair.runtime.registry.model import KINDS, Entry, Member
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.store import STORE, Change
+from repl_pair.runtime.store import NOTHING, STORE, Change
 from repl_pair.runtime.surfaces.computing import Computation, Worker, held_by, set_value
 from repl_pair.runtime.surfaces.functions import enter_function, tool_name
 from repl_pair.runtime.surfaces.publishing import SurfaceHandle, renew, surface
-from repl_pair.runtime.surfaces.state import LOCK, NOTHING, STATES, State
+from repl_pair.runtime.surfaces.state import LOCK, STATES, State
 from repl_pair.runtime.values.classes import type_name
 from repl_pair.runtime.values.hints import declares_secret, read_hint, takes_of
 from repl_pair.runtime.values.marks import is_secret_key

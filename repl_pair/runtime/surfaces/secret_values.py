@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from repl_pair.runtime.secrets.places import hinted_places
-from repl_pair.runtime.secrets.spaces import search_too
-from repl_pair.runtime.surfaces.state import LOCK, NOTHING, STATES, State
+from repl_pair.runtime.secrets.spaces import SPACES
+from repl_pair.runtime.store import NOTHING
+from repl_pair.runtime.surfaces.state import LOCK, STATES, State
 from repl_pair.runtime.values.hints import read_hint
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import Place
@@ -35,4 +36,4 @@ def _new_in(state: State) -> dict[str, Any]:
     return {str(at): value for at, value in state.entries if at > state.searched}
 
 
-search_too(_held)
+SPACES.append(_held)

@@ -13,10 +13,8 @@ from typing import Any, Protocol
 from repl_pair.records import Undo
 from repl_pair.runtime.registry.model import KINDS
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.store import STORE, Change
+from repl_pair.runtime.store import NOTHING, STORE, Change
 
-NOTHING: Any = object()
-"""The value of a cell that was never set."""
 REMEMBERED = 10_000
 """Of how many ids the last revision is remembered after their members have left."""
 
@@ -147,35 +145,14 @@ def watch(ids: Iterable[str], fn: OnChange) -> Undo:
     return undo
 
 
-class Changed:
-    """Collects which members changed, until they are taken: many changes are one notification."""
+def set_at_change(ids: Iterable[str], event: threading.Event) -> Undo:
+    """Set an event at each change of these members, as `watch` does."""
 
-    def __init__(self) -> None:
-        self._ids: dict[str, None] = {}
-        self._lock = threading.Lock()
-        self._event = threading.Event()
+    def note(_id: str) -> None:
+        if not event.is_set():
+            event.set()
 
-    def note(self, id: str) -> None:
-        """Note a change, as a watcher; any thread."""
-        if id not in self._ids:
-            with self._lock:
-                self._ids[id] = None
-            self._event.set()
-
-    def wake(self) -> None:
-        """End a wait though nothing changed."""
-        self._event.set()
-
-    def wait(self, timeout_s: float) -> bool:
-        """Wait for a change or a `wake` since the last `take`; False when the time ran out."""
-        return self._event.wait(max(0.0, timeout_s))
-
-    def take(self) -> tuple[str, ...]:
-        """Return the members that changed, and begin anew."""
-        self._event.clear()
-        with self._lock:
-            taken, self._ids = self._ids, {}
-        return tuple(taken)
+    return watch(ids, note)
 
 
 def _follow(change: Change) -> None:

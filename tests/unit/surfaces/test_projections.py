@@ -8,7 +8,7 @@ import repl_pair as rp
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.surfaces import read_member
-from repl_pair.runtime.surfaces.state import STATES, Changed, watch
+from repl_pair.runtime.surfaces.state import STATES, set_at_change, watch
 from repl_pair.wire import View
 
 AGENT = View(principal="agent")
@@ -198,8 +198,8 @@ def test_a_function_runs_only_for_a_reader_or_a_watcher_and_never_on_the_thread_
         loss.set(float(number))
     assert not threads
     assert read("agent/own")["value"] == 99.0
-    changed = Changed()
-    stop = watch(["agent/own"], changed.note)
+    changed = threading.Event()
+    stop = set_at_change(["agent/own"], changed)
     loss.set(100.0)
     assert changed.wait(BOUND_S)
     assert STATES["agent/own"].value == 100.0
@@ -235,8 +235,8 @@ def test_a_projection_of_a_projection_follows_the_first_source(train, loss):
     first = rp.project("first", train, expose=False, red=rp.derive(is_red, "loss"), same="loss")
     rp.project("last", first, green=rp.derive(lambda red: not red, "red"), loss="same")
     assert read("last/green")["value"] is True
-    changed = Changed()
-    watch(["last/green"], changed.note)
+    changed = threading.Event()
+    set_at_change(["last/green"], changed)
     loss.set(0.9)
     assert changed.wait(BOUND_S)
     until(lambda: STATES["last/green"].value is False)
