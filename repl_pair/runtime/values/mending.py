@@ -16,8 +16,11 @@ def write_call(name: str, args: Mapping[str, Any]) -> str:
 
 
 def has_blanks(args: Mapping[str, Any]) -> bool:
-    """Return whether corrected arguments lack a value that only the caller has."""
-    return any(type(value) is _Blank for value in args.values())
+    """Return whether corrected arguments lack a value that only the caller has, however deep."""
+    return any(
+        has_blanks(value) if isinstance(value, Mapping) else type(value) is _Blank
+        for value in args.values()
+    )
 
 
 def correct_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,6 +50,8 @@ def _fit(part: Mapping[str, Any], name: str, value: Any) -> Any:
 def _correct_value(part: Mapping[str, Any], value: Any) -> Any:
     if _is_legal(part, value):
         return value
+    if isinstance(value, Mapping) and "properties" in part:
+        return correct_arguments(part, value)
     try:
         parsed = json.loads(value) if isinstance(value, str) else [value]
     except ValueError:
