@@ -70,4 +70,6 @@ def place(order_id: str, sku: str, quantity: int, card: str) -> dict[str, bool]:
 
 
 if __name__ == "__main__":
-    uvicorn.run(app, host="127.0.0.1", port=int(os.environ["SHOP_PORT"]), log_level="warning")
+    uvicorn.run(
+        app, host="127.0.0.1", port=int(os.environ.get("SHOP_PORT", "8000")), log_level="warning"
+    )

@@ -78,6 +78,11 @@ class FunctionTools:
             await self._read_within(LISTED_S)
         return self._known.get(name)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tools that the session saw when they were last read."""
+        return tuple(self._known)
+
     def follow(self) -> None:
         """Read the functions again where another kernel is in use since they were listed."""
         if self._listed is not None and self._session.links.in_use is not self._link:

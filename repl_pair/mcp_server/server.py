@@ -170,7 +170,7 @@ async def _call_tool(face: Face, ctx: Context, name: str, args: Args) -> types.C
     if name not in open_ops:
         function = await face.functions.find(name)
         if function is None:
-            raise _unknown_tool(name, open_ops, session.policy)
+            raise _unknown_tool(name, [*open_ops, *face.functions.names], session.policy)
         reply = await _call_function(face, ctx, function, args)
         if not reply["ok"] and reply["error"]["code"] == "not_found":
             face.functions.read_soon()
@@ -189,8 +189,8 @@ async def _call_tool(face: Face, ctx: Context, name: str, args: Args) -> types.C
     return results.render(reply, name=name, args=args, schema=schema, unlisted=unlisted)
 
 
-def _unknown_tool(name: str, open_ops: Iterable[str], policy: Policy) -> MCPError:
-    near = did_you_mean(name, sorted(open_ops))
+def _unknown_tool(name: str, known: Iterable[str], policy: Policy) -> MCPError:
+    near = did_you_mean(name, sorted(known))
     words = " ".join([f"Unknown tool: {name[:64]}.{near}", *policy.closed_hints()])
     return MCPError(types.INVALID_PARAMS, words)
 

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -92,9 +93,12 @@ def test_the_package_is_installed_from_a_checkout_of_this_repository():
     assert sorted(extras) == sorted(project["optional-dependencies"])
 
 
-def test_the_cells_run_and_the_last_value_is_what_the_readme_states(cells):
-    (shown,) = blocks("text")
-    assert [cell.value for cell in cells if cell.value][-1] == shown.strip()
+def test_the_cells_run_and_show_what_the_readme_states_below_them(cells):
+    ran = dict(zip((*blocks("ipython"), *blocks("python")), cells, strict=True))
+    shown = [(above, body) for (_, above), (kind, body) in pairwise(BLOCKS) if kind == "text"]
+    assert shown
+    for above, body in shown:
+        assert ran[above].value == body.strip()
 
 
 def test_attaching_prints_a_line_that_names_this_kernel(kernel, cells):

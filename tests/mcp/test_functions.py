@@ -115,9 +115,12 @@ def test_exposed_functions_are_tools_that_state_what_they_may_do(kernel, connect
 def test_a_hidden_function_is_reached_by_no_way(kernel, connect, until):
     with connect("--kernel", kernel.path, "--toolsets", "surface") as agent:
         until(lambda: listed(agent) == TOOLS, "the tools of the functions", bound_s=60)
-        words = "Closed here: inspect, write, eval"
-        assert refusal(agent, "orders__hidden").startswith(f"Unknown tool: orders__hidden. {words}")
-        assert refusal(agent, "orders__hiddem").startswith(f"Unknown tool: orders__hiddem. {words}")
+        for name in ("orders__hidden", "orders__hiddem"):
+            refused = refusal(agent, name)
+            assert refused.startswith(f"Unknown tool: {name}. ")
+            assert "hidden" not in refused.removeprefix(f"Unknown tool: {name}.")
+            assert "Closed here: inspect, write, eval" in refused
+        assert "Nearest: orders__count" in refusal(agent, "orders__coumt")
         for id in ("orders.hidden", "orders__hidden", "repl_pair.hidden", "Orders.hidden"):
             call = {"function": id}
             for tool, args in [

@@ -286,3 +286,29 @@ def test_no_read_runs_the_code_of_a_hostile_class(kernel, inspector):
         read(tool)
     assert report() == ""
     assert failed == []
+
+
+PUBLISH = """
+READY.clear()
+live = repl_pair.surface("hostile")
+rows, log = live.collection("rows", expose=True), live.stream("log", expose=True)
+for name in made:
+    live.cell(name, expose=True).set(made[name])
+    rows[name] = made[name]
+    log.push(made[name])
+READY.append(1)
+print(len(made))
+"""
+
+
+def test_no_read_of_a_member_runs_the_code_of_a_hostile_class(kernel, inspector):
+    count = int(kernel.cell(PUBLISH))
+    listed = inspector.call("list_surfaces", limit=200).structured_content["result"]
+    members = [member["id"] for line in listed["items"] for member in line["members"]]
+    assert len(members) == count + 2
+    for member in members:
+        for more in ({}, {"limit": 1}, {"since": 0}):
+            reply = inspector.call("read_member", member=member, **more).structured_content
+            assert reply["ok"], (member, reply)
+    ran = kernel.cell("for line in sorted(set(RAN)): print(line)\nRAN.clear()")
+    assert ran == ""

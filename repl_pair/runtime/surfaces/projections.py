@@ -70,6 +70,9 @@ def project(
     A name passes a member or a function through: one state, under a second id. A member leaves
     with its source, and follows a new declaration of it. AuthoringError names what is not there.
     """
+    if not isinstance(source, SurfaceHandle):  # pyright: ignore[reportUnnecessaryIsInstance]  a person may pass its id
+        what = f"project({id!r}, …) takes what repl_pair.surface returned, not {type_name(source)}."
+        raise AuthoringError("bad_body", what)
     if not members:
         raise AuthoringError("bad_body", f"project({id!r}, …) names at least one member.")
     found = {name: _sources_of(id, source, part) for name, part in members.items()}
@@ -151,7 +154,7 @@ def _map_entry(fn: Callable[[Any], Any], value: Any, hides: bool) -> Any:
 
 def _sources_of(id: str, source: SurfaceHandle, part: str | Derived | Mapped) -> list[Entry]:
     """Return the entries that a part follows; AuthoringError where the part cannot follow one."""
-    if isinstance(part, str):
+    if not isinstance(part, Derived | Mapped):
         return [source.part(part)]
     names, word, legal = (
         (part.sources, "derive", ("cell", "collection", "stream", "event"))

@@ -1,5 +1,6 @@
 """What the person writes to publish live values and functions of their app."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -7,10 +8,18 @@ from repl_pair.errors import AuthoringError, did_you_mean
 from repl_pair.records import replace
 from repl_pair.runtime.authoring.entries import Handle, enter
 from repl_pair.runtime.registry.model import Entry, Member, Surface
+from repl_pair.runtime.registry.origin import outside
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.store import NOTHING
 from repl_pair.runtime.surfaces.functions import check_exposable, surface_function
-from repl_pair.runtime.surfaces.members import Cell, Collection, Equals, Event, Stream
+from repl_pair.runtime.surfaces.members import (
+    Cell,
+    Collection,
+    Equals,
+    Event,
+    Stream,
+    SurfaceWarning,
+)
 from repl_pair.runtime.surfaces.state import State
 from repl_pair.runtime.values.classes import spell
 from repl_pair.runtime.values.hints import ANYTHING, read_hint
@@ -93,8 +102,8 @@ class SurfaceHandle(Handle):
         """Let agents see these members and functions of the surface.
 
         They are the whole list: a name that an earlier call named, and this one does not, is hidden
-        again. What is declared anew under a name of the list stays exposed; a surface that is
-        declared anew has no list.
+        again, with a SurfaceWarning; `expose()` hides all of the list. What is declared anew under
+        a name of the list stays exposed; a surface that is declared anew has no list.
         """
         if doubled := [name for name in names if names.count(name) > 1]:
             raise AuthoringError("bad_body", f"{self}.expose names {doubled[0]!r} twice.")
@@ -108,6 +117,13 @@ class SurfaceHandle(Handle):
         renew(entry, replace(entry.body, exposed=names))
         for part in (*parts.values(), *hidden):
             renew(part, replace(part.body, exposed=part not in hidden))
+        if names and hidden:
+            left_out = ", ".join(part.id for part in hidden)
+            text = (
+                f"{self}.expose takes the whole list, and this call leaves out {left_out}: hidden "
+                "from agents again. Name all that they may see in one call."
+            )
+            warnings.warn(text, SurfaceWarning, stacklevel=outside()[1])
 
     @property
     def listed(self) -> tuple[str, ...]:
@@ -120,8 +136,11 @@ class SurfaceHandle(Handle):
         body = Member(kind=state.kind, hint=hint, doc=doc, exposed=exposed, state=state)
         enter("member", id, body, self.tier)
 
-    def part(self, name: str) -> Entry:
+    def part(self, name: Any) -> Entry:
         """Return the member or function of a name; AuthoringError where there is not just one."""
+        if not isinstance(name, str):
+            what = f"{self}: members and functions are named as text, such as 'loss', not"
+            raise AuthoringError("bad_id", f"{what} by {spell(type(name))}.")
         found = self._parts(name)
         if len(found) == 1:
             return found[0]

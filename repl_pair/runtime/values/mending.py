@@ -16,8 +16,10 @@ def write_call(name: str, args: Mapping[str, Any]) -> str:
 
 
 def has_blanks(args: Mapping[str, Any]) -> bool:
-    """Return whether corrected arguments lack a value that only the caller has."""
-    return any(type(value) is _Blank for value in args.values())
+    """Return whether corrected arguments lack a value that only the caller has, however deep."""
+    return any(
+        has_blanks(value) if _is_object(value) else type(value) is _Blank for value in args.values()
+    )
 
 
 def correct_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,11 +49,17 @@ def _fit(part: Mapping[str, Any], name: str, value: Any) -> Any:
 def _correct_value(part: Mapping[str, Any], value: Any) -> Any:
     if _is_legal(part, value):
         return value
+    if "properties" in part and _is_object(value):
+        return correct_arguments(part, value)
     try:
         parsed = json.loads(value) if isinstance(value, str) else [value]
     except ValueError:
         parsed = [value]
     return parsed if _is_legal(part, parsed) else _blank(part)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, Mapping)
 
 
 def _is_legal(part: Mapping[str, Any], value: Any) -> bool:

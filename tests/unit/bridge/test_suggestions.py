@@ -6,7 +6,7 @@ from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
 from repl_pair.bridge.suggestions import in_kernel, suggest_call
 from repl_pair.errors import next_step
-from repl_pair.runtime.values.mending import correct_arguments, write_call
+from repl_pair.runtime.values.mending import correct_arguments, has_blanks, write_call
 
 SCHEMA = {
     "type": "object",
@@ -17,6 +17,12 @@ SCHEMA = {
         "lane": {"type": "string", "enum": ["main", "worker"]},
         "wait_s": {"type": "number", "minimum": 0, "maximum": 3600},
         "limit": {"type": "integer", "minimum": 1, "maximum": 200},
+        "order": {
+            "type": "object",
+            "properties": {"sku": {"type": "string"}, "quantity": {"type": "integer"}},
+            "required": ["sku"],
+            "additionalProperties": False,
+        },
     },
     "required": ["thing_id"],
     "additionalProperties": False,
@@ -37,10 +43,17 @@ SCHEMA = {
         ({"thing_id": "a", "wait_s": -1}, 'run_thing(thing_id="a")'),
         ({"thing_id": "a", "wait_s": 9000}, 'run_thing(thing_id="a", wait_s=45)'),
         ({"thing_id": "a", "limit": 500}, 'run_thing(thing_id="a", limit=200)'),
+        (
+            {"thing_id": "a", "order": {"sku": "b", "quantiti": "2"}},
+            'run_thing(thing_id="a", order={"sku": "b", "quantity": 2})',
+        ),
+        ({"thing_id": "a", "order": {}}, 'run_thing(thing_id="a", order={"sku": "<string>"})'),
     ],
 )
 def test_a_wrong_call_is_corrected_to_the_nearest_legal_one(args, corrected):
-    assert write_call("run_thing", correct_arguments(SCHEMA, args)) == corrected
+    nearest = correct_arguments(SCHEMA, args)
+    assert write_call("run_thing", nearest) == corrected
+    assert has_blanks(nearest) == ("<" in corrected)
 
 
 @pytest.mark.parametrize(

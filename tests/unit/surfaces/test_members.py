@@ -357,9 +357,13 @@ def test_the_latest_list_of_a_surface_is_the_whole_list(train):
     members = [("member", f"training/{name}") for name in ("loss", "best", "always")]
     assert exposed(*members) == [True, True, True]
     heard = heard_by("training/loss", "training/best")
-    train.expose("best")
+    hidden = r"training.expose takes the whole list, .* leaves out training/loss: hidden"
+    with pytest.warns(SurfaceWarning, match=hidden) as warned:
+        train.expose("best")
+    assert warned[0].filename == __file__
     assert exposed(*members) == [False, True, True]
     assert "training/loss" in heard
+    train.expose("best")  # warns of nothing: no name is hidden by it
     train.cell("best", int)
     assert exposed(*members) == [False, True, True]
     train.expose()
@@ -386,6 +390,7 @@ def test_exposing_keeps_value_revision_and_place(train):
     [
         (["los"], ["no 'los'", "Nearest: loss", "best, loss, summary"]),
         (["loss", "loss"], ["'loss' twice"]),
+        ([["loss", "best"]], ["named as text", "not by list"]),
         (["loss", "both"], ["a member and a function 'both'"]),
     ],
 )

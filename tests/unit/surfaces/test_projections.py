@@ -278,6 +278,8 @@ async def later(value):
         (lambda: {"x": rp.derive(is_red)}, ["at least one member"]),
         (lambda: {"x": rp.derive(later, "loss")}, ["not async"]),
         (lambda: {"x": rp.mapped("log", 3)}, ["not a function"]),
+        (lambda: {"x": rp.surface("other").cell("loss")}, ["named as text", "not by Cell"]),
+        (lambda: {"source": "training"}, ["what repl_pair.surface returned, not str"]),
     ],
 )
 def test_a_projection_that_is_not_legal_is_refused_with_what_is_and_registers_nothing(
@@ -285,7 +287,7 @@ def test_a_projection_that_is_not_legal_is_refused_with_what_is_and_registers_no
 ):
     rp.function("training.summary")(lambda: 1)
     with pytest.raises(AuthoringError) as refused:
-        rp.project("agent", train, **members())
+        rp.project("agent", **{"source": train} | members())
     for word in words:
         assert word in str(refused.value)
     assert rp.registry.find("surface", "agent") is None
