@@ -106,9 +106,20 @@ def find_target(uri: str) -> Target | None:
                 values = {n: unquote(v, errors="strict") for n, v in found.groupdict().items()}
             except UnicodeDecodeError:
                 return None
+            if not _are_apart(values):
+                return None
             args = {name: text.format_map(values) for name, text in row.args.items()}
             return Target(row.op, args, row.watched.format_map(values))
     return None
+
+
+def _are_apart(values: Mapping[str, str]) -> bool:
+    """Return whether each part stays itself when it is decoded; only an id and a key hold slashes.
+
+    No surface of the app has the package's own name, however it is written.
+    """
+    names = [text for name, text in values.items() if name in ("surface", "member")]
+    return not any("/" in name for name in names) and values.get("surface") != "repl_pair"
 
 
 def member_uri(member_id: str) -> str:
@@ -117,11 +128,9 @@ def member_uri(member_id: str) -> str:
 
 
 def _pattern(template: str) -> re.Pattern[str]:
-    """Return the pattern of a template; no surface of the app has the package's own name."""
+    """Return the pattern of a template."""
 
     def part(found: re.Match[str]) -> str:
-        is_id = found[1].endswith("_id")
-        own = "(?!repl_pair/)" if found[1] == "surface" else ""
-        return f"{own}(?P<{found[1]}>{'.+' if is_id else '[^/?#]+'})"
+        return f"(?P<{found[1]}>{'.+' if found[1].endswith('_id') else '[^/?#]+'})"
 
     return re.compile(_VARIABLE.sub(part, template))

@@ -16,6 +16,7 @@ CANARIES = {
     "event": "Zs2kDp7CgR4mJw8T",
     "item": "Nc9vBx5FhQ3lYt6P",
     "derived": "Jr1wKz7GdM8sVb4X",
+    "returned": "Ty5uPz9LaS1dFg3H",
 }
 SETUP = f"""
 import repl_pair as rp, pandas, pydantic
@@ -31,7 +32,7 @@ class Visit(TypedDict):
     by: str
     badge: Annotated[str, rp.Sensitive]
 
-def fill(declared, before, named, field, typed, column, event, item, derived):
+def fill(declared, before, named, field, typed, column, event, item, derived, returned):
     vault = rp.surface("vault", doc="plain-doc")
     session = vault.cell("session", Annotated[str, rp.Sensitive], default=before)
     session.set(declared)
@@ -50,9 +51,12 @@ def fill(declared, before, named, field, typed, column, event, item, derived):
     vault.expose("session", "api_key", "people", "settings", "table", "visits", "opened", "log")
     def fail(held):
         raise ValueError("plain-failure " + held["password"])
-    rp.project("agent", vault, key="api_key", code="passcode",
+    rp.function("vault.password")(lambda: {{"plain": [returned]}})
+    agent = rp.project("agent", vault, key="api_key", code="passcode", open="password",
                line=rp.mapped("log", lambda line: [line]),
                same=rp.derive(lambda held: held, "settings"), odd=rp.derive(fail, "failing"))
+    rp.project("last", agent, again="code", enter="open",
+               both=rp.derive(lambda line, code: [code], "line", "code"))
 
 fill(**{CANARIES!r})
 """
@@ -70,6 +74,8 @@ PLAIN = {
     "vault/api_key": "[redacted]",
     "agent/key": "[redacted]",
     "agent/code": "[redacted]",
+    "last/again": "[redacted]",
+    "last/both": "[redacted]",
 }
 """What is shown of each member."""
 
@@ -91,6 +97,9 @@ def test_no_secret_crosses_from_any_kind_of_member(kernel, connect, mode):
                 reply = agent.call("read_member", member=id, **args).structured_content
                 assert PLAIN[id] in json.dumps(reply), (id, reply)
                 assert "[redacted]" in json.dumps(reply), (id, reply)
+        for id in ("agent.open", "last.enter"):
+            reply = agent.call("run_function", function=id).structured_content
+            assert reply["result"]["value"] == "[redacted]"
         for key in ("ann", CANARIES["declared"], CANARIES["item"]):
             agent.call("read_member", member="vault/people", key=key)
         written = agent.record.out.decode() + agent.record.err.decode()

@@ -55,6 +55,12 @@ def function_kind(kind: str, doc: str) -> Callable[[Any], Any]:
     return register
 
 
+def check_publisher(kind: str, id: str) -> None:
+    """Refuse code of an agent's that publishes something, or exposes it; `bad_body`."""
+    if is_agents(origin_here()):
+        raise AuthoringError("bad_body", f"{kind} {id!r}: what an app publishes is the person's.")
+
+
 def enter(kind: str, id: str, body: Any, tier: str | None = None) -> Handle:
     """Register a body with the caller's place as its origin, and return its handle.
 
@@ -63,8 +69,8 @@ def enter(kind: str, id: str, body: Any, tier: str | None = None) -> Handle:
     origin = origin_here()
     if _ORIGIN.get() is None and origin.key.startswith(("cell:", SCRIPT)):
         CELLS.track()  # to retire what the next run of the cell leaves out
-    if is_agents(origin) and kind in PUBLISHED:
-        raise AuthoringError("bad_body", f"{kind} {id!r}: what an app publishes is the person's.")
+    if kind in PUBLISHED:
+        check_publisher(kind, id)
     if is_agents(origin) and (names := python_names(body)):
         raise AuthoringError(
             "bad_body",

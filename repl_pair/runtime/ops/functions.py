@@ -159,7 +159,7 @@ async def run_function(
     )
     return answer(
         await call_function(
-            entry.id,
+            entry,
             fn,
             own,
             context=FunctionCall(call.progress, call.cancelled.is_set),

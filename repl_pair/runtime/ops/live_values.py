@@ -14,8 +14,9 @@ from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import STEP_S
 from repl_pair.runtime.registry.model import Entry, Member
 from repl_pair.runtime.registry.visible import visible_entry
+from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.store import NOTHING
-from repl_pair.runtime.surfaces.secret_values import secret_places
+from repl_pair.runtime.surfaces.secret_values import followed_ids, secret_places
 from repl_pair.runtime.surfaces.state import LOCK, State, set_at_change
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import Place
@@ -135,6 +136,8 @@ def _no_value(entry: Entry, state: State) -> RequestError:
 def _no_key(entry: Entry, key: str) -> RequestError:
     state: State = entry.body.state
     near = did_you_mean(key, islice(state.items, NEAR_KEYS))
+    if NEEDLES.scrub(near)[0] != near:  # a marker would confirm a guess
+        near = ""
     steps = [
         next_step("read_member", member=entry.id),
         _wait_step(entry, key, state.revision),
@@ -157,7 +160,9 @@ def suggest_next(call: Call, entry: Entry, key: str | None, found: dict[str, Any
 def places_to_hide(entry: Entry, key: str | None) -> Iterator[Place]:
     """Yield the places in a reading that are secret by the type or the name of the member."""
     body: Member = entry.body
-    places = secret_places(entry.id, body.hint) or secret_places(body.source or "", body.hint)
+    found = (secret_places(id, body.hint) for id in followed_ids(entry))
+    nowhere: list[Place] = []
+    places = next(filter(None, found), nowhere)
     for place in [()] if key is not None and is_secret_key(key) else places:
         yield ("value", *place)
         yield ("entries", "*", *place)

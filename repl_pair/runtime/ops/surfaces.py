@@ -17,6 +17,7 @@ from repl_pair.runtime.ops.live_values import (
     wait_for_news,
 )
 from repl_pair.runtime.ops.table import MAX_WAIT_S, op, wait_deadline
+from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.model import Entry, Member
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import visible_entry, visible_ids
@@ -134,7 +135,9 @@ def read_member(
 
 def _surface_line(call: Call, surface: str, ids: Iterable[str]) -> SurfaceLine:
     entry = REGISTRY.find("surface", surface)
-    head = {"id": surface} if entry is None else read_line(entry)
+    head = {"id": surface}
+    if entry is not None and is_seen(call.view, entry):
+        head = read_line(entry)
     found = [REGISTRY.find("member", id) for id in ids if id != surface]
     lines = [_member_line(call, one) for one in found if one is not None]
     return cast("SurfaceLine", head | {"members": lines})

@@ -30,15 +30,19 @@ def _reason(view: View, entry: Entry | Outline) -> str:
     if words[0] == _OWN or any(word.startswith("_") for word in words):
         return "names that begin with _ or repl_pair are never exposed"
     if entry.kind == "surface":
-        parts = [*_parts("member", f"{entry.id}/"), *_parts("function", f"{entry.id}.")]
-        return "" if any(is_seen(view, part) for part in parts) else "it has nothing that is seen"
-    if not entry.exposed and not view.expose_all:
+        if not any(is_seen(view, part) for part in _parts_of(entry.id)):
+            return "it has nothing that is seen"
+    elif not entry.exposed and not view.expose_all:
         return "it is not exposed"
     return _tier_reason(view, entry)
 
 
-def _parts(kind: str, prefix: str) -> list[Entry]:
-    found = (REGISTRY.find(kind, id) for id in REGISTRY.ids(kind, prefix))
+def _parts_of(surface: str) -> list[Entry]:
+    """Return the members and functions of a surface, and not those of a surface below its id."""
+    members = [("member", id) for id in REGISTRY.ids("member", f"{surface}/")]
+    dotted = [("function", id) for id in REGISTRY.ids("function", f"{surface}.")]
+    functions = [(kind, id) for kind, id in dotted if id.rpartition(".")[0] == surface]
+    found = [REGISTRY.find(kind, id) for kind, id in (*members, *functions)]
     return [entry for entry in found if entry is not None]
 
 

@@ -10,6 +10,9 @@ def public_schema(schema: Any, *, secret: bool = False) -> Any:
     """Return a schema without secrets: a secret parameter keeps its type, not its values."""
     if isinstance(schema, str):
         return NEEDLES.scrub(schema)[0]
+    if type(schema) in (int, float):
+        text, found = NEEDLES.scrub(str(schema))
+        return text if found else schema
     if isinstance(schema, list):
         return [public_schema(item) for item in cast("list[Any]", schema)]
     if not isinstance(schema, dict):

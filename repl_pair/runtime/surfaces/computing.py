@@ -7,7 +7,6 @@ thread that changes them, and for at most a twentieth of the time, however often
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from repl_pair.errors import message_of
@@ -114,7 +113,9 @@ class Computation:
         computed = threading.Event()
         self._waiting.append(computed)
         self.ask()
-        return computed.wait(max(0.0, until - time.monotonic()))
+        is_computed = computed.wait(max(0.0, until - time.monotonic()))
+        self._waiting.remove(computed)
+        return is_computed
 
     def compute(self) -> None:
         """Compute it, on the thread of the worker; what the person's function raises is kept."""
@@ -130,8 +131,6 @@ class Computation:
                 self._state.announce()
         for computed in waiting:
             computed.set()
-            with suppress(ValueError):
-                self._waiting.remove(computed)
 
     def _look(self) -> list[tuple[State | None, int]]:
         states = [STATES.get(source) for source in self.sources]

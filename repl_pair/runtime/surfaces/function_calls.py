@@ -7,11 +7,13 @@ from typing import Any
 
 from repl_pair.errors import RequestError, next_step
 from repl_pair.runtime.capture.capture import capture
+from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.running.calling import by_name
 from repl_pair.runtime.running.captured_calls import CapturedCall, run_stoppable
 from repl_pair.runtime.secrets.known import made_of
 from repl_pair.runtime.secrets.renderings import leaving_form
 from repl_pair.runtime.stopping.loops import WaitFor, pair_contexts
+from repl_pair.runtime.surfaces.secret_values import followed_ids
 from repl_pair.runtime.values.arguments import check_arguments, read_call_arguments, weight_fault
 from repl_pair.runtime.values.frozen import Ref
 from repl_pair.runtime.values.hints import ANYTHING, takes_of
@@ -109,7 +111,7 @@ def is_generator(fn: Any) -> bool:
 
 
 async def call_function(
-    id: str,
+    entry: Entry,
     fn: Callable[..., Any],
     args: Mapping[str, Any],
     *,
@@ -130,12 +132,12 @@ async def call_function(
         pair_contexts(),
         made_of(args),
     ):
-        found = CapturedCall(captured=captured, is_secret=_gives_secret(id, fn))
+        found = CapturedCall(captured=captured, is_secret=_gives_secret(entry, fn))
         begun(found)
 
         async def work() -> None:
             try:
-                built = build_args(id, fn, args)
+                built = build_args(entry.id, fn, args)
             except RequestError as error:
                 refusals.append(error)
                 return
@@ -149,6 +151,10 @@ async def call_function(
     return found
 
 
-def _gives_secret(id: str, fn: Callable[..., Any]) -> bool:
-    """Return whether a function declares what it gives as a secret, or is named after one."""
-    return takes_of(fn).gives_secret or is_secret_key(id.rpartition(".")[2])
+def _gives_secret(entry: Entry, fn: Callable[..., Any]) -> bool:
+    """Return whether a function declares what it gives as a secret, or is named after one.
+
+    One that is passed through counts by the name of its source, too.
+    """
+    names = (id.rpartition(".")[2] for id in followed_ids(entry))
+    return takes_of(fn).gives_secret or any(map(is_secret_key, names))

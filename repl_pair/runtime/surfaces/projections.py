@@ -14,6 +14,7 @@ from repl_pair.runtime.store import NOTHING, STORE, Change
 from repl_pair.runtime.surfaces.computing import Computation, Worker, held_by, set_value
 from repl_pair.runtime.surfaces.functions import enter_function, tool_name
 from repl_pair.runtime.surfaces.publishing import SurfaceHandle, renew, surface
+from repl_pair.runtime.surfaces.secret_values import followed_ids
 from repl_pair.runtime.surfaces.state import LOCK, STATES, State
 from repl_pair.runtime.values.classes import type_name
 from repl_pair.runtime.values.hints import declares_secret, read_hint, takes_of
@@ -96,7 +97,8 @@ def _body(worker: Worker, part: str | Derived | Mapped, sources: list[Entry]) ->
     ids = tuple(entry.id for entry in sources)
     takes = takes_of(part.fn)
     hides = takes.gives_secret or any(
-        is_secret_key(entry.id) or declares_secret(read_hint(entry.body.hint)) for entry in sources
+        declares_secret(read_hint(entry.body.hint)) or any(map(is_secret_key, followed_ids(entry)))
+        for entry in sources
     )
     is_cell = isinstance(part, Derived)
     keep = 0 if is_cell else sources[0].body.state.entries.maxlen

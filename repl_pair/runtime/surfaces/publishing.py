@@ -6,7 +6,7 @@ from typing import Any
 
 from repl_pair.errors import AuthoringError, did_you_mean
 from repl_pair.records import replace
-from repl_pair.runtime.authoring.entries import Handle, enter
+from repl_pair.runtime.authoring.entries import Handle, check_publisher, enter
 from repl_pair.runtime.registry.model import Entry, Member, Surface
 from repl_pair.runtime.registry.origin import outside
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -105,6 +105,7 @@ class SurfaceHandle(Handle):
         again, with a SurfaceWarning; `expose()` hides all of the list. What is declared anew under
         a name of the list stays exposed; a surface that is declared anew has no list.
         """
+        check_publisher("surface", self)
         if doubled := [name for name in names if names.count(name) > 1]:
             raise AuthoringError("bad_body", f"{self}.expose names {doubled[0]!r} twice.")
         entry, parts = REGISTRY.find("surface", self), {name: self.part(name) for name in names}

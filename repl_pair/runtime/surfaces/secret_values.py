@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.places import hinted_places
 from repl_pair.runtime.secrets.spaces import SPACES
 from repl_pair.runtime.store import NOTHING
@@ -17,6 +19,19 @@ def secret_places(id: str, hint: Any) -> list[Place]:
     if is_secret_key(id) or is_secret_key(id.rpartition("/")[2]):
         return [()]
     return hinted_places(read_hint(hint))
+
+
+def followed_ids(entry: Entry) -> list[str]:
+    """Return the ids of a member or function and of all that it is a projection of."""
+    ids = [entry.id]
+    for id in ids:
+        found = REGISTRY.find(entry.kind, id)
+        if found is not None:
+            state: State | None = getattr(found.body, "state", None)
+            computed = None if state is None else state.computed
+            sources = (found.body.source,) if computed is None else computed.sources
+            ids += [source for source in sources if source and source not in ids]
+    return ids
 
 
 def _held() -> Iterator[dict[str, Any]]:

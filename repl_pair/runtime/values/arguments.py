@@ -8,6 +8,7 @@ from typing import Any
 from repl_pair.errors import did_you_mean
 from repl_pair.records import row
 from repl_pair.runtime.values.classes import is_map, is_row
+from repl_pair.runtime.values.marks import is_secret_key
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -118,7 +119,8 @@ def _faults(schema: Mapping[str, Any], value: Any, where: str) -> list[str]:
         return [f"{where}: expected {kind}, got {_shown(value, schema)}."]
     choices: list[Any] | None = schema.get("enum")
     if choices is not None and not any(type(value) is type(c) and value == c for c in choices):
-        names = ", ".join(map(str, choices))
+        is_secret = is_secret_key(where.rpartition(".")[2].partition("[")[0])
+        names = "its values" if is_secret else ", ".join(map(str, choices))
         return [f"{where}: expected one of {names}, got {_shown(value, schema)}."]
     low, high = schema.get("minimum", -inf), schema.get("maximum", inf)
     if kind in ("integer", "number") and "minimum" in schema and not low <= value <= high:

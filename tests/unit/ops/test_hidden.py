@@ -12,6 +12,8 @@ from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.tier_names import shown_words
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.store import STORE
 from repl_pair.wire import View
 
@@ -48,6 +50,9 @@ CALLS = [
     ("read_op", {"op": "list_exposure", "args": {}}),
     ("list_exposure", {}),
 ]
+
+
+def stop() -> None: ...
 
 
 @pytest.fixture
@@ -100,6 +105,37 @@ async def test_a_hidden_and_an_unknown_id_read_the_same(kept):
         unknown = id.replace(CANARY, "zqkeep")
         first, second = [await session.call(op, {arg: each}) for each in (id, unknown)]
         assert json.dumps(first).replace(CANARY, "zqkeep") == json.dumps(second)
+    await session.close()
+
+
+async def test_a_surface_is_seen_with_its_own_parts_and_its_own_tier_only(kept):
+    repl_pair.surface(f"{CANARY}.inner").function(expose=True)(stop)
+    app = repl_pair.surface("app", doc=f"{CANARY} doc", tier="user")
+    app.function(expose=True, tier="ops")(stop)
+    for policy, surfaces in ((Policy(), ["app", f"{CANARY}.inner"]), (Policy(tier="ops"), [])):
+        session = Session.direct(policy)
+        items = (await session.call("list_surfaces"))["result"]["items"]
+        assert [line["id"] for line in items] == surfaces
+        await session.close()
+
+
+async def test_of_a_surface_of_another_tier_its_members_are_listed_and_not_its_doc(kept):
+    repl_pair.surface("app", tier="ops").cell("loss", float, expose=True)
+    repl_pair.surface("app", doc=f"{CANARY} doc")
+    session = Session.direct(Policy(tier="ops"))
+    (line,) = (await session.call("list_surfaces"))["result"]["items"]
+    assert [line.get("doc"), line["members"][0]["id"]] == [None, "app/loss"]
+    await session.close()
+
+
+async def test_what_is_near_to_a_key_that_is_secret_is_not_stated(kept):
+    rows = repl_pair.surface("app").collection("rows", dict[str, int], expose=True)
+    rows.update({"Hd7nYb3JsF6gWq1Z": 1, "plain": 2})
+    NEEDLES.add("Hd7nYb3JsF6gWq1Z", rank=Rank.GIVEN)
+    session = Session.direct(Policy())
+    for key, near in (("Hd7nYb3JsF6gWq1x", ""), ("plaim", " Nearest: plain.")):
+        reply = await session.call("read_member", {"member": "app/rows", "key": key})
+        assert reply["error"]["message"] == f"app/rows has no key {key!r}.{near}"
     await session.close()
 
 

@@ -5,17 +5,20 @@ import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 import repl_pair
 from repl_pair.bridge import manifest
-from repl_pair.errors import AuthoringError
+from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.authoring.entries import entering_from
 from repl_pair.runtime.registry.model import Origin
 from repl_pair.runtime.registry.origin import sent_by
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.needles import Rank
+from repl_pair.runtime.secrets.schemas import public_schema
 from repl_pair.runtime.surfaces.function_calls import check_function_args, function_schema
 
 
@@ -205,6 +208,16 @@ def test_an_agents_code_registers_no_function(monkeypatch):
     assert REGISTRY.find("function", "evil.run") is None
 
 
+def test_an_agents_code_exposes_nothing_of_the_persons(monkeypatch):
+    main = types.ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    main.app = repl_pair.surface("app")
+    repl_pair.function("app.count")(lambda: 1)
+    with sent_by("claude"), pytest.raises(AuthoringError, match="is the person's"):
+        exec("app.expose('count')", main.__dict__)
+    assert not REGISTRY.get("function", "app.count").body.exposed
+
+
 def test_the_call_is_no_part_of_the_schema_and_null_is_legal_where_a_hint_allows_it():
     def place(note: Note, call: repl_pair.Call, at: int | None, n: int = 1) -> Any: ...
 
@@ -215,6 +228,23 @@ def test_the_call_is_no_part_of_the_schema_and_null_is_legal_where_a_hint_allows
     assert check_function_args("a.b", place, given) == {k: given[k] for k in ("note", "at")}
     with pytest.raises(Exception, match=r"note\.text: expected string, got null"):
         check_function_args("a.b", place, given | {"note": {"text": None, "by": "b"}})
+
+
+def test_what_is_legal_for_a_secret_is_not_listed_to_who_guesses_wrong():
+    def log_in(password: Literal["canary-1", "canary-2"], by: Literal["a", "b"] = "a") -> None: ...
+
+    with pytest.raises(RequestError) as refused:
+        check_function_args("a.b", log_in, {"password": "x", "by": "c"})
+    assert "password: expected one of its values, got str 'x'." in refused.value.message
+    assert "by: expected one of a, b" in refused.value.message
+
+
+def test_a_number_that_is_a_known_secret_is_no_default_in_a_schema():
+    NEEDLES.add(7391846205, rank=Rank.GIVEN)
+    assert public_schema({"default": 7391846205, "minimum": 12}) == {
+        "default": "[redacted]",
+        "minimum": 12,
+    }
 
 
 def test_a_function_that_is_called_by_the_person_may_be_given_a_call():

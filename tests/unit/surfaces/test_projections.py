@@ -226,6 +226,7 @@ def test_a_function_that_hangs_keeps_neither_the_app_nor_a_reader_nor_another_pr
         loss.set(0.9)
         assert time.perf_counter() - began < 1.0
         assert read("fine/red")["value"] is True
+        assert STATES["stuck/odd"].computed._waiting == []  # readers that gave up leave nothing
     finally:
         go.set()
     until(lambda: STATES["stuck/odd"].value is True)
