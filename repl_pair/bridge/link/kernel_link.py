@@ -76,9 +76,9 @@ class KernelLink(Link):
         return self._client.line is not None and not self._client.line.closed.is_set()
 
     @property
-    def is_wanted(self) -> bool:
-        """See `Link.is_wanted`."""
-        return self._wanted.is_set()
+    def was_left(self) -> bool:
+        """See `Link.was_left`."""
+        return self.boot is not None and not self._wanted.is_set()
 
     async def _answer(
         self, request: Request, timeout_s: float, on_progress: OnProgress | None
