@@ -64,11 +64,6 @@ class HeldLinks:
                 self._report("held")
             return link
 
-    @property
-    def is_chosen(self) -> bool:
-        """Return whether a kernel was named or is held, so that no other would be taken."""
-        return self._held is not None or self._target is not None
-
     async def leave(self, link: Link) -> Detachment:
         """Detach from a kernel, as `Link.leave`."""
         if link is self._held:
@@ -94,17 +89,13 @@ class HeldLinks:
 
     @property
     def in_use(self) -> Link | None:
-        """The chosen link, unless it was left, or nothing was asked of it yet."""
-        return self._held if self._held is not None and self._held.is_wanted else None
+        """The link to the kernel that is held, unless it was left and not asked since."""
+        return None if self._held is None or self._held.was_left else self._held
 
-    async def to_follow(self) -> Link | None:
-        """Return the link in use; before the first use the one to the kernel of the session.
-
-        None where no kernel was named or used: none is looked for.
-        """
-        if self._held is None and self._target is not None:
-            return await self.get()
-        return self.in_use
+    @property
+    def is_chosen(self) -> bool:
+        """Whether a kernel was named or is in use; for a list no other one is looked for."""
+        return self.in_use is not None or (self._held is None and self._target is not None)
 
     @property
     def are_several(self) -> bool:

@@ -115,7 +115,8 @@ class FunctionTools:
             await self._report()
 
     async def _read_once(self) -> None:
-        link = await self._session.links.to_follow()
+        links = self._session.links
+        link = await links.get() if links.is_chosen else None
         if link is not self._link:
             self._leave()
         if link is None:

@@ -1,10 +1,11 @@
 """Arguments for any op, drawn from its schema, from what was answered before, and hostile ones."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from random import Random
 from typing import Any
+from urllib.parse import quote
 
 from places import PLACES
 
@@ -66,6 +67,14 @@ TEXTS = ("plain", "", "a" * 3_000, "x\0y", "\u2028\u0085\u3164\u200b", "<script>
          "../../etc/passwd", "\x1b[31m", "https://ann:plain@h", "é" * 40)  # fmt: skip
 
 
+COMPLETED = (
+    ("{surface}/{member}", "surface"),
+    ("{surface}/{member}", "member"),
+    ("{surface}/{member}/{key}", "key"),
+    ("repl_pair/variants/{variant_id}", "variant_id"),
+    ("repl_pair/nothing/{story_id}", "story_id"),
+)
+"""Templates of URIs and variables of them that are completed."""
 KNOWN = [place.name for place in PLACES if place.known]
 WHOLE = ("{}", "{};", "x = 1\n{}", "type({}).__name__", "x = {}", "[{}] and 1")
 """Code over a variable, in which nothing leaves the place where it stands."""
@@ -96,13 +105,13 @@ class Generator:
         """Arguments that ask each op for its next page."""
         self.schemas: dict[str, Any] = {}
         """The schemas of the args of stories."""
-        self.reached: dict[str, int] = dict.fromkeys(self.ops, 0)
+        self.reached = Counter[str]()
         """How often each op was answered with ok."""
         self.steps: list[tuple[str, dict[str, Any]]] = []
         """The next calls that the last replies named."""
         self.is_waiting = False
         """Whether the last call waits for the person."""
-        self.refused: dict[str, int] = dict.fromkeys(self.ops, 0)
+        self.refused = Counter[str]()
         self._lasting: dict[str, list[str]] = {}
 
     def keep(self) -> None:
@@ -151,6 +160,15 @@ class Generator:
             self.pages[op].append({**args, "cursor": answer["cursor"]})
         if isinstance(answer.get("args_schema"), dict):
             self.schemas[str(answer.get("id"))] = answer["args_schema"]
+        if op == "list_surfaces":
+            for surface in answer.get("items", ()):
+                for member in surface["members"]:
+                    self.put("member", member["id"])
+        if op == "list_functions":
+            self.schemas |= {line["id"]: line["schema"] for line in answer.get("items", ())}
+        if op == "read_member":
+            for item in answer.get("items", ()):
+                self.put("key", item["key"])
         if op == "get_value":
             inner = answer.get("value")
             for key in list(inner)[:20] if isinstance(inner, dict) else ():
@@ -174,8 +192,48 @@ class Generator:
             if self.is_waiting:
                 return op, args | {"wait_s": ANSWERED_S}
             return op, args if self.rng.random() < 0.9 else self.with_hostile_part(args)
+        if self.rng.random() < 0.08:
+            return self.rng.choice((self.tool, self.resource, self.completion))()
         op = self.choose_op(policy)
         return op, self.arguments(op)
+
+    # --- what is no op
+
+    def access(self, op: str) -> str:
+        """Return what a call needs: tools of functions run, other requests of a client read."""
+        return self.ops[op]["access"] if op in self.ops else "read" if "/" in op else "run"
+
+    def tool(self) -> tuple[str, dict[str, Any]]:
+        """Draw a call of a function of the app by its tool."""
+        function = str(self.fed("function"))
+        args = self.args_of(function)
+        whole = args if self.rng.random() < 0.8 else self.with_hostile_part(args)
+        return function.replace(".", "__").lower().replace("/", "_"), whole
+
+    def resource(self) -> tuple[str, dict[str, Any]]:
+        """Draw a read of a resource, or a list of them."""
+        rng = self.rng
+        if rng.random() < 0.1:
+            return rng.choice(("resources/list", "resources/templates/list")), {}
+        own = ("stories", "story"), ("variants", "variant"), ("results", "variant")
+        word, kind = rng.choice(own)
+        member = self.fed("member")
+        uris = (
+            *(f"surface://{member}", f"surface://{member}/{quote(self.fed('key'), safe='')}"),
+            *(f"surface://repl_pair/{word}/{self.fed(kind)}", f"surface://repl_pair/{word}"),
+            *("surface://repl%5Fpair/registry%2Fmember", f"surface://{quote(member, safe='')}"),
+        )
+        return "resources/read", {"uri": rng.choice(uris)}
+
+    def completion(self) -> tuple[str, dict[str, Any]]:
+        """Draw what a client asks to complete."""
+        surface, _, member = str(self.fed("member")).partition("/")
+        template, name = self.rng.choice(COMPLETED)
+        return "completion/complete", {
+            "ref": {"type": "ref/resource", "uri": f"surface://{template}"},
+            "argument": {"name": name, "value": self.rng.choice(("", "", "a", "k", "attack"))},
+            "context": {"arguments": {"surface": surface, "member": member}},
+        }
 
     def choose_op(self, policy: Policy) -> str:
         """Choose an op: one that few calls reached, any that the gates open, or any of all."""
@@ -228,6 +286,8 @@ class Generator:
             return self.body(kind, str(args.get(f"{kind}_id", "")))
         if name == "overrides":
             return self.args_of(str(args.get("variant_id", "")).partition("/")[0])
+        if op == "run_function" and name == "args":
+            return self.args_of(str(args["function"]))
         if op == "run_op" and name == "args":
             inner = args["op"]
             return self.fitting(inner, depth + 1) if depth < 2 else {}

@@ -14,6 +14,8 @@ LONGEST = 12
 """How many calls a chain has at most; after it the person takes out what agents left."""
 LATE = frozenset({"deadline", "cancelled", "outcome_unknown", "unreadable"})
 """Codes of what may have begun before it was refused."""
+ANSWERS = frozenset({"contents", "resources", "resourceTemplates", "completion"})
+"""What the answer of a request holds that is no call of a tool."""
 READS = frozenset({"read", "inspect"})
 
 
@@ -55,7 +57,10 @@ class Found(AssertionError):
 
 def code_of(frame: Mapping[str, Any]) -> str:
     """Return `ok` or the code of a refusal, whoever refused."""
-    reply = frame.get("result", {}).get("structuredContent")
+    result = frame.get("result", {})
+    reply = result.get("structuredContent")
+    if ANSWERS.intersection(result):
+        return "ok"
     if reply is None:
         return "no_tool" if "error" in frame else "refused_in_words"
     return "ok" if reply["ok"] else reply["error"]["code"]
@@ -162,7 +167,7 @@ class Attack:
             return code
         if code != "ok" and code not in LATE:
             self.check_unchanged(f"{call.op} was refused ({code})")
-        elif self.generator.ops[call.op]["access"] in READS:
+        elif self.generator.access(call.op) in READS:
             self.check_unchanged(f"{call.op} reads")
         else:
             self.before = self.stand.state()

@@ -151,6 +151,20 @@ def bring(text: str, site: str, form: str) -> Any:
 # --- what the app publishes, and keeps
 
 
+def count_text(text: str) -> int:
+    return len(text)
+
+
+def bring_known(place: Known = "variable", site: Site = "text", form: Form = "plain") -> Any:
+    """Bring a secret to a place."""
+    return bring(VALUES[place](), site, form)
+
+
+def report_known(call: rp.Call, place: Known = "variable", form: Form = "plain") -> Any:
+    call.progress(FORMS[form](VALUES[place]()))
+    raise RuntimeError(FORMS[form](VALUES[place]()))
+
+
 def publish() -> None:
     """Publish one member and one function to agents, and keep others from them in each way."""
     surface, member, function = (
@@ -159,14 +173,36 @@ def publish() -> None:
     value = {written("kept_key"): written("kept_value")}
     kept = rp.surface(surface, tier=written("kept_tier"), doc=written("kept_doc"))
     kept.cell(member, dict, default=value)
+    kept.collection(f"{member}_rows", dict[str, dict])[written("kept_key")] = value
+    kept.stream(f"{member}_log").push(value)
+    kept.event(f"{member}_done").emit(value)
     shown = rp.surface("attack_app", doc="plain")
     secret = {"plain": 1, "password": written("member_secret"), "more": VALUES["variable"]()}
     shown.cell("shown", dict, default=secret, expose=True)
     shown.cell(member, dict, default=value)
     shown.cell(f"_{member}", dict, default=value, expose=True)
-    rp.function("attack_app.shown", expose=True)(len)
+    rows = shown.collection("rows", dict[str, dict], expose=True)
+    rows.update({"plain": secret, VALUES["variable"](): secret, "quoted": {"a": [secret]}})
+    log = shown.stream("log", str, expose=True)
+    for place in VALUES:
+        log.push(f"plain {VALUES[place]()} plain")
+    shown.event("done", expose=True).emit(secret)
+    rp.project(f"k{written('kept_projection')}", shown, expose=False, shown="shown", rows="rows")
+    rp.project(
+        "attack_view",
+        shown,
+        rows="rows",
+        opened="shown",
+        failing=rp.derive(lambda held: fail(held["more"]), "shown"),
+        drawn=rp.derive(lambda rows: [Told(key) for key in rows], "rows"),
+        tail=rp.mapped("log", lambda text: {text: [text]}),
+        failed=rp.mapped("log", fail),
+    )
+    rp.function("attack_app.count", expose=True)(count_text)
+    rp.function("attack_app.bring", expose=True)(bring_known)
+    rp.function("attack_app.aside", expose=True, thread_safe=True, mutates=False)(report_known)
     for id in (f"attack_app.{function}", f"attack_app._{function}", f"{surface}.{function}"):
-        rp.function(id, expose="._" in id, tier=written("kept_tier"))(len)
+        rp.function(id, expose="._" in id, tier=written("kept_tier"))(count_text)
 
 
 publish()

@@ -139,6 +139,7 @@ WRITTEN: Mapping[str, Sequence[str]] = {
     "set": tuple(SHAPES),
     "member_secret": tuple(SHAPES),
     **dict.fromkeys(("kept_surface", "kept_member", "kept_function", "kept_key"), ("token",)),
+    "kept_projection": ("token",),
     **dict.fromkeys(("kept_value", "kept_doc", "kept_tier"), LONG),
 }
 """The places in what the person registers, and the shapes of their canaries.

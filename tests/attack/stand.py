@@ -92,7 +92,9 @@ class Server:
         self.request("tools/list", {})
 
     def call(self, op: str, args: Mapping[str, Any]) -> dict[str, Any]:
-        """Call a tool; gives the whole answering frame."""
+        """Call a tool, or request what is none; gives the whole answering frame."""
+        if "/" in op:
+            return self.request(op, args)
         return self.request("tools/call", {"name": op, "arguments": args})
 
     def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:

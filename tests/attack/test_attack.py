@@ -23,6 +23,12 @@ BROKEN = {
         "Needles.find = whole",
         "' in '",
     ),
+    "what is kept is listed": (
+        "from repl_pair.runtime.registry import visible\n"
+        "whole, visible.is_seen = visible.is_seen, lambda view, entry: True",
+        "visible.is_seen = whole",
+        "kept_",
+    ),
     "a refusal changes data of the person's": (
         "from repl_pair.runtime.kernel import packaging\n"
         "whole = packaging.refuse\n"
@@ -57,11 +63,15 @@ def test_no_call_leaks_and_no_refused_or_reading_call_changes_anything(attack):
 
 
 def test_every_op_is_answered_with_ok(attack):
-    assert set(attack.counts.reached) == set(attack.generator.ops) - INTERNAL
+    tools = {"attack_app__bring", "attack_app__aside", "attack_app__count"}
+    requests = {"resources/read", "resources/list", "completion/complete"}
+    every = set(attack.generator.ops) - INTERNAL
+    assert set(attack.counts.reached) >= every | tools | requests
+    assert not set(attack.counts.reached) & INTERNAL
 
 
 def test_every_op_is_refused_too(attack):
-    assert set(attack.counts.refused) == set(attack.generator.ops)
+    assert set(attack.counts.refused) >= set(attack.generator.ops) | {"resources/read"}
 
 
 def test_every_gate_is_open_at_some_server_and_all_are_closed_at_one(attack):
@@ -97,7 +107,7 @@ def test_the_names_of_what_is_kept_are_found_where_a_reading_op_shows_them(attac
     server.call("read_changes", since)
     stand.cell("changes.is_seen = whole")
     found = {leak.place for leak in stand.leaks()}
-    assert found == {"kept_surface", "kept_member", "kept_function"}
+    assert found == {"kept_surface", "kept_member", "kept_function", "kept_projection"}
 
 
 @pytest.mark.parametrize("shape", SHAPES)

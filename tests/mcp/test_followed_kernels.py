@@ -53,6 +53,8 @@ def test_a_detach_ends_it_at_once_and_attaches_to_nothing_again(kernel, open_rea
         reader.agent.call("run_op", op="detach_kernel", args={})
         until(lambda: kernel.cell(WAITING) == "0\n", "no request in the kernel")
         kernel.cell("loss.set(1.0); import time; time.sleep(1.5)")
+        listed = reader.do(reader.agent.client.list_resources).resources
+        assert LOSS not in {str(each.uri) for each in listed}
         assert kernel.cell(CLIENTS) == "0\n"
         assert followed.uris == []
 

@@ -174,8 +174,8 @@ def test_no_kernel_is_attached_to_for_a_list_unless_it_was_named_or_is_in_use(
         assert listed(agent) == []
         kernel.cell("from repl_pair.runtime.clients.clients import CLIENTS")
         kernel.cell("assert not CLIENTS.present()")
-        agent.call("list_stories")
-        until(lambda: listed(agent) == TOOLS, "the tools of the kernel in use", bound_s=60)
+        agent.call("use_kernel", kernel=kernel.id)
+        until(lambda: listed(agent) == TOOLS, "the tools of the chosen kernel", bound_s=60)
         agent.call("run_op", op="detach_kernel")
         assert listed(agent) == []
         kernel.cell("assert not CLIENTS.present()")

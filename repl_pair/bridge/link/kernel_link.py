@@ -58,6 +58,7 @@ class KernelLink(Link):
         self._attaching = asyncio.Lock()
         self._failed: tuple[float, KernelError] | None = None
         """When an attach failed last, and why."""
+        self._left_at = -math.inf
         self._closed = False
         self._reported_at = -math.inf
         """When a reply reported the last restart; infinite while none did."""
@@ -76,9 +77,9 @@ class KernelLink(Link):
         return self._client.line is not None and not self._client.line.closed.is_set()
 
     @property
-    def is_wanted(self) -> bool:
-        """See `Link.is_wanted`."""
-        return self._wanted.is_set()
+    def was_left(self) -> bool:
+        """See `Link.was_left`."""
+        return self.boot is not None and not self._wanted.is_set()
 
     async def _answer(
         self, request: Request, timeout_s: float, on_progress: OnProgress | None
@@ -134,6 +135,7 @@ class KernelLink(Link):
         """See `Link.leave`."""
         async with self._attaching:
             self._wanted.clear()
+            self._left_at = now()
             return await self._leave()
 
     async def _leave(self) -> Detachment:
@@ -151,10 +153,13 @@ class KernelLink(Link):
     async def attached(self) -> tuple[Line, Attachment]:
         """Return the open connection, or attach anew; KernelError where that fails.
 
-        Who waits for an attach that fails gets its error: a dead kernel is asked once for all.
+        Who waits for an attach that fails gets its error: a dead kernel is asked once for all. Who
+        waits while the kernel is left does not attach anew.
         """
         since = now()
         async with self._attaching:
+            if self._left_at >= since:
+                raise KernelError("cancelled", "The kernel was left while the call waited for it.")
             self._wanted.set()
             if self.line and self.attachment and not self.line.closed.is_set():
                 return self.line, self.attachment
@@ -266,5 +271,7 @@ class KernelLink(Link):
         raise refusals.gone(self.kernel, CLOSED if self._closed else "it did not come back")
 
     async def _ask_seq(self) -> int | None:
+        if not self._wanted.is_set():
+            return None
         reply = await self.request("ping", {}, view=View(), is_reported=False)
         return reply.get("seq", 0) if reply["ok"] else None

@@ -47,9 +47,9 @@ class Link(ABC):
         return True
 
     @property
-    def is_wanted(self) -> bool:
-        """Whether something was asked of this link since it was made or last left."""
-        return True
+    def was_left(self) -> bool:
+        """Whether `leave` ended the attachment, and nothing was asked of this link since."""
+        return False
 
     async def request(
         self,
