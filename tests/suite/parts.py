@@ -13,6 +13,7 @@ FULL = (
     "examples/",
     "browser/test_explorer_at_size.py",
     "browser/test_front_ends.py",
+    "mcp/test_hostile_",
     "pytest_plugin/test_five_ways.py",
     "pytest_plugin/test_nbval.py",
     "pytest_plugin/test_notebook_outputs.py",
