@@ -227,7 +227,7 @@ async def test_a_wait_for_a_key_ends_with_its_birth_and_with_its_removal(link):
 @pytest.mark.parametrize(
     "change",
     [
-        "train.expose('best')",
+        "train.expose()",
         "rp.registry.unregister('member', 'training/loss')",
         "rp.surface('training', tier='ops').cell('loss', float)",
     ],

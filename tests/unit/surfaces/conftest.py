@@ -5,9 +5,10 @@ from repl_pair.runtime.surfaces import state
 
 
 @pytest.fixture(autouse=True)
-def _revisions_begin_anew(monkeypatch):
-    """Revisions count on after a member has left, and so from test to test."""
+def _revisions_and_watchers_begin_anew(monkeypatch):
+    """Revisions count on after a member has left, and so from test to test; watchers stay."""
     monkeypatch.setattr(state, "_LEFT", {})
+    monkeypatch.setattr(state, "_WATCHERS", {})
 
 
 @pytest.fixture
