@@ -13,12 +13,15 @@ FULL = (
     "examples/",
     "browser/test_explorer_at_size.py",
     "browser/test_front_ends.py",
+    "kernel/test_embed.py",
     "mcp/test_hostile_",
+    "pytest_plugin/test_choosing.py",
     "pytest_plugin/test_five_ways.py",
     "pytest_plugin/test_nbval.py",
     "pytest_plugin/test_notebook_outputs.py",
     "pytest_plugin/test_notebook_runner.py",
     "pytest_plugin/test_notebooks.py",
+    "pytest_plugin/test_same_files.py",
 )
 """Folders and files of which each test is in the second part; single tests bear the mark `full`."""
 FIRST_ONLY = ("browser/", "kernel/public_notebooks/")
