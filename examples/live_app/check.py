@@ -69,9 +69,9 @@ async def follow_training(kernel: str) -> None:
         }
         assert await tools_of(client) == {"training__pause"}
         async with client.listen(resource_subscriptions=["surface://watch/falling"]) as updates:
-            async for _ in updates:
-                if (await ask(client, "read_member", member="watch/falling"))["value"]:
-                    break
+            # What changed before they were asked for is no update: read, then wait.
+            while not (await ask(client, "read_member", member="watch/falling"))["value"]:
+                await anext(aiter(updates))
         assert (await ask(client, "training__pause"))["value"] == "paused"
         stands = later = await ask(client, "read_member", member="training/step")
         while not later.get("timed_out"):  # the step that was under way is the last one
