@@ -17,7 +17,6 @@ GITHUB = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 SETUP = f"""
 import repl_pair
 from repl_pair import check
-from repl_pair.runtime.surfaces.state import STATES, NOTHING, LOCK
 
 api_token = {SECRET!r}
 train = repl_pair.surface("training", doc="One run.")
@@ -31,17 +30,8 @@ repl_pair.story("total", component=total)
 repl_pair.variant("total/Two", args={{"prices": [4, 9]}}, play=[check.path_equals("result", 13)])
 repl_pair.variant("total/Three", args={{"prices": [4, 9]}}, play=[check.path_equals("result", 12)])
 
-def put(member, **items):
-    state = STATES[member]
-    with LOCK:
-        for key, value in items.items():
-            state.note_change()
-            state.items[key], state.revisions[key] = value, state.revision
-    state.announce()
-
-rows = train.cell("rows", dict, default={{}}, expose=True)
-STATES["training/rows"].kind = "collection"
-put("training/rows", a=1, b=2, **{{api_token: 3, {GITHUB!r}: 4}})
+rows = train.collection("rows", dict[str, int], expose=True)
+rows.update(a=1, b=2, **{{api_token: 3, {GITHUB!r}: 4}})
 """
 ERAS = ["legacy", "auto"]
 LOSS = "surface://training/loss"
@@ -263,7 +253,7 @@ def test_a_change_arrives_and_the_last_value_is_read(kernel, reader, until):
 def test_an_update_names_what_changed_and_nothing_else(kernel, reader, until):
     rows = "surface://training/rows"
     with reader.follow(LOSS, f"{rows}/a", f"{rows}/b") as followed:
-        kernel.cell("put('training/rows', a=10)")
+        kernel.cell("rows['a'] += 10")
         until(lambda: followed.uris == [f"{rows}/a"], "an update of the item")
         kernel.cell("hidden.set(2.0); loss.set(3.0)")
         until(lambda: followed.uris == [f"{rows}/a", LOSS], "an update of the cell")
@@ -286,7 +276,7 @@ def test_no_secret_is_in_any_frame(kernel, reader, until):
     for uri in (f"surface://training/hidden/{GITHUB}", f"surface://training/{GITHUB}", key + "%FF"):
         assert "[redacted]" in reader.refusal(uri).data["uri"]
     with reader.follow(key) as followed:
-        kernel.cell(f"put('training/rows', **{{{GITHUB!r}: 5}})")
+        kernel.cell(f"rows[{GITHUB!r}] += 1")
         until(lambda: "[redacted]" in str(reader.agent.record.frames[-1]), "an update")
         assert GITHUB not in str(followed.uris)
     wrote = reader.agent.record.out.decode() + reader.agent.record.err.decode()

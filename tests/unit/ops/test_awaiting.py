@@ -11,7 +11,7 @@ from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.ops.awaiting import UNSEEN, await_members, complete_ids
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.store import STORE
-from repl_pair.runtime.surfaces.state import LOCK, STATES
+from repl_pair.runtime.surfaces.state import STATES
 from repl_pair.wire import CHANGES_WINDOW_S, View
 
 AGENT = View(principal="agent")
@@ -48,15 +48,6 @@ def wait_for(watched, change, wait_s=30.0, view=AGENT):
     change(call)
     thread.join(60)
     return answers[0], time.monotonic() - began
-
-
-def put(member, **items):
-    state = STATES[member]
-    with LOCK:
-        for key, value in items.items():
-            state.note_change()
-            state.items[key], state.revisions[key] = value, state.revision
-    state.announce()
 
 
 def test_hidden_and_unknown_members_have_the_same_mark(train):
@@ -122,10 +113,10 @@ def test_a_change_between_two_requests_is_found_by_the_second(train):
 
 
 def test_an_item_is_followed_by_itself(train):
-    train.cell("rows", dict, default={}, expose=True)
-    put("training/rows", a=1, b=2)
+    rows = train.collection("rows", dict[str, int], expose=True)
+    rows.update(a=1, b=2)
     watched = ["training/rows/a", "training/rows/b", "training/rows", "training/rows/none"]
-    answer, _ = wait_for(watched, lambda _call: put("training/rows", b=3))
+    answer, _ = wait_for(watched, lambda _call: rows.update(b=3))
     assert answer["changed"] == [1, 2]
 
 
@@ -164,8 +155,8 @@ def test_ids_are_completed_as_the_view_sees_them(train):
     assert complete("surface") == {"values": ["training"], "total": 1}
     assert complete("member", "training/")["values"] == [LOSS]
     assert complete("member", "training/h") == complete("member", "training/none")
-    train.cell("rows", dict, default={}, expose=True)
-    put("training/rows", **{f"k{number:03}": number for number in range(250)})
+    rows = train.collection("rows", dict[str, int], expose=True)
+    rows.update({f"k{number:03}": number for number in range(250)})
     found = complete("key", "k1", member="training/rows")
     assert (found["values"][0], len(found["values"]), found["total"]) == ("k100", 100, 100)
     assert complete("key", member="training/rows")["total"] == 250
