@@ -52,12 +52,20 @@ class Watch:
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
         self._lines = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _read(self):
-        for line in self.process.stdout:
-            self._lines.put(line.rstrip())
+        with self.process.stdout:
+            for line in self.process.stdout:
+                self._lines.put(line.rstrip())
         self._lines.put(None)
+
+    def end(self):
+        """Kill it; return when all that writes to its output, a round too, has ended."""
+        self.process.kill()
+        self.process.wait()
+        self._reader.join(BOUND_S)
 
     def until(self, end):
         """Return the lines up to the one that holds `end`; fail with them if none comes."""
@@ -87,9 +95,7 @@ def watch(tmp_path, request):
         (folder / name).write_text(text)
     watch = Watch(folder, *request.param)
     yield watch
-    watch.process.kill()
-    watch.process.wait()
-    watch.process.stdout.close()
+    watch.end()
 
 
 def test_what_drifted_runs_again_and_nothing_else_until_ctrl_c(watch):
