@@ -19,7 +19,6 @@ from repl_pair.version import VERSION
 class Description(TypedDict):
     """Every op of a kernel."""
 
-    revision: int
     ops: list[dict[str, Any]]
 
 
@@ -52,4 +51,4 @@ def describe(call: Call) -> Description:
     """Describe every op of this kernel."""
     ops = build_descriptors(TABLE)
     call.max_items = len(ops)
-    return {"revision": TABLE.revision, "ops": ops}
+    return {"ops": ops}

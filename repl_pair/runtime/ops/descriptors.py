@@ -14,14 +14,15 @@ from repl_pair.wire import View
 
 def build_descriptors(table: Table) -> list[dict[str, Any]]:
     """Build every descriptor, sorted by name; imports the modules of all ops."""
-    return [build_descriptor(op, table.revision) for op in table.ops()]
+    return [build_descriptor(op) for op in table.ops()]
 
 
-def build_descriptor(op: Op, revision: int) -> dict[str, Any]:
+def build_descriptor(op: Op) -> dict[str, Any]:
     """Build the descriptor of one op; what has its usual value is left out."""
     schema = input_schema(op)
     answer = answer_type(op.fn)
-    body = {slot: getattr(op, slot) for slot in ("access", "lane", "toolset", "needs", "internal")}
+    slots = ("access", "lane", "toolset", "needs", "internal", "project")
+    body = {slot: getattr(op, slot) for slot in slots}
     longest_s = op.deadline({}) or 0.0
     bounds = {"timeout_s", "wait_s", "duration_ms"}
     if longest_s > READ_DEADLINE_S and bounds.isdisjoint(schema["properties"]):
@@ -35,7 +36,6 @@ def build_descriptor(op: Op, revision: int) -> dict[str, Any]:
         **{name: value for name, value in body.items() if value not in ({}, False)},
         "builtin": True,
         "exposed": True,
-        "revision": revision,
     }
 
 

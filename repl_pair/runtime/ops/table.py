@@ -94,6 +94,8 @@ class Op:
     internal: bool = False
     persons: bool = False
     """Whether only the person may call it."""
+    project: bool = False
+    """Whether it needs the files of the project only: without a kernel another process answers."""
     context: str | None = None
     """The parameter that the host fills, as its class declares."""
     deadline: Deadline = _read_deadline
@@ -119,7 +121,7 @@ class Op:
 
 
 class Table:
-    """A map of name to op with a revision that counts its changes.
+    """A map of name to op.
 
     `modules` names the module of each op that is imported when the op is first asked for.
     """
@@ -127,7 +129,6 @@ class Table:
     def __init__(self, modules: Mapping[str, str] | None = None) -> None:
         self._modules = modules or {}
         self._ops: dict[str, Op] = {}
-        self.revision = 0
 
     def op(
         self,
@@ -138,6 +139,7 @@ class Table:
         needs: Mapping[str, str] | None = None,
         internal: bool = False,
         persons: bool = False,
+        project: bool = False,
         deadline: Deadline = _read_deadline,
         unfinished: Callable[[Mapping[str, Any], Stop], Any] | None = None,
         stoppable: bool = True,
@@ -171,6 +173,7 @@ class Table:
                 needs=dict(needs or {}),
                 internal=internal,
                 persons=persons,
+                project=project,
                 context=next(iter(contexts), None),
                 deadline=deadline,
                 unfinished=unfinished,
@@ -179,7 +182,6 @@ class Table:
                 terms=terms,
                 check=check,
             )
-            self.revision += 1
             return fn
 
         return register

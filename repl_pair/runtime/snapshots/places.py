@@ -7,6 +7,7 @@ import sys
 from hashlib import sha256
 from pathlib import Path
 
+from repl_pair.runtime.project.root import FOLDER, find_root
 from repl_pair.runtime.registry.ids import name_run, story_of
 from repl_pair.runtime.registry.origin import SENT
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -14,7 +15,6 @@ from repl_pair.runtime.snapshots.stored import SnapshotKey
 
 BESIDE = f"__{__name__.partition('.')[0]}__"
 """The folder beside files with stories. It has our name: others remove what they don't know."""
-FOLDER = ".repl_pair/snapshots"
 LONGEST = 60
 """How many characters of an id or a name are in the name of a file."""
 
@@ -29,10 +29,7 @@ def folder_of(variant_id: str) -> Path:
     file = None if entry is None else _file_of(entry.origin.key.removeprefix(SENT))
     if file is not None:
         return folder_beside(file)
-    # The nearest folder upwards that is a project's, else the working directory.
-    here, marks = Path.cwd(), (".repl_pair", "pyproject.toml", ".git")
-    projects = (d for d in (here, *here.parents) if any((d / mark).exists() for mark in marks))
-    return next(projects, here) / FOLDER
+    return find_root(Path.cwd()) / FOLDER / "snapshots"
 
 
 def folder_beside(file: Path) -> Path:

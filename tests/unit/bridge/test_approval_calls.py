@@ -222,12 +222,11 @@ def made(monkeypatch):
         return done
 
     ops.TABLE.op(access="write", toolset="kernel", lane="inline")(clean_up)
-    descriptor = build_descriptor(ops.TABLE._ops["clean_up"], 0)
+    descriptor = build_descriptor(ops.TABLE._ops["clean_up"])
     known = manifest.by_name() | {"clean_up": descriptor}
     monkeypatch.setattr(manifest, "by_name", lambda: known)
     yield done
     del ops.TABLE._ops["clean_up"]
-    ops.TABLE.revision -= 1
 
 
 def clean_up(session, folder="/tmp/a", **slots):

@@ -48,7 +48,6 @@ def test_a_descriptor_comes_from_the_function_itself(table):
             "needs": {"deep": "inspect"},
             "builtin": True,
             "exposed": True,
-            "revision": 1,
         }
     ]
 
@@ -81,12 +80,6 @@ def test_all_faults_of_a_call_are_named_at_once():
     )
 
 
-def test_the_revision_counts_registrations(table):
-    before = table.revision
-    table.op(access="read", toolset="t")(lambda: None)
-    assert table.revision == before + 1
-
-
 def test_every_built_in_op_describes_itself_and_its_parameters():
     for found in build_descriptors(TABLE):
         assert found["doc"], found["name"]
@@ -114,5 +107,5 @@ def test_a_kernel_that_agents_attach_to_does_not_import_the_runner_before_it_run
 
 
 def test_every_op_names_the_type_of_its_answer():
-    silent = {op.name for op in TABLE.ops() if "answer" not in build_descriptor(op, 0)}
+    silent = {op.name for op in TABLE.ops() if "answer" not in build_descriptor(op)}
     assert silent == {"open_panel"}

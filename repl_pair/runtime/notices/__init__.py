@@ -1,0 +1,1 @@
+"""What changed elsewhere: notices, who they are for, and who has seen them."""

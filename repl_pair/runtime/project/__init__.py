@@ -1,0 +1,1 @@
+"""The project of this process: its folder, and the database that it keeps there."""

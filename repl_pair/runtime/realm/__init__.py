@@ -1,0 +1,1 @@
+"""Several repos that belong together: domains, contracts, bindings, their checks and worktrees."""

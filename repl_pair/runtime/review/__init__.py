@@ -1,0 +1,1 @@
+"""What people and agents remark on: annotations, their threads, and reviews."""
