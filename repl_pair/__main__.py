@@ -8,6 +8,7 @@ import click
 from repl_pair.cli.answers import print_json, report_refusal
 from repl_pair.cli.commands import main as program
 from repl_pair.cli.options import Choice, agent_name, open_session, session_options
+from repl_pair.errors import RequestError
 from repl_pair.wire import ok_reply
 
 EXPOSES_ALL = (
@@ -18,9 +19,39 @@ EXPOSES_ALL = (
 
 
 @program.command()
-@session_options(approvals=True, named=True)
-def mcp(choice: Choice) -> None:
-    """Serve an MCP client over stdin and stdout; --json is for what is refused before that."""
+@session_options(approvals=True, named=True, several_kernels=True)
+@click.option(
+    "--http",
+    "place",
+    is_flag=False,
+    flag_value="127.0.0.1:7331",
+    metavar="[HOST:PORT]",
+    help="Serve many clients over HTTP, at /mcp; each comes with a token of `repl-pair token`. "
+    "[127.0.0.1:7331]",
+)
+@click.option(
+    "--http-host",
+    "hosts",
+    multiple=True,
+    metavar="HOST[:PORT]",
+    help="Another name by which clients may reach --http.",
+)
+@click.option(
+    "--http-origin",
+    "origins",
+    multiple=True,
+    metavar="URL",
+    help="A web page's origin whose requests --http answers.",
+)
+def mcp(choice: Choice, place: str | None, **sites: tuple[str, ...]) -> None:
+    """Serve MCP clients: one over stdin and stdout, or many over HTTP.
+
+    --json is for what is refused before that.
+    """
+    if place is not None:
+        with report_refusal(as_json=choice.as_json):
+            _serve_http(choice, place, **sites)
+        return
     from repl_pair.mcp_server import stdio  # 0.4 s of SDK that no other command needs
 
     with report_refusal(as_json=choice.as_json):
@@ -28,6 +59,43 @@ def mcp(choice: Choice) -> None:
     if choice.expose_all:
         click.echo(EXPOSES_ALL, err=True)
     stdio.run(session)
+
+
+def _serve_http(
+    choice: Choice, place: str, hosts: tuple[str, ...], origins: tuple[str, ...]
+) -> None:
+    """Serve over HTTP; `bad_arguments` for what the tokens decide, and without any token."""
+    from repl_pair.bridge.tokens import Tokens
+    from repl_pair.mcp_server.web import serve  # the SDK, and uvicorn
+
+    decided = ("agent", "here", "allow", "ask", "toolsets", "tier", "expose_all")
+    if given := [name for name in decided if getattr(choice, name)]:
+        options = ", ".join(_OPTIONS.get(name, f"--{name.replace('_', '-')}") for name in given)
+        raise RequestError(
+            "bad_arguments",
+            f"{options}: over HTTP the token of each agent says that.",
+            hints=["repl-pair token add NAME --allow inspect"],
+        )
+    tokens = Tokens()
+    if not tokens.list():
+        raise RequestError(
+            "bad_arguments",
+            "There is no token, so nobody could come: nothing was started.",
+            hints=["repl-pair token add NAME"],
+        )
+    defaults = serve.Defaults(
+        kernels=choice.kernels,
+        inject=choice.inject,
+        ask_wait_s=choice.ask_wait_s,
+        ask_expires_s=choice.ask_expires_s,
+    )
+    where = serve.parse_place(place)
+    serve.run(
+        serve.Serving(place=where, defaults=defaults, tokens=tokens, hosts=hosts, origins=origins)
+    )
+
+
+_OPTIONS = {"agent": "--as"}
 
 
 @program.command()

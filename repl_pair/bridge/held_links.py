@@ -21,17 +21,30 @@ class HeldLinks:
     """The kernels of one session, found when a call first needs one.
 
     Without `target`, the only living kernel is taken and kept: when it dies, or others come, no
-    other is taken in its place. A `target`, or `here`, a link to this process, is the only kernel
-    that there is for the session.
+    other is taken in its place. The kernels that `target` names, and `within` names too where it
+    names any, or `here`, a link to this process, are the only ones that there are for the session.
+    `shared`: by several clients, whose lists must not rest on which calls came before them; so a
+    list looks for the kernel too.
 
     A server lists its tools before it attaches, and must not wait for sockets and process scans:
     so what needs them is imported inside the methods.
     """
 
     def __init__(
-        self, target: str | None, *, principal: str, inject: bool, here: Link | None
+        self,
+        target: str | Sequence[str] | None,
+        *,
+        principal: str,
+        inject: bool,
+        here: Link | None,
+        within: Sequence[str] = (),
+        shared: bool = False,
     ) -> None:
-        self._target = None if target is None else check_name(target)
+        names = [target] if isinstance(target, str) else target or ()
+        bounds = (tuple(map(check_name, names)), tuple(map(check_name, within)))
+        self._bounds = tuple(bound for bound in bounds if bound)
+        self._target = next((names[0] for names in self._bounds if len(names) == 1), None)
+        self._shared = shared
         self._principal = principal
         self._inject = inject
         self._here = self._held = here
@@ -94,8 +107,12 @@ class HeldLinks:
 
     @property
     def is_chosen(self) -> bool:
-        """Whether a kernel was named or is in use; for a list no other one is looked for."""
-        return self.in_use is not None or (self._held is None and self._target is not None)
+        """Whether a kernel was named or is in use; for a list no other one is looked for.
+
+        Of a shared session: whether it has not left its kernel.
+        """
+        may_look = self._shared or self._target is not None
+        return self.in_use is not None or (self._held is None and may_look)
 
     @property
     def are_several(self) -> bool:
@@ -116,9 +133,8 @@ class HeldLinks:
         if self._here:
             return [await self._probe.read_link(self._here)]
         found = await asyncio.to_thread(discover_kernels)
-        if self._target is not None:
-            given = named(self._target, [one.kernel for one in found])
-            found = [one for one in found if one.kernel in given]
+        given = self._within([one.kernel for one in found])
+        found = [one for one in found if one.kernel in given]
         return await self._probe.read(found)
 
     async def close(self) -> None:
@@ -137,6 +153,13 @@ class HeldLinks:
             kernel = await asyncio.to_thread(discover.find_kernel, given)
             kernels = [kernel] if kernel else []
         kernels = kernels or await asyncio.to_thread(discover.find_kernels)
-        if self._target not in (None, target) and not self._here:
-            kernels = named(str(self._target), kernels)
+        if not self._here:
+            kernels = self._within(kernels)
         return choose_only(kernels) if target is None else resolve(target, kernels)
+
+    def _within(self, kernels: Sequence[KernelInfo]) -> Sequence[KernelInfo]:
+        """Return those that there are for the session."""
+        for names in self._bounds:
+            given = [kernel for name in names for kernel in named(name, kernels)]
+            kernels = [kernel for kernel in kernels if kernel in given]
+        return kernels

@@ -40,7 +40,8 @@ class Policy:
 
     `toolsets` are listed in addition to the default ones and to those of the gates. They affect
     lists only: an op that `resolve` allows can be called without being listed. `allow` of `eval`
-    allows `write` too.
+    allows `write` too. `without` are ops that there are not, such as one that makes no sense where
+    the server listens.
     """
 
     allow: frozenset[str] = frozenset()
@@ -48,6 +49,7 @@ class Policy:
     toolsets: frozenset[str] = frozenset()
     tier: str | None = None
     expose_all: bool = False
+    without: frozenset[str] = frozenset()
     revision: int = 0
 
     def view(self, principal: str = "agent") -> View:
@@ -77,7 +79,8 @@ class Policy:
         """Decide over one op, for a list as for a call."""
         is_public = descriptor.get("exposed") and not descriptor.get("internal")
         has_tier = descriptor.get("builtin") or self.tier in (None, descriptor.get("tier"))
-        if str(descriptor.get("name", "_")).startswith("_") or not (is_public and has_tier):
+        name = str(descriptor.get("name", "_"))
+        if name.startswith("_") or name in self.without or not (is_public and has_tier):
             return "deny"
         return self._decide(descriptor.get("access"))
 

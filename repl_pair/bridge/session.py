@@ -1,6 +1,6 @@
 """One caller's session: it checks policy and arguments, chooses the kernel, and replies."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -42,17 +42,21 @@ class Session:
     def __init__(
         self,
         policy: Policy,
-        target: str | None = None,
+        target: str | Sequence[str] | None = None,
         *,
         principal: str = "agent",
         inject: bool = False,
         here: Link | None = None,
         approvals: ApprovalCalls | None = None,
+        within: Sequence[str] = (),
+        shared: bool = False,
     ) -> None:
         self.policy = policy
         self.approvals = approvals
         self.principal = principal
-        self.links = HeldLinks(target, principal=principal, inject=inject, here=here)
+        self.links = HeldLinks(
+            target, principal=principal, inject=inject, here=here, within=within, shared=shared
+        )
 
     @classmethod
     def direct(
@@ -150,6 +154,8 @@ class Session:
                 reply = await here.approvals.call(request, on_progress)
         except ReplPairError as error:
             reply = error_reply(error)
+        if "use_kernel" in self.policy.without:
+            reply = _name_kernel_in_steps(reply)
         return _with_kernel(reply, here.link, target)
 
     async def command(self, op: str, args: Args, kernel: str | None = None) -> Reply:
@@ -291,6 +297,16 @@ def _split_kernel(
     if "kernel" in descriptor["input_schema"]["properties"]:
         return own | {"kernel": name}, None
     return own, name
+
+
+def _name_kernel_in_steps(reply: Reply) -> Reply:
+    """Return a reply whose steps name a kernel where they would choose it for all later calls."""
+    steps: list[NextStep] = reply.get("next_steps", [])
+    named = [
+        next_step("list_stories", **step["args"]) if step["op"] == "use_kernel" else step
+        for step in steps
+    ]
+    return reply | {"next_steps": named} if steps else reply
 
 
 def _with_kernel(reply: Reply, link: Link | None, target: str | None) -> Reply:

@@ -26,6 +26,7 @@ class Choice:
     """What the person chose on the command line."""
 
     kernel: str | None = None
+    kernels: tuple[str, ...] = ()
     here: bool = False
     inject: bool = False
     allow: str = ""
@@ -43,17 +44,29 @@ def session_options(
     *,
     as_json: bool = True,
     here: bool = True,
+    inject: bool = True,
     gates: bool = True,
+    exposes: bool = True,
+    several_kernels: bool = False,
     approvals: bool = False,
     named: bool = False,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the shared options to a command, which gets them as its argument `choice`.
 
-    A command without the option for JSON prints nothing else.
+    A command without the option for JSON prints nothing else. With `several_kernels` the option of
+    the kernel may be given several times.
     """
-    kernel = (_KERNEL, *((_HERE,) if here else ()), _INJECT, *((_AS,) if named else ()))
-    opened = (*(_GATES if gates else ()), *(_APPROVALS if approvals else ()))
-    options = (*kernel, *opened, *((_AS_JSON,) if as_json else ()))
+    groups = {
+        _KERNELS if several_kernels else _KERNEL: True,
+        _HERE: here,
+        _INJECT: inject,
+        _AS: named,
+        _GATES: gates,
+        _EXPOSE_ALL: gates and exposes,
+        _APPROVALS: approvals,
+        _AS_JSON: as_json,
+    }
+    options = [option for group, is_wanted in groups.items() if is_wanted for option in group]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
@@ -72,22 +85,40 @@ def session_options(
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 _NAMES = frozenset(Choice.__dataclass_fields__)
-_KERNEL = click.option(
-    "--kernel",
-    metavar="X",
-    help="Connection file, kernel id, pid, notebook path or name of an embedded kernel.",
+_KERNEL = (
+    click.option(
+        "--kernel",
+        metavar="X",
+        help="Connection file, kernel id, pid, notebook path or name of an embedded kernel.",
+    ),
 )
-_HERE = click.option(
-    "--here", is_flag=True, help="Load this project's stories; no kernel is asked."
+_KERNELS = (
+    click.option(
+        "--kernel",
+        "kernels",
+        multiple=True,
+        metavar="X",
+        help="Connection file, kernel id, pid, notebook path or name of an embedded kernel. Once "
+        "or more: no other kernel exists for the agent.",
+    ),
 )
-_INJECT = click.option(
-    "--inject", is_flag=True, help="Ship the runtime to a kernel whose Python lacks the package."
+_HERE = (
+    click.option("--here", is_flag=True, help="Load this project's stories; no kernel is asked."),
 )
-_AS = click.option(
-    "--as",
-    "agent",
-    metavar="NAME",
-    help="The agent's name: what it registers, watches and tries belongs to that name.",
+_INJECT = (
+    click.option(
+        "--inject",
+        is_flag=True,
+        help="Ship the runtime to a kernel whose Python lacks the package.",
+    ),
+)
+_AS = (
+    click.option(
+        "--as",
+        "agent",
+        metavar="NAME",
+        help="The agent's name: what it registers, watches and tries belongs to that name.",
+    ),
 )
 _GATES = (
     click.option("--allow", metavar="A,B", default="", help="Open inspect, write or eval."),
@@ -99,6 +130,8 @@ _GATES = (
     ),
     click.option("--toolsets", metavar="A,B", default="", help="Toolsets beside the default ones."),
     click.option("--tier", metavar="T", help="Only what is registered for exactly this tier."),
+)
+_EXPOSE_ALL = (
     click.option(
         "--expose-all",
         is_flag=True,
@@ -121,8 +154,10 @@ _APPROVALS = (
         help="How long you may take to approve. [600]",
     ),
 )
-_AS_JSON = click.option(
-    "--json", "as_json", is_flag=True, help="Print each reply's whole envelope, one a line."
+_AS_JSON = (
+    click.option(
+        "--json", "as_json", is_flag=True, help="Print each reply's whole envelope, one a line."
+    ),
 )
 
 
@@ -138,10 +173,11 @@ def open_session(choice: Choice, *, principal: str = PERSON) -> "Session":
     if not choice.here:
         waits = {"wait_s": choice.ask_wait_s, "expires_s": choice.ask_expires_s}
         approvals = None if principal == PERSON else approval_calls.ApprovalCalls(**waits)
+        kernels = choice.kernels or choice.kernel
         return session.Session(
-            policy, choice.kernel, principal=principal, inject=choice.inject, approvals=approvals
+            policy, kernels, principal=principal, inject=choice.inject, approvals=approvals
         )
-    if choice.kernel is not None or choice.inject:
+    if choice.kernel is not None or choice.kernels or choice.inject:
         raise RequestError("bad_arguments", "--here asks no kernel: leave one of the two out.")
     with redirect_stdout(sys.stderr):
         load_stories()
@@ -150,14 +186,18 @@ def open_session(choice: Choice, *, principal: str = PERSON) -> "Session":
 
 def agent_name(choice: Choice) -> str:
     """Return the name that an agent's server goes by; `bad_arguments` for what is no name."""
-    name = AGENT if choice.agent is None else choice.agent
+    return AGENT if choice.agent is None else check_agent_name(choice.agent, "--as")
+
+
+def check_agent_name(name: str, where: str) -> str:
+    """Return what may name an agent; `bad_arguments` for the person's name and what is no name."""
     if name == PERSON or not NAME.fullmatch(name):
         why = f"{PERSON!r} is you" if name == PERSON else f"{name!r} is no name for an agent"
         raise RequestError(
             "bad_arguments",
-            f"{why}: --as takes lower-case letters, digits, - and _, at most 32, and a letter or "
-            "digit first.",
-            hints=["--as claude"],
+            f"{why}: {where} takes lower-case letters, digits, - and _, at most 32, and a letter "
+            "or digit first.",
+            hints=["--as claude"] if where == "--as" else (),
         )
     return name
 

@@ -166,6 +166,29 @@ def scrub_frame(frame: types.JSONRPCMessage) -> types.JSONRPCMessage | None:
         return None
 
 
+def scrub_message(message: Json) -> Json:
+    """Scrub a frame as plain JSON, as `scrub_frame`; None for what has to be left out."""
+    try:
+        if not isinstance(message, dict):
+            return scrub(message)
+        slots = cast("dict[str, Json]", message)
+        return slots | {slot: fn(slots[slot]) for slot, fn in _PARTS.items() if slot in slots}
+    except Exception as error:  # noqa: BLE001  as in scrub_frame
+        _log.error("a frame was withheld: %s while scrubbing", type(error).__name__)
+        slots = cast("dict[str, Json]", message) if isinstance(message, dict) else {}
+        if "method" in slots:
+            return None
+        withheld = {"code": types.INTERNAL_ERROR, "message": WITHHELD}
+        return {"jsonrpc": "2.0", "id": slots.get("id"), "error": withheld}
+
+
+_PARTS: dict[str, Callable[[Json], Json]] = {
+    "params": scrub_part,
+    "result": scrub_part,
+    "error": scrub,
+}
+
+
 class _FrameSink(Protocol):
     async def send(self, item: SessionMessage, /) -> None: ...
 

@@ -33,12 +33,13 @@ MOST_URIS = 256
 class Subscriber:
     """A connection of the 2025 era, or a stream of the 2026 era, and the URIs that it follows.
 
-    `uris` has with each its mark when it was subscribed to. `close` ends a stream that has nothing
-    left to follow.
+    `uris` has with each its mark when it was subscribed to. `close` ends a stream;
+    `ends_with_uris`: once it has none left to follow.
     """
 
     send: Callable[[ServerEvent], Awaitable[None]]
     close: Callable[[], None] = lambda: None
+    ends_with_uris: bool = False
     uris: dict[str, int] = field(default_factory=dict[str, int])
 
 
@@ -107,10 +108,15 @@ class Notifications:
         """End all that follow these URIs; a stream that has none left ends for its client too."""
         for each in list(self._subscribers.values()):
             left = {uri: at for uri, at in each.uris.items() if uri not in uris}
-            if each.uris and not left:
+            if each.ends_with_uris and each.uris and not left:
                 each.close()
             each.uris = left
         self._on_change()
+
+    def end_streams(self) -> None:
+        """End all streams of the 2026 era; their clients are answered that they ended."""
+        for each in list(self._subscribers.values()):
+            each.close()
 
     async def track(self, ctx: Context, call_next: Callable[[Context], Awaitable[Any]]) -> Any:
         """Note each connection of the 2025 era, as middleware of the server."""
@@ -146,8 +152,12 @@ class Notifications:
         )
         bus = InMemorySubscriptionBus()
         stream = ListenHandler(bus)
-        close = (lambda: None) if asked.tools_list_changed else stream.close
-        follower = Subscriber(send=bus.publish, close=close, uris=marks)
+        follower = Subscriber(
+            send=bus.publish,
+            close=stream.close,
+            ends_with_uris=not asked.tools_list_changed,
+            uris=marks,
+        )
         self._subscribers[follower] = follower
         self._on_change()
         try:

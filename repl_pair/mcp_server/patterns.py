@@ -60,6 +60,7 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(text=rf"{_EDGE}(sk-[A-Za-z0-9_-]{{20,}})", is_secret=judging.has_digit),
     Pattern(text=r"((?:sk|rk)_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/=]{20,})"),
     Pattern(text=r"(gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,})"),
+    Pattern(text=r"(rpt_[A-Za-z0-9_-]{43})"),  # a token of `repl-pair token add`
     Pattern(text=r"((?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16})\b"),
     Pattern(text=r"(xox[a-z]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,})"),
     Pattern(text=r"(AIza[A-Za-z0-9_-]{35,}|ya29\.[A-Za-z0-9_-]{20,})"),

@@ -47,10 +47,11 @@ class Pusher:
 
     @asynccontextmanager
     async def serve(self, _server: Any) -> AsyncGenerator[dict[str, Any]]:
-        """Follow nothing any more when the server ends, as the server's lifespan."""
+        """End all streams and follow nothing any more when the server ends, as its lifespan."""
         try:
             yield {}
         finally:
+            self.notifications.end_streams()
             following = self._detach()
             if following is not None:
                 await asyncio.wait({following})

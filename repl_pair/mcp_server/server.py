@@ -30,12 +30,12 @@ INSTRUCTIONS = """\
 Work beside a person in their live Python kernel: run what they registered there \
 (stories and their variants), look inside, disturb nothing.
 Begin: list_kernels, list_stories, list_variants, run_variant; read_failures says why. \
-Several kernels alive: pass `kernel`, or choose once with use_kernel.
+Several kernels alive: pass `kernel`{chooses}.
 Run status: pass, fail, error, cannot_run (nothing was judged). \
 total 0: nothing was asserted.
-A reply is {ok, result or error, kernel, next_steps}; next_steps are calls that work as written.
-"[redacted]" is a secret and cannot be had. {"$elided"} is large: read_more(handle). \
-{"$overflow"}: over the budget; next_steps has a smaller call.
+A reply is {{ok, result or error, kernel, next_steps}}; next_steps are calls that work as written.
+"[redacted]" is a secret and cannot be had. {{"$elided"}} is large: read_more(handle). \
+{{"$overflow"}}: over the budget; next_steps has a smaller call.
 A run on the main lane waits for the person's running cell; reads answer at once.
 describe_op lists more ops; read_op and run_op call them. Cell stuck or slow: read_stacks, \
 read_hot_lines.
@@ -43,6 +43,8 @@ Closed unless the person opens them, as with --allow inspect: values, the last e
 source; write; eval.
 approval_pending: read_approval(handle) has the answer.
 """
+CHOOSES = ", or choose once with use_kernel"
+"""What the instructions leave out where no kernel can be chosen for later calls."""
 LIVE: tuple[CacheableMethod, ...] = (
     "tools/list",
     "resources/list",
@@ -59,8 +61,11 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-def build(session: Session) -> NotifyingServer:
-    """Build the server of a session; it does not close the session."""
+def build(session: Session, *, shared: bool = False) -> NotifyingServer:
+    """Build the server of a session; it does not close the session.
+
+    `shared`: by several clients. Each reply names its kernel, and no call chooses one for others.
+    """
 
     async def on_list_tools(
         _ctx: Context, params: types.PaginatedRequestParams | None
@@ -85,14 +90,17 @@ def build(session: Session) -> NotifyingServer:
     resources, pusher = Resources(session), Pusher(session)
     notifications = pusher.notifications
     functions = FunctionTools(session, notifications.tools_changed)
-    face = Face(session=session, functions=functions, known_kernel=KnownKernel(session))
+    known_kernel = None if shared else KnownKernel(session)
+    face = Face(session=session, functions=functions, known_kernel=known_kernel)
     server = NotifyingServer(
         NAME,
         version=VERSION,
         title="repl_pair",
-        instructions=INSTRUCTIONS,
+        instructions=INSTRUCTIONS.replace(CHOOSES, "") if shared else INSTRUCTIONS,
         cache_hints=dict.fromkeys(LIVE, CacheHint(ttl_ms=0, scope="private")),
         lifespan=pusher.serve,
+        # No schema has arguments in headers; without this, the SDK lists all tools at each call.
+        get_tool_input_schema=lambda _name: None,
         on_list_tools=_guarded(on_list_tools),
         on_call_tool=on_call_tool,
         on_list_resources=_guarded(resources.list_resources),
@@ -159,7 +167,7 @@ class Face:
 
     session: Session
     functions: FunctionTools
-    known_kernel: KnownKernel
+    known_kernel: KnownKernel | None
 
 
 async def _call_tool(face: Face, ctx: Context, name: str, args: Args) -> types.CallToolResult:
@@ -179,7 +187,8 @@ async def _call_tool(face: Face, ctx: Context, name: str, args: Args) -> types.C
     else:
         descriptor = open_ops[name]
         reply = await _call(session, ctx, name, args)
-    reply = face.known_kernel.leave_out(reply, args)
+    if face.known_kernel is not None:
+        reply = face.known_kernel.leave_out(reply, args)
     unlisted = unlisted_ops(known.values(), session.policy)
     if name in FORWARDING and (inner := known.get(str(args.get("op")))):
         descriptor = inner

@@ -75,7 +75,7 @@ def _ambiguous(living: Sequence[KernelInfo], what: str) -> KernelError:
         "default.",
         detail={"kernels": [kernel.to_wire() for kernel in living]},
         next_steps=[next_step("use_kernel", kernel=first), next_step("list_kernels")],
-        hints=["Pass `kernel` for one call; use_kernel chooses one for all later calls."],
+        hints=["Each call takes the kernel that it is for as `kernel`."],
     )
 
 

@@ -22,7 +22,7 @@ def gone(kernel: KernelInfo, why: str = "its heartbeat does not answer") -> Kern
         "kernel_gone",
         f"Kernel {kernel.label} is dead: {why}. No other kernel was used instead.",
         next_steps=[next_step("list_kernels")],
-        hints=["use_kernel goes on with another kernel."],
+        hints=["Pass `kernel` to go on with another kernel."],
     )
 
 

@@ -1,0 +1,93 @@
+"""Commands about the tokens by which agents come over HTTP: add, list and remove them."""
+
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from repl_pair.bridge.kernel_info import check_name, known_only
+from repl_pair.bridge.tokens import Tokens
+from repl_pair.cli.answers import answer, report_refusal
+from repl_pair.cli.options import Choice, check_agent_name, make_policy, session_options
+from repl_pair.cli.tables import show_rows
+from repl_pair.wire import ok_reply
+
+VARIABLE = "REPL_PAIR_TOKEN"
+
+
+@click.group()
+def token() -> None:
+    """Make, list and remove the tokens by which agents come over HTTP (`repl-pair mcp --http`)."""
+
+
+@token.command()
+@click.argument("name")
+@session_options(here=False, inject=False, exposes=False, several_kernels=True)
+def add(name: str, choice: Choice) -> None:
+    """Make a token for the agent NAME and print it, once: only its hash is kept.
+
+    Without --kernel the agent may name every kernel that its server has.
+    """
+    with report_refusal(as_json=choice.as_json):
+        policy = make_policy(choice)
+        made = Tokens().add(
+            check_agent_name(name, "NAME"),
+            tier=policy.tier,
+            allow=tuple(sorted(policy.allow)),
+            ask=tuple(sorted(policy.ask)),
+            toolsets=tuple(sorted(policy.toolsets)),
+            kernels=tuple(map(check_name, choice.kernels)),
+        )
+        result = {"name": name, "token": made}
+    sys.exit(answer(ok_reply(result), _show_made, as_json=choice.as_json))
+
+
+@token.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print the reply's whole envelope.")
+def list_(as_json: bool) -> None:
+    """List the tokens: who comes with each, and what it opens."""
+    with report_refusal(as_json=as_json):
+        items = [
+            known_only(
+                {
+                    "name": each.name,
+                    "tier": each.tier,
+                    "allow": ",".join(each.allow) or None,
+                    "ask": ",".join(each.ask) or None,
+                    "toolsets": ",".join(each.toolsets) or None,
+                    "kernels": ", ".join(each.kernels) or None,
+                    "added": time.strftime("%Y-%m-%d %H:%M", time.localtime(each.added)),
+                }
+            )
+            for each in Tokens().list()
+        ]
+    sys.exit(answer(ok_reply({"items": items, "total": len(items)}), _show_list, as_json=as_json))
+
+
+@token.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print the reply's whole envelope.")
+def remove(name: str, as_json: bool) -> None:
+    """Remove the token of NAME: servers that run refuse it from now on, and end its streams."""
+    with report_refusal(as_json=as_json):
+        Tokens().remove(check_agent_name(name, "NAME"))
+    sys.exit(answer(ok_reply({"removed": name}), _show_removed, as_json=as_json))
+
+
+def _show_made(result: Mapping[str, Any]) -> None:
+    click.echo(result["token"])
+    click.echo(
+        f"It is shown only now. The agent's client sends it as `Authorization: Bearer …`; keep it "
+        f"in a variable, as {VARIABLE}, and out of files that others read.",
+        err=True,
+    )
+
+
+def _show_list(page: Mapping[str, Any]) -> None:
+    show_rows(page["items"])
+
+
+def _show_removed(result: Mapping[str, Any]) -> None:
+    click.echo(f"{result['removed']} is removed.", err=True)

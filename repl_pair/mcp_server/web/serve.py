@@ -1,0 +1,153 @@
+"""Serves agents over HTTP until a signal comes; then streams end, links close, and it exits 0."""
+
+import atexit
+import logging
+import re
+import signal
+import socket
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import anyio
+import uvicorn
+
+from repl_pair.bridge.tokens import Tokens
+from repl_pair.errors import ReplPairError, RequestError
+from repl_pair.mcp_server.gated_stderr import gate_stderr
+from repl_pair.mcp_server.web.app import PATH, App
+from repl_pair.mcp_server.web.principals import Defaults, Principals
+
+ENDING = (signal.SIGTERM, signal.SIGINT)
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+CHECK_S = 1.0
+"""How often it is looked for tokens that were removed, and for agents that are not in use."""
+GRACE_S = 3
+"""How long responses may take to end once the server does."""
+
+_log = logging.getLogger(__name__)
+
+
+class Place(NamedTuple):
+    """Where the server listens; port 0 is a free one."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serving:
+    """What one server serves, and to whom.
+
+    `hosts` and `origins` are accepted in addition to the loopback ones.
+    """
+
+    place: Place
+    defaults: Defaults
+    tokens: Tokens
+    hosts: Sequence[str] = ()
+    origins: Sequence[str] = ()
+
+
+def parse_place(text: str) -> Place:
+    """Read HOST:PORT, HOST or PORT; `bad_arguments`."""
+    found = re.fullmatch(r"(?:(\[[0-9a-fA-F:.]+\]|[^\[\]:/@\s]+)(?::|$))?(\d{1,5})?", text)
+    if found is None or not text or int(found[2] or 0) > 65535:
+        raise RequestError("bad_arguments", f"--http takes HOST:PORT, not {text!r}.")
+    host = (found[1] or "127.0.0.1").strip("[]")
+    return Place(host, 7331 if found[2] is None else int(found[2]))
+
+
+def listen(place: Place) -> socket.socket:
+    """Return a socket that listens there; `cannot_run` where it cannot."""
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    try:
+        return socket.create_server(place, family=family, backlog=128)
+    except OSError as error:
+        raise ReplPairError(
+            "cannot_run",
+            f"{place.host}:{place.port} cannot be listened at: {error.strerror or error}.",
+            hints=["Choose another port: --http 127.0.0.1:7332"],
+        ) from error
+
+
+def run(serving: Serving) -> None:
+    """Serve until a signal comes; stderr is scrubbed to the end of the process."""
+    with listen(serving.place) as listener:
+        atexit.register(gate_stderr())
+        anyio.run(serve, serving, listener)
+
+
+async def serve(serving: Serving, listener: socket.socket) -> None:
+    """Serve at a socket until the first SIGINT or SIGTERM; prints go to stderr."""
+    port = listener.getsockname()[1]
+    sites = [f"{host}:{port}" for host in (*LOOPBACK, _in_url(serving.place.host))]
+    with redirect_stdout(sys.stderr):
+        async with anyio.create_task_group() as tasks:
+            principals = Principals(serving.defaults, tasks)
+            app = App(
+                hosts=frozenset(site.lower() for site in (*sites, *serving.hosts)),
+                origins=frozenset(
+                    [*(f"http://{site}" for site in sites), *map(str.lower, serving.origins)]
+                ),
+                tokens=serving.tokens,
+                principals=principals,
+            )
+            server = _Server(_config(app))
+            tasks.start_soon(_end_on_signal, app, server)
+            tasks.start_soon(_check, app)
+            names = ", ".join(token.name for token in serving.tokens.list())
+            sys.stderr.write(f"repl-pair: http://{sites[-1]}{PATH} for {names}\n")
+            await server.serve(sockets=[listener])
+            principals.end_all()
+            tasks.cancel_scope.cancel()
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _config(app: App) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        lifespan="off",
+        ws="none",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to `_end_on_signal`."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Take no signal."""
+        yield
+
+
+async def _end_on_signal(app: App, server: uvicorn.Server) -> None:
+    """End at the first signal; a second one ends the process at once."""
+    with anyio.open_signal_receiver(*ENDING) as signals:
+        async for _number in signals:
+            break
+    app.is_ending = True
+    app.principals.end_all()
+    server.should_exit = True
+
+
+async def _check(app: App) -> None:
+    """End, from time to time, the agents that may not come any more or are not in use."""
+    while True:
+        await anyio.sleep(CHECK_S)
+        try:
+            valid = app.tokens.list()
+        except (RequestError, OSError) as error:
+            _log.error("no token is valid now: %s", error)
+            valid = ()
+        app.principals.end_unused(valid)
