@@ -43,29 +43,41 @@ EXPOSES_ALL = (
     metavar="URL",
     help="A web page's origin whose requests --http answers.",
 )
-def mcp(choice: Choice, place: str | None, **sites: tuple[str, ...]) -> None:
+@click.option("--audit", metavar="FILE", help="Append a line of JSON for each call.")
+@click.option("--debug", is_flag=True, help="Log what the server does, on stderr.")
+def mcp(
+    choice: Choice,
+    place: str | None,
+    audit: str | None,
+    debug: bool,
+    **sites: tuple[str, ...],
+) -> None:
     """Serve MCP clients: one over stdin and stdout, or many over HTTP.
 
     --json is for what is refused before that.
     """
     if place is not None:
         with report_refusal(as_json=choice.as_json):
-            _serve_http(choice, place, **sites)
+            _serve_http(choice, place, audit, debug=debug, **sites)
         return
-    from repl_pair.mcp_server import stdio  # 0.4 s of SDK that no other command needs
+    from repl_pair.mcp_server import audit as audits, stdio  # 0.4 s of SDK that only it needs
 
     with report_refusal(as_json=choice.as_json):
+        if given := [name for name, values in sites.items() if values]:
+            raise RequestError("bad_arguments", f"--http-{given[0][:-1]} goes with --http only.")
+        record = audits.Audit(audit) if audit is not None else None
         session = open_session(choice, principal=agent_name(choice))
     if choice.expose_all:
         click.echo(EXPOSES_ALL, err=True)
-    stdio.run(session)
+    stdio.run(session, audit=record, debug=debug)
 
 
 def _serve_http(
-    choice: Choice, place: str, hosts: tuple[str, ...], origins: tuple[str, ...]
+    choice: Choice, place: str, audit: str | None, *, debug: bool, **sites: tuple[str, ...]
 ) -> None:
     """Serve over HTTP; `bad_arguments` for what the tokens decide, and without any token."""
     from repl_pair.bridge.tokens import Tokens
+    from repl_pair.mcp_server.audit import Audit
     from repl_pair.mcp_server.web import serve  # the SDK, and uvicorn
 
     decided = ("agent", "here", "allow", "ask", "toolsets", "tier", "expose_all")
@@ -88,11 +100,10 @@ def _serve_http(
         inject=choice.inject,
         ask_wait_s=choice.ask_wait_s,
         ask_expires_s=choice.ask_expires_s,
+        audit=None if audit is None else Audit(audit),
     )
     where = serve.parse_place(place)
-    serve.run(
-        serve.Serving(place=where, defaults=defaults, tokens=tokens, hosts=hosts, origins=origins)
-    )
+    serve.run(serve.Serving(place=where, defaults=defaults, tokens=tokens, debug=debug, **sites))
 
 
 _OPTIONS = {"agent": "--as"}

@@ -52,10 +52,20 @@ class Host:
     fixed: Entry = field(default_factory=lambda: {"type": "stdio"})
     usual: Scope = "project"
     notes: Mapping[Scope, str] = field(default_factory=dict[Scope, str])
+    remote: Callable[[str], Entry] = lambda url: _remote(url, f"${{env:{TOKEN}}}", type="http")
+    """The entry of a server that runs already, at a URL; its token stands in a variable."""
 
     def file(self, scope: Scope) -> Path:
         """Return the file of a scope; a project is the working directory."""
         return self.user() if scope == "user" else Path.cwd() / self.project
+
+
+TOKEN = "REPL_PAIR_TOKEN"
+"""The variable from which hosts take the token of a server over HTTP."""
+
+
+def _remote(url: str, variable: str, **fixed: str) -> Entry:
+    return {**fixed, "url": url, "headers": {"Authorization": f"Bearer {variable}"}}
 
 
 def _vscode_file() -> Path:
@@ -75,12 +85,14 @@ HOSTS: Mapping[str, Host] = {
         project=".mcp.json",
         user=lambda: Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home()) / ".claude.json",
         notes={"user": "Claude Code itself keeps writing this file: end its sessions before."},
+        remote=lambda url: _remote(url, f"${{{TOKEN}}}", type="http"),
     ),
     "cursor": Host(
         title="Cursor",
         key="mcpServers",
         project=".cursor/mcp.json",
         user=lambda: Path.home() / ".cursor" / "mcp.json",
+        remote=lambda url: _remote(url, f"${{env:{TOKEN}}}"),
     ),
     "vscode": Host(title="VS Code", key="servers", project=".vscode/mcp.json", user=_vscode_file),
     "codex": Host(
@@ -93,12 +105,13 @@ HOSTS: Mapping[str, Host] = {
         fixed={},
         usual="user",
         notes={"project": "Codex reads it in a project that it was told to trust."},
+        remote=lambda url: {"url": url, "bearer_token_env_var": TOKEN},
     ),
 }
 
 
 HIDDEN = "…"
-_PLAIN = ("type", "command", "cwd")
+_PLAIN = ("type", "command", "cwd", "url", "bearer_token_env_var")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ import click
 from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.policy import Policy
 from repl_pair.cli.answers import FAIL, PASS, Finding, print_findings, print_json, report_refusal
-from repl_pair.cli.hosts import HOSTS, Entry, Host, Scope, carry_out, plan
+from repl_pair.cli.hosts import HOSTS, TOKEN, Entry, Host, Scope, carry_out, plan
 from repl_pair.cli.options import Choice, agent_name, make_policy, session_options
 from repl_pair.cli.tables import escape
 from repl_pair.errors import RequestError
@@ -25,6 +25,11 @@ START = ("-P", "-m", "repl_pair", "mcp")
 KEPT = ("JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "JUPYTER_PLATFORM_DIRS", "XDG_DATA_HOME")
 """Variables that say where kernels are found; hosts need not pass them on."""
 OF_ONE_MACHINE = "It names this machine's Python: keep the file out of a shared repository."
+URL = re.compile(r"https?://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?/[A-Za-z0-9._~/-]*")
+OF_VARIABLE = (
+    f"The host takes the token from the variable {TOKEN}: set it where the host is started "
+    "(`repl-pair token add NAME` prints one)."
+)
 OF_ONE_LIFE = "--kernel names one life of a kernel; a notebook's path holds after a restart too."
 MEANINGS = {
     "inspect": "see values of your variables, by path, redacted",
@@ -44,11 +49,15 @@ class Options:
     write: bool
     check: bool
     asks: bool
+    url: str | None = None
 
 
 @click.command()
 @click.argument("host", type=click.Choice(list(HOSTS)))
 @session_options(here=False, named=True)
+@click.option(
+    "--http", "url", metavar="URL", help="For a server that runs there: `repl-pair mcp --http`."
+)
 @click.option("--name", default="pair", show_default=True, help="The server's name in the host.")
 @click.option("--project", "scope", flag_value="project", help="For the working directory.")
 @click.option("--user", "scope", flag_value="user", help="For all that you do with the host.")
@@ -73,6 +82,8 @@ def init(
     with report_refusal(as_json=choice.as_json):
         if only_print and options.write:
             raise RequestError("bad_arguments", "--print writes nothing: leave one of the two out.")
+        if options.url is not None:
+            _check_url(options.url, choice, check=options.check)
         sys.exit(_run(options))
 
 
@@ -82,17 +93,17 @@ def _run(options: Options) -> int:
         raise RequestError(
             "bad_arguments", f"{options.name!r} is no name for a server: it takes {NAME.pattern}."
         )
-    if options.asks and not policy.allow | policy.ask:
+    if options.asks and options.url is None and not policy.allow | policy.ask:
         policy = _ask_gates(policy)
-    entry = {**options.host.fixed, "command": sys.executable}
-    entry["args"] = [*START, *_options(choice, policy)]
-    if kept := {name: os.environ[name] for name in KEPT if os.environ.get(name)}:
-        entry["env"] = kept
+    entry = _make_entry(options, policy)
     path = options.host.file(options.scope)
     document = options.host.insert("", options.host.key, options.name, entry)
     state = _write_entry(options, path, entry, document)
     if not choice.as_json:
         _print_entry(options, path, document, state)
+        if options.url is not None:
+            click.echo(OF_VARIABLE, err=True)
+    if not (choice.as_json or options.url):
         states = {gate: "open" if gate in policy.view().access else "closed" for gate in MEANINGS}
         states |= dict.fromkeys(policy.ask, "asks you each time")
         gates = "; ".join(f"{gate}: {state}" for gate, state in states.items())
@@ -110,6 +121,35 @@ def _run(options: Options) -> int:
     else:
         print_findings(findings, err=True)
     return PASS if all(finding.well for finding in findings) else FAIL
+
+
+def _check_url(url: str, choice: Choice, *, check: bool) -> None:
+    if not URL.fullmatch(url):
+        raise RequestError(
+            "bad_arguments",
+            "--http takes the URL that the server prints, as http://127.0.0.1:7331/mcp; the token "
+            "does not belong into it.",
+        )
+    started = {"--kernel": choice.kernel, "--inject": choice.inject, "--tier": choice.tier}
+    started |= {"--allow": choice.allow, "--ask": choice.ask, "--toolsets": choice.toolsets}
+    started |= {"--expose-all": choice.expose_all, "--check": check}
+    if given := [option for option, value in started.items() if value]:
+        raise RequestError(
+            "bad_arguments",
+            f"{', '.join(given)}: is for a server that the host starts; over HTTP the token says "
+            "what is open.",
+            hints=["repl-pair token add NAME --allow inspect"],
+        )
+
+
+def _make_entry(options: Options, policy: Policy) -> Entry:
+    if options.url is not None:
+        return options.host.remote(options.url)
+    entry = {**options.host.fixed, "command": sys.executable}
+    entry["args"] = [*START, *_options(options.choice, policy)]
+    if kept := {name: os.environ[name] for name in KEPT if os.environ.get(name)}:
+        entry["env"] = kept
+    return entry
 
 
 def _ask_gates(policy: Policy) -> Policy:
@@ -177,7 +217,7 @@ def _print_entry(options: Options, path: Path, document: str, state: str) -> Non
     lines = [texts[state]]
     if options.scope in options.host.notes:
         lines.append(options.host.notes[options.scope])
-    if options.scope == "project":
+    if options.scope == "project" and options.url is None:
         lines.append(OF_ONE_MACHINE)
     if options.choice.kernel and not options.choice.kernel.endswith(".ipynb"):
         lines.append(OF_ONE_LIFE)

@@ -10,11 +10,10 @@ import click
 from repl_pair.bridge.kernel_info import check_name, known_only
 from repl_pair.bridge.tokens import Tokens
 from repl_pair.cli.answers import answer, report_refusal
+from repl_pair.cli.hosts import TOKEN
 from repl_pair.cli.options import Choice, check_agent_name, make_policy, session_options
 from repl_pair.cli.tables import show_rows
 from repl_pair.wire import ok_reply
-
-VARIABLE = "REPL_PAIR_TOKEN"
 
 
 @click.group()
@@ -80,7 +79,7 @@ def _show_made(result: Mapping[str, Any]) -> None:
     click.echo(result["token"])
     click.echo(
         f"It is shown only now. The agent's client sends it as `Authorization: Bearer …`; keep it "
-        f"in a variable, as {VARIABLE}, and out of files that others read.",
+        f"in a variable, as {TOKEN}, and out of files that others read.",
         err=True,
     )
 

@@ -7,6 +7,8 @@ from typing import Any, TextIO, cast
 from repl_pair.mcp_server.byte_gate import scrub_text
 from repl_pair.records import Undo
 
+LOGGED = ("repl_pair", "mcp", "uvicorn")
+"""Whose details are logged with --debug."""
 HELD_CHARS = 65_536
 """How much of an unfinished line or private key is kept before it is scrubbed and written."""
 
@@ -61,3 +63,14 @@ def gate_stderr(stderr: TextIO | None = None) -> Undo:
                 handler.setStream(before)
 
     return undo
+
+
+def log_details() -> None:
+    """Log what the server does, in detail, to `sys.stderr` as it is now."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    for name in LOGGED:
+        logger = logging.getLogger(name)
+        logger.setLevel(logging.DEBUG)
+        logger.addHandler(handler)
+        logger.propagate = False

@@ -17,6 +17,7 @@ from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
 from repl_pair.errors import did_you_mean
 from repl_pair.mcp_server import results
+from repl_pair.mcp_server.audit import Audit
 from repl_pair.mcp_server.expose import callable_ops, input_schema, list_tools, unlisted_ops
 from repl_pair.mcp_server.function_tools import FunctionTool, FunctionTools
 from repl_pair.mcp_server.notifying import Context, NotifyingServer
@@ -61,7 +62,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-def build(session: Session, *, shared: bool = False) -> NotifyingServer:
+def build(session: Session, *, shared: bool = False, audit: Audit | None = None) -> NotifyingServer:
     """Build the server of a session; it does not close the session.
 
     `shared`: by several clients. Each reply names its kernel, and no call chooses one for others.
@@ -92,6 +93,10 @@ def build(session: Session, *, shared: bool = False) -> NotifyingServer:
     functions = FunctionTools(session, notifications.tools_changed)
     known_kernel = None if shared else KnownKernel(session)
     face = Face(session=session, functions=functions, known_kernel=known_kernel)
+    calls, reads = on_call_tool, _guarded(resources.read)
+    if audit is not None:
+        calls = audit.watch(session.principal, calls, lambda of: (of.name, of.arguments or {}))
+        reads = audit.watch(session.principal, reads, lambda of: ("read", {"uri": str(of.uri)}))
     server = NotifyingServer(
         NAME,
         version=VERSION,
@@ -102,10 +107,10 @@ def build(session: Session, *, shared: bool = False) -> NotifyingServer:
         # No schema has arguments in headers; without this, the SDK lists all tools at each call.
         get_tool_input_schema=lambda _name: None,
         on_list_tools=_guarded(on_list_tools),
-        on_call_tool=on_call_tool,
+        on_call_tool=calls,
         on_list_resources=_guarded(resources.list_resources),
         on_list_resource_templates=_guarded(resources.list_templates),
-        on_read_resource=_guarded(resources.read),
+        on_read_resource=reads,
         on_completion=_guarded(resources.complete),
         on_subscribe_resource=_guarded(notifications.subscribe),
         on_unsubscribe_resource=_guarded(notifications.unsubscribe),

@@ -21,8 +21,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from repl_pair.bridge.session import Session
+from repl_pair.mcp_server.audit import Audit
 from repl_pair.mcp_server.byte_gate import GatedSink
-from repl_pair.mcp_server.gated_stderr import gate_stderr
+from repl_pair.mcp_server.gated_stderr import gate_stderr, log_details
 from repl_pair.mcp_server.server import build
 
 CLOSING_S = 2.0
@@ -34,15 +35,17 @@ _LAST = re.compile(rf"\}}\s*,\s*(?:{_MEMBER},\s*)*{_ID}(?:,\s*{_MEMBER})*\}}\s*$
 _ENDS = 1_000
 
 
-def run(session: Session) -> None:
+def run(session: Session, *, audit: Audit | None = None, debug: bool = False) -> None:
     """Serve until stdin ends or a signal comes; stderr is scrubbed to the end of the process."""
     # Nothing interrupts a read of stdin: Python's own handler would leave the process waiting.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     atexit.register(gate_stderr())
-    anyio.run(serve, session)
+    if debug:
+        log_details()
+    anyio.run(serve, session, audit)
 
 
-async def serve(session: Session) -> None:
+async def serve(session: Session, audit: Audit | None = None) -> None:
     """Serve the session until stdin ends, then close it; prints go to stderr.
 
     Takes stdin and stdout. Calls that run at the end of stdin are cancelled.
@@ -50,7 +53,7 @@ async def serve(session: Session) -> None:
     try:
         async with anyio.create_task_group() as tasks:
             await tasks.start(_leave_on_signal, session)
-            server = build(session)
+            server = build(session, audit=audit)
             async with stdio_server() as (source, sink):
                 gate = GatedSink(sink)
                 requests = DiscoverFirst(source, gate, server)

@@ -17,6 +17,7 @@ from anyio.from_thread import start_blocking_portal
 from bounds import BOUND_S
 from jupyter_client.manager import KernelManager
 from mcp import Client, MCPError, StdioServerParameters, types
+from serving import http_environment
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.scratch_kernel import scratch_kernel
@@ -388,3 +389,15 @@ def open_reader(connect):
             yield Reader(agent, mode, messages)
 
     return open_one
+
+
+@pytest.fixture(scope="module")
+def http_env(runtime, tmp_path_factory):
+    """The environment of this module's servers over HTTP, whose tokens stand in a folder of it."""
+    return http_environment(environment(runtime), tmp_path_factory.mktemp("config"))
+
+
+@pytest.fixture
+def own_env(runtime, tmp_path):
+    """The same of one test."""
+    return http_environment(environment(runtime), tmp_path / "config")

@@ -16,6 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 from repl_pair.bridge.approval_calls import ApprovalCalls
 from repl_pair.bridge.session import Session
 from repl_pair.bridge.tokens import Token
+from repl_pair.mcp_server.audit import Audit
 from repl_pair.mcp_server.server import build
 from repl_pair.mcp_server.web.gate import GatedResponse
 from repl_pair.mcp_server.web.refusals import Refusal
@@ -47,18 +48,7 @@ class Defaults:
     inject: bool = False
     ask_wait_s: float | None = None
     ask_expires_s: float | None = None
-
-    def open_session(self, token: Token) -> Session:
-        """Make the session of an agent; it attaches to a kernel when a call first needs one."""
-        return Session(
-            replace(token.policy(), without=WITHOUT),
-            token.kernels,
-            within=self.kernels,
-            principal=token.name,
-            inject=self.inject,
-            approvals=ApprovalCalls(wait_s=self.ask_wait_s, expires_s=self.ask_expires_s),
-            shared=True,
-        )
+    audit: Audit | None = None
 
 
 @dataclass(kw_only=True, eq=False)
@@ -89,11 +79,10 @@ class Principal:
     `serve` runs it; requests are handled while it runs.
     """
 
-    def __init__(self, token: Token, session: Session) -> None:
-        self.token = token
-        self._session = session
+    def __init__(self, token: Token, defaults: Defaults) -> None:
+        self._session = _open_session(token, defaults)
         self._manager = StreamableHTTPSessionManager(
-            build(session, shared=True),
+            build(self._session, shared=True, audit=defaults.audit),
             session_idle_timeout=IDLE_S,
             max_sessions=MOST_SESSIONS,
         )
@@ -192,6 +181,19 @@ class Principal:
         await self._manager.handle_request(_deletion(scope, oldest), _receive_nothing, _drop)
 
 
+def _open_session(token: Token, defaults: Defaults) -> Session:
+    waits = {"wait_s": defaults.ask_wait_s, "expires_s": defaults.ask_expires_s}
+    return Session(
+        replace(token.policy(), without=WITHOUT),
+        token.kernels,
+        within=defaults.kernels,
+        principal=token.name,
+        inject=defaults.inject,
+        approvals=ApprovalCalls(**waits),
+        shared=True,
+    )
+
+
 def _deletion(scope: Scope, session: str) -> Scope:
     headers = [(b"mcp-session-id", session.encode())]
     return {**scope, "method": "DELETE", "headers": headers}
@@ -218,7 +220,7 @@ class Principals:
         """Return the agent of a token, which is made at its first request."""
         async with self._starting:
             if token not in self._serving:
-                principal = Principal(token, self._defaults.open_session(token))
+                principal = Principal(token, self._defaults)
                 await self._tasks.start(principal.serve)
                 self._serving[token] = principal
             return self._serving[token]

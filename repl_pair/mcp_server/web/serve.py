@@ -16,7 +16,7 @@ import uvicorn
 
 from repl_pair.bridge.tokens import Tokens
 from repl_pair.errors import ReplPairError, RequestError
-from repl_pair.mcp_server.gated_stderr import gate_stderr
+from repl_pair.mcp_server.gated_stderr import gate_stderr, log_details
 from repl_pair.mcp_server.web.app import PATH, App
 from repl_pair.mcp_server.web.principals import Defaults, Principals
 
@@ -49,6 +49,7 @@ class Serving:
     tokens: Tokens
     hosts: Sequence[str] = ()
     origins: Sequence[str] = ()
+    debug: bool = False
 
 
 def parse_place(text: str) -> Place:
@@ -77,6 +78,8 @@ def run(serving: Serving) -> None:
     """Serve until a signal comes; stderr is scrubbed to the end of the process."""
     with listen(serving.place) as listener:
         atexit.register(gate_stderr())
+        if serving.debug:
+            log_details()
         anyio.run(serve, serving, listener)
 
 
