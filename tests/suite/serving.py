@@ -16,6 +16,8 @@ from bounds import BOUND_S
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from repl_pair.bridge.tokens import Tokens
+
 ROOT = Path(__file__).parents[2]
 HANDSHAKE = "2025-11-25"
 STATELESS = "2026-07-28"
@@ -39,6 +41,25 @@ class Answer:
         """The messages that came as events."""
         lines = self.body.replace(b"\r\n", b"\n").split(b"\n")
         return [json.loads(line[6:]) for line in lines if line.startswith(b"data: ")]
+
+
+class Opened:
+    """A client of the SDK with a plain, blocking face."""
+
+    def __init__(self, portal, client):
+        self.portal, self.client = portal, client
+
+    def start(self, tool, **args):
+        return self.portal.start_task_soon(self.client.call_tool, tool, args)
+
+    def call(self, tool, **args):
+        return self.start(tool, **args).result(BOUND_S)
+
+    def ask(self, tool, **args):
+        return self.call(tool, **args).structured_content
+
+    def tool_names(self):
+        return [tool.name for tool in self.portal.call(self.client.list_tools).tools]
 
 
 class Served:
@@ -126,7 +147,7 @@ class Served:
 
     @contextmanager
     def connect(self, token, mode="auto", on_message=None):
-        """Open a client of the SDK; yields it with the portal that runs it."""
+        """Open a client of the SDK."""
         http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=BOUND_S)
         transport = streamable_http_client(self.url, http_client=http)
         with (
@@ -136,7 +157,7 @@ class Served:
                 Client(transport, mode=mode, message_handler=on_message)
             ) as client,
         ):
-            yield portal, client
+            yield Opened(portal, client)
 
 
 def read_all(connection):
@@ -158,11 +179,9 @@ def run_command(*words, env):
     )
 
 
-def make_token(env, name, *options):
-    """Make a token; gives its text."""
-    ran = run_command("token", "add", name, *options, env=env)
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout.strip()
+def make_token(env, name, **opens):
+    """Make a token, as `repl-pair token add` does; gives its text."""
+    return Tokens(Path(env["REPL_PAIR_CONFIG_DIR"]) / "tokens").add(name, **opens)
 
 
 @contextmanager
