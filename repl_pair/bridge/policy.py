@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from repl_pair.errors import RequestError, did_you_mean
@@ -54,7 +55,7 @@ class Policy:
 
     def view(self, principal: str = "agent") -> View:
         """Return what the kernel filters a request by; gates in `ask` are left out."""
-        granted = (access for access in (*OPEN, *NAMED) if self._decide(access) == "allow")
+        granted = (access for access in (*OPEN, *NAMED) if self.decide(access) == "allow")
         return View(
             principal=principal,
             tier=self.tier,
@@ -65,7 +66,7 @@ class Policy:
 
     def closed_hints(self) -> list[str]:
         """Return what to ask the person for; the same for every op that is not there."""
-        closed = [access for access in GATED if self._decide(access) == "deny"]
+        closed = [access for access in GATED if self.decide(access) == "deny"]
         if not closed:
             return []
         ask = f"Ask the person whether to open one, as with `--allow {closed[0]}`."
@@ -73,7 +74,7 @@ class Policy:
 
     def close_gates(self) -> "Policy":
         """Return the same policy with every gate closed; what is open still asks where it did."""
-        return replace(self, allow=frozenset(), ask=self.ask.difference(GATED))
+        return _close_gates(self)
 
     def resolve(self, descriptor: Descriptor) -> Decision:
         """Decide over one op, for a list as for a call."""
@@ -82,11 +83,11 @@ class Policy:
         name = str(descriptor.get("name", "_"))
         if name.startswith("_") or name in self.without or not (is_public and has_tier):
             return "deny"
-        return self._decide(descriptor.get("access"))
+        return self.decide(descriptor.get("access"))
 
     def is_for_run_op(self, descriptor: Descriptor) -> bool:
         """Return whether run_op may call an op: no gate that the person opened decides over it."""
-        return self.resolve(descriptor) == self.close_gates().resolve(descriptor)
+        return self.resolve(descriptor) == _close_gates(self).resolve(descriptor)
 
     def permitted(self, descriptors: Iterable[Descriptor]) -> list[Descriptor]:
         """Return the ops that are not denied."""
@@ -95,7 +96,7 @@ class Policy:
     def resolve_parameter(self, descriptor: Descriptor, name: str) -> Decision:
         """Decide over one parameter of an op that is not denied."""
         needs: Mapping[str, str] = descriptor.get("needs", {})
-        return self._decide(needs[name]) if name in needs else "allow"
+        return self.decide(needs[name]) if name in needs else "allow"
 
     def gates_to_ask(self, descriptor: Descriptor, args: Collection[str]) -> str:
         """Name the gates that the person has to open for a call; empty where there are none."""
@@ -120,13 +121,10 @@ class Policy:
 
         Ops that read approvals are listed where a gate asks.
         """
-        gates = TOOLSETS_OF_GATES.items()
-        listed = {toolset for access, toolset in gates if self._decide(access) != "deny"}
-        listed |= {APPROVAL} if self.ask else set()
-        listed |= DEFAULT_TOOLSETS | self.toolsets
-        return self.resolve(descriptor) != "deny" and descriptor.get("toolset") in listed
+        return descriptor.get("toolset") in _listed(self) and self.resolve(descriptor) != "deny"
 
-    def _decide(self, access: str | None) -> Decision:
+    def decide(self, access: str | None) -> Decision:
+        """Decide over one access."""
         if access in OPEN:
             return "allow"
         if access in self.ask:
@@ -135,3 +133,17 @@ class Policy:
             return "allow"
         opened_by = {access, "eval"} if access == "write" else {access}
         return "allow" if access in GATED and self.allow & opened_by else "deny"
+
+
+# A policy is asked about every op at every call.
+@lru_cache(maxsize=64)
+def _close_gates(policy: Policy) -> Policy:
+    return replace(policy, allow=frozenset(), ask=policy.ask.difference(GATED))
+
+
+@lru_cache(maxsize=64)
+def _listed(policy: Policy) -> frozenset[str]:
+    gates = TOOLSETS_OF_GATES.items()
+    opened = {toolset for access, toolset in gates if policy.decide(access) != "deny"}
+    asking = {APPROVAL} if policy.ask else set[str]()
+    return DEFAULT_TOOLSETS | policy.toolsets | opened | asking

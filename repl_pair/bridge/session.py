@@ -1,7 +1,7 @@
 """One caller's session: it checks policy and arguments, chooses the kernel, and replies."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from repl_pair.bridge import manifest
@@ -68,9 +68,9 @@ class Session:
 
         return cls(policy, principal=principal, here=DirectLink(), approvals=approvals)
 
-    def descriptors(self) -> list[Descriptor]:
+    def descriptors(self) -> Sequence[Descriptor]:
         """Return the ops that the policy does not deny, sorted by name; needs no kernel."""
-        return self.policy.permitted(manifest.load())
+        return _permitted(self.policy)
 
     async def call(
         self,
@@ -209,6 +209,11 @@ class Session:
             steps, hints = [next_step("describe_op")], policy.closed_hints()
             raise RequestError("not_found", message, next_steps=steps, hints=hints)
         return descriptor
+
+
+@lru_cache(maxsize=64)
+def _permitted(policy: Policy) -> Sequence[Descriptor]:
+    return tuple(policy.permitted(manifest.load()))
 
 
 async def _answer_here(

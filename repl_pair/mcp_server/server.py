@@ -2,7 +2,7 @@
 
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.ops import FORWARDING
-from repl_pair.bridge.policy import Policy
+from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.session import Session
 from repl_pair.errors import did_you_mean
 from repl_pair.mcp_server import results
@@ -92,7 +92,9 @@ def build(session: Session, *, shared: bool = False, audit: Audit | None = None)
     notifications = pusher.notifications
     functions = FunctionTools(session, notifications.tools_changed)
     known_kernel = None if shared else KnownKernel(session)
-    face = Face(session=session, functions=functions, known_kernel=known_kernel)
+    face = Face(
+        session=session, functions=functions, known_kernel=known_kernel, ops=KnownOps(session)
+    )
     calls, reads = on_call_tool, _guarded(resources.read)
     if audit is not None:
         calls = audit.watch(session.principal, calls, lambda of: (of.name, of.arguments or {}))
@@ -166,6 +168,31 @@ class KnownKernel:
         return {slot: value for slot, value in reply.items() if slot not in left_out}
 
 
+class KnownOps:
+    """The ops of a session, read anew when its policy or its descriptors are others."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._made_of: tuple[Policy, Sequence[Descriptor]] | None = None
+        self._found: tuple[Mapping[str, Descriptor], Mapping[str, Descriptor], Mapping[str, str]]
+
+    def read(
+        self,
+    ) -> tuple[Mapping[str, Descriptor], Mapping[str, Descriptor], Mapping[str, str]]:
+        """Return all ops, those that may be called, and the access of those that are no tools.
+
+        Built-in ops that are not listed can be called too.
+        """
+        policy, descriptors = self._session.policy, self._session.descriptors()
+        before = self._made_of
+        if before is None or before[0] is not policy or before[1] is not descriptors:
+            known = {each["name"]: each for each in (*manifest.load(), *descriptors)}
+            open_ops = callable_ops(known.values(), policy)
+            self._found = (known, open_ops, unlisted_ops(known.values(), policy))
+            self._made_of = (policy, descriptors)
+        return self._found
+
+
 @dataclass(frozen=True, kw_only=True)
 class Face:
     """What the calls of one server share."""
@@ -173,13 +200,12 @@ class Face:
     session: Session
     functions: FunctionTools
     known_kernel: KnownKernel | None
+    ops: KnownOps
 
 
 async def _call_tool(face: Face, ctx: Context, name: str, args: Args) -> types.CallToolResult:
-    # Built-in ops that are not listed can be called too.
     session = face.session
-    known = {each["name"]: each for each in (*manifest.load(), *session.descriptors())}
-    open_ops = callable_ops(known.values(), session.policy)
+    known, open_ops, unlisted = face.ops.read()
     if name not in open_ops:
         function = await face.functions.find(name)
         if function is None:
@@ -194,7 +220,6 @@ async def _call_tool(face: Face, ctx: Context, name: str, args: Args) -> types.C
         reply = await _call(session, ctx, name, args)
     if face.known_kernel is not None:
         reply = face.known_kernel.leave_out(reply, args)
-    unlisted = unlisted_ops(known.values(), session.policy)
     if name in FORWARDING and (inner := known.get(str(args.get("op")))):
         descriptor = inner
         beside = {name: args[name] for name in ("kernel",) if name in args}

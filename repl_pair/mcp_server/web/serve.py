@@ -2,6 +2,7 @@
 
 import atexit
 import logging
+import os
 import re
 import signal
 import socket
@@ -64,14 +65,21 @@ def parse_place(text: str) -> Place:
 def listen(place: Place) -> socket.socket:
     """Return a socket that listens there; `cannot_run` where it cannot."""
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    # asyncio sends small answers at once only on a socket that names its protocol.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        return socket.create_server(place, family=family, backlog=128)
+        if os.name == "posix":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(place)
+        listener.listen(128)
     except OSError as error:
+        listener.close()
         raise ReplPairError(
             "cannot_run",
             f"{place.host}:{place.port} cannot be listened at: {error.strerror or error}.",
             hints=["Choose another port: --http 127.0.0.1:7332"],
         ) from error
+    return listener
 
 
 def run(serving: Serving) -> None:
