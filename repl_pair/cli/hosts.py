@@ -111,7 +111,7 @@ HOSTS: Mapping[str, Host] = {
 
 
 HIDDEN = "…"
-_PLAIN = ("type", "command", "cwd", "url", "bearer_token_env_var")
+_PLAIN = ("type", "command", "cwd", "bearer_token_env_var")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -401,3 +401,22 @@ def http_env(runtime, tmp_path_factory):
 def own_env(runtime, tmp_path):
     """The same of one test."""
     return http_environment(environment(runtime), tmp_path / "config")
+
+
+@pytest.fixture
+def read_over_http():
+    """Opens readers over HTTP: `with read_over_http(server, token, "legacy") as reader:`."""
+
+    @contextmanager
+    def open_one(server, token, mode):
+        messages = []
+
+        async def keep(message):
+            if isinstance(message, types.ResourceUpdatedNotification):
+                for followed in messages:
+                    followed.note(str(message.params.uri))
+
+        with server.connect(token, mode, keep) as opened:
+            yield Reader(opened, mode, messages)
+
+    return open_one

@@ -195,3 +195,36 @@ def test_a_place_that_is_taken_is_named(own_env):
         ran = run_command("mcp", "--http", f"127.0.0.1:{server.port}", env=own_env)
         assert ran.returncode == 1
         assert "cannot be listened at" in ran.stderr
+
+
+@EVERY_ERA
+def test_each_agent_is_notified_of_what_its_tier_sees(
+    own_env, start_own_kernel, until, read_over_http, era
+):
+    kernel = start_own_kernel(SETUP, CELLS)
+    tokens = {tier: make_token(own_env, tier, tier=tier) for tier in ("user", "ops")}
+    uris = {tier: f"surface://app_{tier}/level" for tier in tokens}
+    with (
+        serve(own_env, "--kernel", kernel.id) as server,
+        read_over_http(server, tokens["user"], era) as user,
+        read_over_http(server, tokens["ops"], era) as ops,
+        user.follow(uris["user"]) as of_user,
+        ops.follow(uris["ops"]) as of_ops,
+    ):
+        for mine, other in ((user, "ops"), (ops, "user")):
+            assert "no such resource" in mine.refusal(uris[other]).message
+        kernel.cell("levels['user'].set(7)")
+        until(lambda: of_user.uris, "the change of the user's tier")
+        assert user.read(uris["user"])["value"] == 7
+        kernel.cell("levels['ops'].set(8)")
+        until(lambda: of_ops.uris, "the change of the tier ops")
+        assert (of_user.uris, of_ops.uris) == ([uris["user"]], [uris["ops"]])
+
+
+CELLS = """
+levels = {}
+for tier in ("user", "ops"):
+    levels[tier] = repl_pair.surface(f"app_{tier}", tier=tier).cell(
+        "level", int, default=1, expose=True
+    )
+"""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any, TypeAlias, cast
 
 from starlette.types import Message, Send
@@ -56,6 +57,9 @@ class GatedResponse:
         return self._headers.get(b"content-type", b"").startswith(STREAM)
 
     def _begin(self, message: Message) -> None:
+        if message["status"] == HTTPStatus.SERVICE_UNAVAILABLE:  # too many sessions open at once
+            headers = [*message["headers"], (b"retry-after", b"60")]
+            message = {**message, "status": HTTPStatus.TOO_MANY_REQUESTS.value, "headers": headers}
         self._start, self.status = message, message["status"]
         self._headers = {name.lower(): text for name, text in message["headers"]}
         session = self._headers.get(b"mcp-session-id")
