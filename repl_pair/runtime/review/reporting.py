@@ -20,7 +20,8 @@ def report_remark(connection: Connection, root: Path, view: View, row: Row, does
     query = "SELECT principal FROM annotations WHERE id IN (?, ?)"
     authors = {one for (one,) in connection.execute(query, (row["id"], row["parent_id"]))}
     others = authors - {PERSON, view.principal}
-    for recipient in others or {AGENTS} if view.principal == PERSON else {PERSON, *others}:
+    recipients = others or {AGENTS} if view.principal == PERSON else {PERSON, *others}
+    for recipient in sorted(recipients):
         report_notice(
             connection,
             kind="remark",
