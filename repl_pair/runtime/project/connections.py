@@ -1,6 +1,5 @@
 """The connections of one process to a database: opened at first use, each used by one at a time."""
 
-import atexit
 import os
 import sqlite3
 import threading
@@ -11,6 +10,7 @@ from pathlib import Path
 from repl_pair.errors import RequestError
 from repl_pair.runtime.project.files import NAME, find_file, make_file
 from repl_pair.runtime.project.opening import (
+    Snapshot,
     check_file,
     open_reader,
     open_writer,
@@ -33,7 +33,7 @@ class Connections:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._named = root / FOLDER / NAME
+        self._named = str(root / FOLDER / NAME)
         self._writer = _Connection(self._named, self._open_writer)
         self._reader = _Connection(self._named, self._open_reader)
         self._versions = _Connection(self._named, self._open_reader)
@@ -75,13 +75,18 @@ class Connections:
                 self._writing = None
                 connection.rollback()
 
-    def version(self) -> tuple[int, int]:
-        """Return what differs after any change by any connection of any process."""
-        with self._refusing(), self._versions.use() as connection:
-            if connection is None:
-                return (0, 0)
-            ((version,),) = connection.execute("PRAGMA data_version").fetchall()
-            return (self._versions.opened, version)
+    def version(self) -> tuple[object, ...] | None:
+        """Return what differs after any change by any connection of any process; None before."""
+        try:
+            with self._versions.use() as connection:
+                if connection is None:
+                    return None
+                if isinstance(connection, Snapshot):
+                    return state_of(find_file(self._root))
+                ((version,),) = connection.execute("PRAGMA data_version").fetchall()
+                return self._versions.opened, version
+        except sqlite3.DatabaseError as error:
+            raise self._refusal_of(error) from error
 
     def close(self) -> None:
         """Close what is open; what is in use at the end of its use. The next use opens anew."""
@@ -94,11 +99,12 @@ class Connections:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            refusal = refusal_of(find_file(self._root), error)
-            if refusal is None:
-                raise
-            self.close()
-            raise refusal from error
+            raise self._refusal_of(error) from error
+
+    def _refusal_of(self, error: sqlite3.DatabaseError) -> Exception:
+        """Return what an error of SQLite means to a caller; after it the file is opened anew."""
+        self.close()
+        return refusal_of(find_file(self._root), error) or error
 
     def _open_writer(self) -> sqlite3.Connection:
         file = find_file(self._root)
@@ -138,7 +144,7 @@ class Connections:
 class _Connection:
     """A connection that is opened again where its file was replaced, and made by `open_`."""
 
-    def __init__(self, file: Path, open_: Callable[[], sqlite3.Connection | None]) -> None:
+    def __init__(self, file: str, open_: Callable[[], sqlite3.Connection | None]) -> None:
         self._file = file
         self._open = open_
         self._lock = threading.RLock()
@@ -171,19 +177,18 @@ class _Connection:
         self._close()
         self.connection = self._open()
         if self.connection is not None:
-            self._identity = _identify(self._file)
+            is_lasting = not isinstance(self.connection, Snapshot)
+            self._identity = _identify(self._file) if is_lasting else None
             self.opened += 1
-            atexit.register(self._close)
 
     def _close(self) -> None:
         self._is_to_close = False
         connection, self.connection = self.connection, None
         if connection is not None:
-            atexit.unregister(self._close)
             connection.close()
 
 
-def _identify(file: Path) -> Identity | None:
+def _identify(file: str | Path) -> Identity | None:
     try:
         found = os.stat(file)
     except FileNotFoundError:

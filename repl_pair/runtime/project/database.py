@@ -25,7 +25,7 @@ class Database:
     It is made at the first change; until then reads find nothing, and SQLite is not imported.
     RequestError `bad_database` where the file is damaged, of a newer version or not of this
     project: then it is not written. `cannot_run` where a change cannot be made: the folder or the
-    file is read-only, the disk is full, or another process has been changing it for 10 s.
+    file is read-only, the disk is full, or another process has been changing it for 5 s.
     """
 
     def __init__(self, root: Path) -> None:
@@ -67,7 +67,10 @@ class Database:
 
         It costs microseconds. RequestError as for a read.
         """
-        return self._connections().version() if self.file.exists() else None
+        connections = self._use().connections
+        if connections is None and self.file.exists():
+            connections = self._connections()
+        return None if connections is None else connections.version()
 
     def close(self) -> None:
         """Close it, at the end of what uses it; the next use opens it again."""

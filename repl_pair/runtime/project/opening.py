@@ -10,13 +10,13 @@ from typing import Any, Literal
 from repl_pair.errors import RequestError
 from repl_pair.runtime.project.schema import APPLICATION, STEPS, VERSION
 
-BUSY_S = 10.0
-"""How long a change waits for one of another process."""
+BUSY_S = 5.0
+"""How long a change waits for one of another process: less than the deadline of an op."""
 RETRY_S = 0.01
 
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _NOT_NOW = {
-    sqlite3.SQLITE_BUSY: f"another process has been changing it for {BUSY_S:g} s",
+    sqlite3.SQLITE_BUSY: f"another process has been changing it for {BUSY_S:g} s; try again",
     sqlite3.SQLITE_READONLY: "it can be read only",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
     sqlite3.SQLITE_FULL: "the disk is full",
@@ -56,16 +56,16 @@ def check_file(file: Path) -> None:
             raise fault
 
 
+class Snapshot(sqlite3.Connection):
+    """A connection to what cannot be written: changes after it was opened are not noticed."""
+
+
 def open_reader(file: Path) -> sqlite3.Connection:
-    """Open a checked file to read it; in a folder that cannot be written too."""
-    connection = _connect(file, "rw")
-    try:
-        connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError as error:
-        connection.close()
-        if _code_of(error) != sqlite3.SQLITE_CANTOPEN or state_of(file)[1] is not None:
-            raise
-        connection = _connect(file, "ro", immutable=True)
+    """Open a checked file to read it; as a Snapshot where it or its folder cannot be written."""
+    if os.access(file, os.W_OK) and os.access(file.parent, os.W_OK):
+        connection = _connect(file, "rw")
+    else:
+        connection = _connect(file, "ro", immutable=state_of(file)[1] is None)
     connection.execute("PRAGMA query_only = ON")
     return connection
 
@@ -151,6 +151,7 @@ def _connect(
         timeout=BUSY_S,
         isolation_level=None,
         check_same_thread=False,
+        factory=Snapshot if mode == "ro" else sqlite3.Connection,
     )
     connection.row_factory = sqlite3.Row
     return connection

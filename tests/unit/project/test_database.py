@@ -1,5 +1,6 @@
 """The database of a project: what is made when, who sees which change, and what is refused."""
 
+import ctypes
 import os
 import shutil
 import sqlite3
@@ -7,10 +8,13 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from bounds import BOUND_S
+from hypothesis import given, settings, strategies as st
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.project import opening
@@ -55,15 +59,14 @@ def wait_until(condition):
         time.sleep(0.005)
 
 
-def in_process(database, code):
+def in_process(database, code, **how):
     """Run code in another process, where `database` is the same one; gives what it printed."""
     head = (
         "from pathlib import Path; from repl_pair.runtime.project.database import Database\n"
         f"database = Database(Path({str(database.root)!r}))\n"
     )
-    return subprocess.run(
-        [sys.executable, "-c", head + code], capture_output=True, text=True, check=True
-    ).stdout
+    words = [sys.executable, "-c", head + code]
+    return subprocess.run(words, capture_output=True, text=True, check=True, **how).stdout
 
 
 # --- what is made
@@ -77,6 +80,34 @@ def test_reads_make_nothing_and_import_no_sqlite(tmp_path):
     )
     assert in_process(Database(tmp_path), code) == "None\nNone False\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_importing_the_package_and_calling_other_ops_imports_no_sqlite(tmp_path):
+    (tmp_path / "README.md").touch()
+    code = """
+import asyncio, os, sys
+import repl_pair
+os.chdir(database.root)
+
+@repl_pair.story("shop.total")
+def total(): return 13
+repl_pair.variant("shop.total/It")
+
+from repl_pair.bridge.policy import Policy
+from repl_pair.bridge.session import Session
+
+async def main():
+    session = Session.direct(Policy())
+    for op, args in (
+        ("list_stories", {}), ("run_variant", {"variant_id": "shop.total/It"}),
+        ("create_annotation", {"target": "doc:README.md", "content": "Why?"}),
+    ):
+        assert (await session.call(op, args))["ok"]
+        print("sqlite3" in sys.modules)
+    await session.close()
+asyncio.run(main())
+"""
+    assert in_process(Database(tmp_path), code).split() == ["False", "False", "True"]
 
 
 def test_what_a_change_makes_only_the_owner_can_read_and_git_does_not_take(tmp_path, database):
@@ -261,6 +292,15 @@ def test_a_close_leaves_no_file_open_and_the_next_use_opens_it(database):
     assert subjects(database) == ["one"]
 
 
+def test_the_end_of_a_process_closes_it(database):
+    in_process(
+        database,
+        "with database.writing(): pass\n"
+        "with database.reading() as connection: print(database.version())",
+    )
+    assert sorted(files_of(database)) == [".gitignore", "pair.db"]
+
+
 def test_what_is_in_use_is_closed_at_the_end_of_its_use(database):
     with database.writing() as connection:
         insert(connection, "one")
@@ -363,3 +403,202 @@ def test_a_file_that_is_not_as_it_should_be_is_refused_and_never_written(databas
     database.file.unlink()
     add(database, "new")
     assert subjects(database) == ["new"]
+
+
+@pytest.mark.parametrize("link", ["folder", "file", "file to be made"])
+def test_a_link_out_of_the_project_is_neither_read_nor_written(tmp_path, link):
+    outside, database = Database(tmp_path / "outside"), Database(tmp_path / "project")
+    outside.root.mkdir()
+    database.root.mkdir()
+    if link != "file to be made":
+        add(outside, "theirs")
+        outside.close()
+    before = sorted(outside.root.rglob("*")), files_of(outside)
+    if link == "folder":
+        database.file.parent.symlink_to(outside.file.parent)
+    else:
+        database.file.parent.mkdir()
+        database.file.symlink_to(outside.file)
+    refused = [lambda: add(database, "mine")]
+    refused += [] if link == "file to be made" else [lambda: subjects(database), database.version]
+    words = r"is a link out of the project, to .*outside"
+    for use in refused:
+        with pytest.raises(RequestError, match=words) as why:
+            use()
+        assert why.value.code == "bad_database"
+    assert (sorted(outside.root.rglob("*")), files_of(outside)) == before
+
+
+def test_a_link_within_the_project_is_followed(tmp_path, database):
+    (tmp_path / "kept").mkdir()
+    database.file.parent.symlink_to(tmp_path / "kept")
+    add(database, "one")
+    assert subjects(database) == ["one"]
+    assert (tmp_path / "kept" / "pair.db").stat().st_mode & 0o777 == 0o600
+
+
+TRIES = """
+from repl_pair.errors import RequestError
+with database.reading() as c: print(c.execute("SELECT subject FROM known_contracts").fetchone()[0])
+try:
+    with database.writing() as c: c.execute("DELETE FROM known_contracts")
+except RequestError as error: print(error.code, error.message)
+with database.reading() as c: print(c.execute("SELECT count(*) FROM known_contracts").fetchone()[0])
+print(len({database.version() for _ in range(9)}))
+"""
+
+
+def obey_permissions():
+    """Let a process of root's obey the permissions of files, as all others do."""
+    drop_from_bounds, override = 24, 1
+    ctypes.CDLL(None).prctl(drop_from_bounds, override)
+
+
+@pytest.mark.parametrize("what", ["folder", "file", "both"])
+def test_what_is_read_only_answers_reads_and_refuses_changes(database, what):
+    add(database, "one")
+    database.close()
+    if what != "folder":
+        database.file.chmod(0o400)
+    if what != "file":
+        database.file.parent.chmod(0o500)
+    try:
+        lines = in_process(database, TRIES, preexec_fn=obey_permissions).splitlines()
+    finally:
+        database.file.parent.chmod(0o700)
+    read, refused, *after = lines
+    assert (read, after) == ("one", ["1", "1"])
+    assert refused.startswith(f"cannot_run {database.file}")
+    assert refused.endswith("Nothing was changed.")
+
+
+def test_a_folder_that_cannot_be_made_refuses_changes(database):
+    code = """
+from repl_pair.errors import RequestError
+with database.reading() as connection: print(connection)
+try:
+    with database.writing(): pass
+except RequestError as error: print(error.code, error.message)
+"""
+    database.root.chmod(0o500)
+    try:
+        lines = in_process(database, code, preexec_fn=obey_permissions).splitlines()
+    finally:
+        database.root.chmod(0o700)
+    why = f"{database.file} could not be made: Permission denied. Nothing was written."
+    assert lines == ["None", f"cannot_run {why}"]
+
+
+def test_a_change_that_waits_too_long_for_another_process_is_refused_and_changes_nothing(
+    database, monkeypatch
+):
+    monkeypatch.setattr(opening, "BUSY_S", 0.05)
+    add(database, "one")
+    other = Database(database.root)
+    with other.writing() as connection:
+        insert(connection, "theirs")
+        with pytest.raises(RequestError, match="another process has been changing it") as refused:
+            add(database, "mine")
+        assert refused.value.code == "cannot_run"
+        assert subjects(database) == ["one"]
+    other.close()
+    add(database, "later")
+    assert subjects(database) == ["one", "theirs", "later"]
+
+
+def test_a_change_for_which_the_disk_has_no_room_is_refused_and_changes_nothing(database):
+    add(database, "one")
+    code = """
+import resource
+from repl_pair.errors import RequestError
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+try:
+    with database.writing() as c:
+        c.execute("INSERT INTO known_contracts VALUES ('r', 'small', '1')")
+        c.execute("INSERT INTO known_contracts VALUES ('r', 'large', ?)", ("x" * 10_000_000,))
+except RequestError as error: print(error.code, error.message)
+"""
+    refused = in_process(database, code)
+    assert refused.startswith(f"cannot_run {database.file}: the disk ")
+    assert subjects(database) == ["one"]
+    add(database, "two")
+    assert subjects(database) == ["one", "two"]
+
+
+def test_damage_that_is_met_later_is_refused_alike_and_a_mended_file_is_taken(database):
+    for n in range(50):
+        add(database, "word" * 200 + str(n))
+    database.close()
+    whole = database.file.read_bytes()
+    with database.reading() as connection:
+        assert connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    with database.file.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (len(whole) - 4096))
+    for _ in range(2):
+        with pytest.raises(RequestError, match="is damaged") as refused:
+            subjects(database)
+        assert refused.value.code == "bad_database"
+    database.file.write_bytes(whole)
+    assert len(subjects(database)) == 50
+
+
+def test_a_defect_of_a_statement_is_no_refusal(database):
+    add(database, "one")
+    with pytest.raises(sqlite3.IntegrityError):
+        add(database, "one")
+    with pytest.raises(sqlite3.OperationalError, match="no such table"), database.reading() as c:
+        c.execute("SELECT * FROM unknown")
+    assert subjects(database) == ["one"]
+
+
+def test_a_step_that_fails_takes_the_steps_before_it_back(database, monkeypatch):
+    steps = (*opening.STEPS, "CREATE TABLE added (n); CREATE TABLE added (n)")
+    add(database, "one")
+    database.close()
+    before = database.file.read_bytes()
+    monkeypatch.setattr(opening, "STEPS", steps)
+    monkeypatch.setattr(opening, "VERSION", len(steps))
+    with pytest.raises(sqlite3.OperationalError, match="already exists"):
+        add(database, "two")
+    assert database.file.read_bytes() == before
+    monkeypatch.setattr(opening, "STEPS", (*steps[:-1], "CREATE TABLE added (n)"))
+    add(database, "two")
+    with database.reading() as connection:
+        assert connection.execute("SELECT count(*) FROM added").fetchone()[0] == 0
+    assert subjects(database) == ["one", "two"]
+
+
+# --- laws
+
+
+ACTS = ("add", "add elsewhere", "fail", "close", "delete folder")
+
+
+@settings(max_examples=40)
+@given(st.lists(st.sampled_from(ACTS), max_size=12))
+def test_two_processes_see_the_same_and_a_version_never_stands_for_two_states(acts):
+    """Each `Database` stands for a process: they share no connection."""
+    with TemporaryDirectory() as folder:
+        here, elsewhere = Database(Path(folder)), Database(Path(folder))
+        model, states = None, {}
+        try:
+            for n, act in enumerate(acts):
+                if act in ("add", "add elsewhere"):
+                    add(here if act == "add" else elsewhere, str(n))
+                    model = [*(model or []), str(n)]
+                elif act == "fail":
+                    with suppress(ZeroDivisionError), here.writing() as connection:
+                        insert(connection, "never")
+                        1 / 0  # noqa: B018
+                    model = model or []
+                elif act == "close":
+                    here.close()
+                else:
+                    shutil.rmtree(here.file.parent, ignore_errors=True)
+                    model = None
+                assert (subjects(here), subjects(elsewhere)) == (model, model)
+                assert states.setdefault(here.version(), model) == model
+        finally:
+            here.close()
+            elsewhere.close()
