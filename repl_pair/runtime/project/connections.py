@@ -136,7 +136,8 @@ class Connections:
         try:
             check_file(file)
         except RequestError as error:
-            self._refused = (state, error)
+            if error.code == "bad_database":
+                self._refused = (state, error)
             raise
         self._checked, self._refused = identity, None
 
@@ -157,33 +158,44 @@ class _Connection:
     @contextmanager
     def use(self) -> Generator[sqlite3.Connection | None]:
         """Give the connection to one thread at a time; None where there is nothing to read."""
-        with self._lock:
-            if self.connection is None or self._identity != _identify(self._file):
-                self._open_again()
-            yield self.connection
-        if self._is_to_close:
-            self.close()
+        try:
+            with self._lock:
+                if self.connection is None or self._is_of_other_file():
+                    self._open_again()
+                yield self.connection
+        finally:
+            if self._is_to_close:
+                self.close()
 
     def close(self) -> None:
-        """Close it now, or at the end of its use by another thread."""
+        """Close it now, or at the end of its use."""
         self._is_to_close = True
         if self._lock.acquire(blocking=False):
             try:
-                self._close()
+                if not self._is_in_use:
+                    self._close()
             finally:
                 self._lock.release()
+
+    @property
+    def _is_in_use(self) -> bool:
+        """Whether the thread that has the lock is within a transaction."""
+        return self.connection is not None and self.connection.in_transaction
+
+    def _is_of_other_file(self) -> bool:
+        return not self._is_in_use and self._identity != _identify(self._file)
 
     def _open_again(self) -> None:
         self._close()
         self.connection = self._open()
         if self.connection is not None:
-            is_lasting = not isinstance(self.connection, Snapshot)
-            self._identity = _identify(self._file) if is_lasting else None
             self.opened += 1
+            if not isinstance(self.connection, Snapshot):
+                self._identity = _identify(self._file)
 
     def _close(self) -> None:
         self._is_to_close = False
-        connection, self.connection = self.connection, None
+        connection, self.connection, self._identity = self.connection, None, None
         if connection is not None:
             connection.close()
 

@@ -39,10 +39,11 @@ class Database:
 
         Inside `writing` of the same thread it reads what that has changed.
         """
-        if not self.file.exists():
+        connections = self._opened()
+        if connections is None:
             yield None
             return
-        with self._connections().reading() as connection:
+        with connections.reading() as connection:
             yield connection
 
     @contextmanager
@@ -67,9 +68,7 @@ class Database:
 
         It costs microseconds. RequestError as for a read.
         """
-        connections = self._use().connections
-        if connections is None and self.file.exists():
-            connections = self._connections()
+        connections = self._opened()
         return None if connections is None else connections.version()
 
     def close(self) -> None:
@@ -77,6 +76,10 @@ class Database:
         connections = self._use().connections
         if connections is not None:
             connections.close()
+
+    def _opened(self) -> "Connections | None":
+        connections = self._use().connections
+        return self._connections() if connections is None and self.file.exists() else connections
 
     def _connections(self) -> "Connections":
         use = self._use()

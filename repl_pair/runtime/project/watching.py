@@ -34,7 +34,7 @@ class Watchers:
 
         def undo() -> None:
             with self._lock:
-                if self._watchers.pop(token, None) and not self._watchers:
+                if self._watchers.pop(token, None) is not None and not self._watchers:
                     self._end.set()
 
         return undo
