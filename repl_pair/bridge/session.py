@@ -128,7 +128,7 @@ class Session:
             self._check_can_ask(op, closed)
             view, bridge_op = policy.view(self.principal), TABLE.get(op)
             if bridge_op is None:
-                here.link = await self.links.get(target)
+                here.link = await self._find_link(descriptor, target)
                 timeout_s = reply_timeout_s(descriptor, own)
                 make = partial(here.link.request, op, own, view=view, timeout_s=timeout_s)
             else:
@@ -137,7 +137,7 @@ class Session:
             closed = closed or _access_to_ask(self.policy, reply)
             self._check_can_ask(op, closed)
             if reply is None or closed:
-                here.link = here.link or await self._link_to_ask(op, closed, own, target)
+                here.link = await self._link_to_ask(here.link, op, closed, own, target)
                 request = ApprovalRequest(
                     link=here.link,
                     op=op,
@@ -175,7 +175,9 @@ class Session:
     async def _request(self, op: str, args: Args, kernel: str | None = None, **how: Any) -> Reply:
         link: Link | None = None
         try:
-            link = await self.links.get(None if kernel is None else check_name(kernel))
+            descriptor = manifest.by_name().get(op, {})
+            target = None if kernel is None else check_name(kernel)
+            link = await self._find_link(descriptor, target)
             view = self.policy.view(self.principal)
             reply = await link.request(op, args, view=view, **how)
         except ReplPairError as error:
@@ -186,10 +188,20 @@ class Session:
         if closed and self.approvals is None:
             raise _unavailable(op, closed, "there is nowhere to ask them.")
 
-    async def _link_to_ask(self, op: str, closed: str, own: Args, target: str | None) -> Link:
-        """Return the link to the kernel in which the person is asked for an op of the bridge."""
+    async def _find_link(self, descriptor: Descriptor, target: str | None) -> Link:
+        """Return the link that answers an op; without a kernel this process answers some."""
+        if descriptor.get("project") and target is None:
+            return await self.links.get_project()
+        return await self.links.get(target)
+
+    async def _link_to_ask(
+        self, link: Link | None, op: str, closed: str, own: Args, target: str | None
+    ) -> Link:
+        """Return the link to the kernel in which the person is asked for a call."""
+        if link is not None and not self.links.is_of_kernel(link):
+            raise _unavailable(op, closed, "they are asked in a kernel, and none runs.")
         try:
-            return await self.links.get(own.get("kernel", target))
+            return link or await self.links.get(own.get("kernel", target))
         except KernelError as error:
             why = f"they are asked in a kernel: {error.message}"
             raise _unavailable(op, closed, why, error.next_steps) from error

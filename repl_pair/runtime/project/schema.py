@@ -69,5 +69,11 @@ STEPS = (
     );
     """,
 )
-"""Times are seconds since the epoch. A released step is never changed: a new one is added."""
+"""Times are seconds since the epoch. A released step is never changed: a new one is added.
+
+A semicolon ends a statement, and stands nowhere else.
+"""
 VERSION = len(STEPS)
+"""`user_version` of a file that every step was done in."""
+APPLICATION = 0x52504149
+"""`application_id` of each such file, so that no database of another program is changed."""
