@@ -204,7 +204,7 @@ def xeus_kernel(desk: Desk, tmp_path_factory: Any) -> Iterator[ScratchKernel]:
     manager = KernelManager(kernel_name="xpython", connection_file=str(folder / "kernel-x.json"))
     with (folder / "log").open("wb") as log:
         environment = {**os.environ, "PYTHONPATH": path, "IPYTHONDIR": str(folder)}
-        manager.start_kernel(stdout=log, stderr=log, env=environment)
+        manager.start_kernel(stdout=log, stderr=log, env=environment, cwd=folder)
     process = manager.provisioner.process
     kernel = ScratchKernel(process, Path(manager.connection_file), folder / "log")
     try:

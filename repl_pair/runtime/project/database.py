@@ -9,10 +9,9 @@ from pathlib import Path
 
 from repl_pair.errors import RequestError
 from repl_pair.records import Undo
-from repl_pair.runtime.project.root import FOLDER, find_root
+from repl_pair.runtime.project.root import database_file, project_root
 from repl_pair.runtime.project.schema import STEPS, VERSION
 
-NAME = "pair.db"
 BUSY_S = 10.0
 """How long a change waits for one of another process."""
 
@@ -26,7 +25,7 @@ class Database:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.file = root / FOLDER / NAME
+        self.file = database_file(root)
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._process = 0
@@ -103,5 +102,5 @@ def project() -> Database:
     """Return the database of this process's project, which is fixed at the first call."""
     with _opening:
         if not _open:
-            _open.append(Database(find_root(Path.cwd())))
+            _open.append(Database(project_root()))
         return _open[0]
