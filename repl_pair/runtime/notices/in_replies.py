@@ -26,6 +26,8 @@ CLIENTS = 1_000
 """How many clients are remembered that were shown notices and did not call since."""
 
 OnReply = Callable[[Reply], None]
+_Caller = tuple[str, str]
+"""A client, and its principal."""
 Counts = Mapping[str, int]
 """With which count notices were shown, by id."""
 
@@ -53,8 +55,8 @@ class ReplyNotices:
         self._database: Database | None = None
         self._changes = 0
         self._read: dict[str, _Read] = {}
-        self._shown: dict[str, Counts] = {}
-        """By client, what it was shown since its last call."""
+        self._shown: dict[_Caller, Counts] = {}
+        """What each was shown since its last call."""
         self._seen: dict[str, Counts] = {}
         """By principal, what it saw, until that is read from the database."""
 
@@ -63,32 +65,34 @@ class ReplyNotices:
 
         Nothing is shown to the person, nor where the caller does not see the whole reply.
         """
-        client, view = request.client, request.view
-        if client is None or view.principal == PERSON or not request.is_reported:
+        view = request.view
+        if request.client is None or view.principal == PERSON or not request.is_reported:
             return answer
-        self._mark_seen(client, view.principal)
+        caller = (request.client, view.principal)
+        self._mark_seen(caller)
 
         def show_and_answer(reply: Reply) -> None:
             unseen = [one for one in self._unseen(view.principal) if is_open(view, one)]
-            answer(reply | self._show(reply, client, unseen) if unseen else reply)
+            answer(reply | self._show(reply, caller, unseen) if unseen else reply)
 
         return show_and_answer
 
-    def _show(self, reply: Reply, client: str, unseen: Sequence[Unseen]) -> Reply:
+    def _show(self, reply: Reply, caller: _Caller, unseen: Sequence[Unseen]) -> Reply:
         counts = {one.id: one.count for one in unseen[:SHOWN]}
         with self._lock:
-            self._shown[client] = {**self._shown.pop(client, {}), **counts}
+            self._shown[caller] = {**self._shown.pop(caller, {}), **counts}
             for forgotten in list(islice(self._shown, max(0, len(self._shown) - CLIENTS))):
                 del self._shown[forgotten]
         notices: Notices = {"ids": [*counts], "more": len(unseen) - len(counts)}
         steps = reply.get("next_steps") or [next_step("notifications_list")]
         return {"notices": notices, "next_steps": steps}
 
-    def _mark_seen(self, client: str, principal: str) -> None:
-        if client not in self._shown:
+    def _mark_seen(self, caller: _Caller) -> None:
+        if caller not in self._shown:
             return
+        _, principal = caller
         with self._lock:
-            counts = self._shown.pop(client, {})
+            counts = self._shown.pop(caller, {})
             self._seen[principal] = {**self._seen.get(principal, {}), **counts}
 
         def write(connection: "Connection") -> None:
