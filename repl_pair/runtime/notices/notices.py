@@ -1,5 +1,6 @@
 """Notices: reported within the transaction of what they are about, and read by who they are for."""
 
+import math
 import os
 import time
 from collections.abc import Iterable, Mapping
@@ -57,28 +58,38 @@ def report_notice(
     """
     if recipient == by:
         return
-    now = time.time() if at is None else at
+    now, entry = time.time() if at is None else at, find_entry(subject)
     connection.execute("DELETE FROM notices WHERE created_at <= ?", (now - DELETED_S,))
-    entry = find_entry(subject)
-    tier = None if entry is None else entry.tier
     new = {
         **{"kind": kind, "subject": subject, "text": text, "recipient": recipient, "by": by},
-        **{"tier": tier, "access": access, "now": now, "since": now - TOGETHER_S},
+        **{"tier": None if entry is None else entry.tier, "access": access},
+        **{"id": os.urandom(4).hex(), "now": now, "since": now - TOGETHER_S},
     }
     found = connection.execute(
-        "UPDATE notices SET count = count + 1, text = :text, updated_at = max(updated_at, :now),"
-        " by_several = by_several OR by <> :by, by = :by, tier = :tier, access = :access"
-        " WHERE number = (SELECT max(number) FROM notices WHERE subject = :subject"
-        " AND kind = :kind AND recipient = :recipient AND created_at > :since)",
+        "SELECT max(number) FROM notices WHERE subject = :subject AND kind = :kind"
+        " AND recipient = :recipient AND created_at > :since",
         new,
-    )
-    if found.rowcount == 0:
+    ).fetchone()
+    if found[0] is None:
         connection.execute(
             "INSERT INTO notices (id, kind, subject, text, recipient, by, tier, access, count,"
             " created_at, updated_at) VALUES"
             " (:id, :kind, :subject, :text, :recipient, :by, :tier, :access, 1, :now, :now)",
-            new | {"id": os.urandom(4).hex()},
+            new,
         )
+        return
+    new["number"] = found[0]
+    connection.execute(  # who had seen all that was there causes this one: it stays seen
+        "UPDATE seen SET count = count + 1 WHERE number = :number AND principal = :by"
+        " AND count = (SELECT count FROM notices WHERE number = :number)",
+        new,
+    )
+    connection.execute(
+        "UPDATE notices SET count = count + 1, text = :text, updated_at = max(updated_at, :now),"
+        " by_several = by_several OR by <> :by, by = :by, tier = :tier, access = :access"
+        " WHERE number = :number",
+        new,
+    )
 
 
 def list_notices(
@@ -92,7 +103,7 @@ def list_notices(
     now = time.time() if at is None else at
     found = [
         _describe(row, now)
-        for row in _rows(connection, view.principal, since=0.0)
+        for row in _rows(connection, view.principal, since=-math.inf)
         if is_open(view, _unseen(row))
     ]
     return [notice for notice in found if state in ("all", notice["state"])]
