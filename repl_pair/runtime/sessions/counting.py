@@ -39,8 +39,12 @@ def _add_runs(counts: Counts, runs: Mapping[str, int]) -> None:
     before.update({status: before.get(status, 0) + n for status, n in runs.items() if n})
 
 
-def _add_registration(counts: Counts, result: Mapping[str, Any]) -> None:
-    counts["registered"] += bool(result.get("written_back", True))
+def _add_registration(counts: Counts, _result: Mapping[str, Any]) -> None:
+    counts["registered"] += 1
+
+
+def _add_recording(counts: Counts, result: Mapping[str, Any]) -> None:
+    counts["registered"] += bool(result.get("written_back"))
 
 
 def _add_eval(counts: Counts, result: Mapping[str, Any]) -> None:
@@ -55,7 +59,7 @@ _ADD: Mapping[str, Add] = {
     "run_variant": _add_run,
     "reset_variant": _add_run,
     "run_variants": _add_sweep,
-    "record_as_variant": _add_registration,
+    "record_as_variant": _add_recording,
     "eval_code": _add_eval,
     "create_annotation": _add_annotation,
 }
