@@ -75,13 +75,15 @@ class Session:
         *,
         on_progress: OnProgress | None = None,
         kernel: str | None = None,
+        is_reported: bool = True,
     ) -> Reply:
         """Answer one call; a refusal is an error reply, never raised.
 
         The reply names under `kernel` who answered, or was chosen to. Cancelling the task cancels
-        the op.
+        the op. `is_reported` is false where the caller gets the result alone.
         """
-        return await self._answer(self.policy, op, args or {}, on_progress, kernel)
+        policy, args = self.policy, args or {}
+        return await self._answer(policy, op, args, on_progress, kernel, is_reported=is_reported)
 
     async def _forward(
         self, on_progress: OnProgress | None, via: str, op: str, args: Args, kernel: str | None
@@ -111,6 +113,8 @@ class Session:
         args: Args,
         on_progress: OnProgress | None,
         kernel: str | None,
+        *,
+        is_reported: bool = True,
     ) -> Reply:
         here = BridgeCall(
             policy=self.policy,
@@ -130,7 +134,8 @@ class Session:
             if bridge_op is None:
                 here.link = await self._find_link(descriptor, target)
                 timeout_s = reply_timeout_s(descriptor, own)
-                make = partial(here.link.request, op, own, view=view, timeout_s=timeout_s)
+                how: dict[str, Any] = {"timeout_s": timeout_s, "is_reported": is_reported}
+                make = partial(here.link.request, op, own, view=view, **how)
             else:
                 make = partial(_answer_here, here, bridge_op, own, view=view)
             reply = None if closed else await make(on_progress=on_progress)

@@ -42,23 +42,32 @@ STEPS = (
         status TEXT NOT NULL,
         counts TEXT NOT NULL,
         started_at REAL NOT NULL,
+        counted_at REAL NOT NULL,
         ended_at REAL
     );
+    CREATE INDEX sessions_by_status ON sessions (status);
     CREATE TABLE notices (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
         kind TEXT NOT NULL,
         subject TEXT NOT NULL,
         text TEXT NOT NULL,
         recipient TEXT NOT NULL,
         by TEXT NOT NULL,
+        by_several INTEGER NOT NULL DEFAULT 0,
+        tier TEXT,
+        access TEXT,
         count INTEGER NOT NULL,
         created_at REAL NOT NULL,
         updated_at REAL NOT NULL
     );
+    CREATE INDEX notices_by_recipient ON notices (recipient, created_at);
+    CREATE INDEX notices_by_subject ON notices (subject, kind, recipient, created_at);
+    CREATE INDEX notices_by_time ON notices (created_at);
     CREATE TABLE seen (
         number INTEGER NOT NULL REFERENCES notices(number) ON DELETE CASCADE,
         principal TEXT NOT NULL,
-        seen_at REAL NOT NULL,
+        count INTEGER NOT NULL,
         PRIMARY KEY (number, principal)
     );
     CREATE TABLE known_contracts (

@@ -1,10 +1,9 @@
 """Annotations and reviews as records, and the words of their states."""
 
-from datetime import UTC, datetime
-from functools import lru_cache
 from sqlite3 import Row
 from typing import Literal, NotRequired, TypedDict
 
+from repl_pair.runtime.project.times import write_time
 from repl_pair.wire import PERSON
 
 Author = Literal["human", "agent"]
@@ -88,12 +87,6 @@ class PageLine(TypedDict):
 def author_of(principal: str) -> Author:
     """Return who a principal is to a reader."""
     return "human" if principal == PERSON else "agent"
-
-
-@lru_cache(maxsize=4096)
-def write_time(at: float) -> str:
-    """Return seconds since the epoch as ISO 8601 in UTC, to the microsecond."""
-    return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
 
 
 def read_annotation(row: Row, *, orphaned: bool) -> Annotation:
