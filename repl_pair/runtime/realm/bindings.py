@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.project.files import locked
+from repl_pair.runtime.project.whole_files import locked
 from repl_pair.runtime.realm.checks import is_met
 from repl_pair.runtime.realm.files import NAME, check_name, write_file
 from repl_pair.runtime.realm.model import Binding, Import, Role

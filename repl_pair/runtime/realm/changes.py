@@ -1,9 +1,11 @@
-"""Notices of what other repos changed: each project is told of a change once."""
+"""Notices of what other repos changed: each project gets one of a change, whoever looks first."""
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
-from sqlite3 import Connection
+from typing import TYPE_CHECKING
 
+from repl_pair.errors import RequestError
 from repl_pair.runtime.notices.notices import AGENTS, report_notice
 from repl_pair.runtime.project.database import Database
 from repl_pair.runtime.realm.model import Realm
@@ -12,13 +14,36 @@ from repl_pair.runtime.realm.realms import (
     CONTRACTS,
     domains_of,
     find_home,
+    home_file,
     is_realm,
     read_realm,
 )
 
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+EVERY_S = 2.0
 Known = Mapping[str, str]
 """What a project knows of its domains: a domain `D`, `D/contracts/C` with its version, and
 `D/bindings/R`."""
+_looked: dict[Path, float] = {}
+"""When each project was last looked at, in seconds of the monotonic clock."""
+
+
+def look_for_changes(database: Database) -> None:
+    """Report what other repos changed, at most once in EVERY_S; for replies of any op.
+
+    A project that is in no realm costs one stat, and does not open its database.
+    """
+    now = time.monotonic()
+    if now - _looked.get(database.root, -EVERY_S) < EVERY_S:
+        return
+    _looked[database.root] = now
+    if home_file(database.root).is_file():
+        try:
+            report_changes(database)
+        except RequestError:
+            pass  # the ops of the realm, and of the database, refuse with it
 
 
 def report_changes(database: Database, *, create: bool = False) -> None:
@@ -33,7 +58,8 @@ def report_changes(database: Database, *, create: bool = False) -> None:
     with database.reading() as connection:
         if connection is None and not create:
             return
-        if connection is not None and _read_known(connection, realm) == _present(realm, {}):
+        known = {} if connection is None else _read_known(connection, realm)
+        if connection is not None and known == _present(realm, known):
             return
     with database.writing() as connection:
         # What another process has reported meanwhile is known; what it saw may be older.
@@ -70,7 +96,7 @@ def _present(realm: Realm, known: Known) -> dict[str, str]:
 
 
 def _report(
-    connection: Connection, realm: Realm, subject: str, known: Known, present: Known
+    connection: "Connection", realm: Realm, subject: str, known: Known, present: Known
 ) -> None:
     domain, _, rest = subject.partition("/")
     kind, _, name = rest.partition("/")
@@ -89,8 +115,9 @@ def _report(
     elif old is None:
         text = f"{by} saved the contract {domain}/{name} at {new}."
     else:
-        is_compatible = all(row["compatible"] for row in contract["evolution"][-1:])
-        note = "" if is_compatible else ", not compatible"
+        versions = [row["version"] for row in contract["evolution"]]
+        later = contract["evolution"][versions.index(old) + 1 if old in versions else -1 :]
+        note = "" if all(row["compatible"] for row in later) else ", not compatible"
         text = f"{by} changed the contract {domain}/{name} from {old} to {new}{note}."
     report_notice(
         connection,
@@ -102,12 +129,12 @@ def _report(
     )
 
 
-def _read_known(connection: Connection, realm: Realm) -> dict[str, str]:
+def _read_known(connection: "Connection", realm: Realm) -> dict[str, str]:
     query = "SELECT subject, version FROM known_contracts WHERE realm = ?"
     return dict(map(tuple, connection.execute(query, (str(realm.folder),))))
 
 
-def _keep(connection: Connection, realm: Realm, present: Known) -> None:
+def _keep(connection: "Connection", realm: Realm, present: Known) -> None:
     place = str(realm.folder)
     connection.execute("DELETE FROM known_contracts WHERE realm = ?", (place,))
     rows = [(place, subject, version) for subject, version in present.items()]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.project.files import write_whole
+from repl_pair.runtime.project.whole_files import write_whole
 from repl_pair.runtime.realm.model import ImportStatus, Role
 
 MOST_BYTES = 1_000_000

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.project.files import locked
+from repl_pair.runtime.project.whole_files import locked
 from repl_pair.runtime.realm.files import REALM, REALM_FILE, check_name, read_file, write_file
 from repl_pair.runtime.realm.realms import Home, find_home, home_file
 

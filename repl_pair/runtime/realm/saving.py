@@ -5,7 +5,7 @@ from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.records import record
-from repl_pair.runtime.project.files import locked
+from repl_pair.runtime.project.whole_files import locked
 from repl_pair.runtime.realm.files import check_name, write_file
 from repl_pair.runtime.realm.model import Compatibility, Contract, Evolution
 from repl_pair.runtime.realm.realms import Home, contract_file, read_contract

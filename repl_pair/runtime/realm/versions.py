@@ -47,20 +47,21 @@ def hash_schema(schema: dict[str, Any]) -> str:
     RequestError `bad_arguments` for what that form does not have: numbers beyond 2**53, halves of
     surrogate pairs.
     """
-    text = _ENCODE(schema)
-    if not text.isascii() or _OTHER_NUMBER.search(text):
-        package = _package("rfc8785")
-        try:
-            return sha256(package.dumps(schema)).hexdigest()
-        except (ValueError, RecursionError) as error:
-            raise RequestError(
-                "bad_arguments", f"The schema has no RFC 8785 form: {error}."
-            ) from error
-    # What is left the encoder of Python writes in the same way, in a tenth of the time.
-    return sha256(text.encode()).hexdigest()
+    try:
+        text = _ENCODE(schema)
+        # What is left out here the encoder of Python writes alike, in a sixth of the time.
+        is_plain = text.isascii() and not _OTHER_NUMBER.search(text)
+        content = text.encode() if is_plain else _package("rfc8785").dumps(schema)
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        message = f"The schema has no form by RFC 8785: {why}."
+        raise RequestError("bad_arguments", message) from error
+    return sha256(content).hexdigest()
 
 
-_ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+_ENCODE = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+).encode
 
 
 def _package(name: str) -> Any:

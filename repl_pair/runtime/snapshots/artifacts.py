@@ -7,7 +7,7 @@ from pathlib import Path
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import record
 from repl_pair.runtime.planning.planner import plan_variant
-from repl_pair.runtime.project.files import write_whole
+from repl_pair.runtime.project.whole_files import write_whole
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.snapshots.places import file_stem, story_file
 from repl_pair.runtime.snapshots.provenance import describe_about, describe_changes
