@@ -52,6 +52,7 @@ def run_program(
     words: list[str], folder: Path, timeout_s: float, environment: Mapping[str, str] | None = None
 ) -> Ended:
     """Run a program in a folder, at most so long; it gets no input, and no signal of the person."""
+    program = Path(words[0]).name
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         process = subprocess.Popen(
@@ -64,7 +65,7 @@ def run_program(
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        return Ended(out="", why=f"{words[0]} cannot be run: {error}.")
+        return Ended(out="", why=f"{program} cannot be run: {error}.")
     with process:
         try:
             out, err = process.communicate(timeout=timeout_s)
@@ -72,7 +73,7 @@ def run_program(
             _kill(process)
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
-            return Ended(out="", why=f"{words[0]} did not end in {timeout_s:g} s.")
+            return Ended(out="", why=f"{program} did not end in {timeout_s:g} s.")
     why = "" if process.returncode == 0 else _reason(err.decode(errors="replace"))
     return Ended(out=out.decode(errors="replace"), why=why)
 

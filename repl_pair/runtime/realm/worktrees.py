@@ -100,10 +100,11 @@ def _make(repo: Path, path: Path, branch: str) -> str:
         return f"{path} is there already."
     if not repo.is_dir():
         return f"The repo is not at {repo}."
-    head = run_git(repo, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    if not head.is_well:
-        is_repo = run_git(repo, "rev-parse", "--git-dir").is_well
-        return f"{repo} has no commit yet." if is_repo else f"{repo} is no repo of git."
+    top = run_git(repo, "rev-parse", "--show-toplevel")
+    if not top.is_well or Path(top.out.rstrip("\n")).resolve() != repo.resolve():
+        return f"{repo} is no repo of git."
+    if not run_git(repo, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").is_well:
+        return f"{repo} has no commit yet."
     known = run_git(repo, "for-each-ref", f"refs/heads/{branch}", f"refs/remotes/*/{branch}")
     how = [str(path), branch] if known.out else ["-b", branch, str(path)]
     made = run_git(repo, "worktree", "add", *how, timeout_s=CHECKOUT_S)
