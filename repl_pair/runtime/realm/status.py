@@ -1,7 +1,9 @@
 """What there is in a realm, and one contract of it, as the ops answer them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
+from repl_pair.errors import RequestError
 from repl_pair.runtime.realm.checks import is_changed, is_met
 from repl_pair.runtime.realm.model import (
     BindingLine,
@@ -13,7 +15,7 @@ from repl_pair.runtime.realm.model import (
     RealmStatus,
     WholeContract,
 )
-from repl_pair.runtime.realm.realms import find_contract
+from repl_pair.runtime.realm.realms import find_contract, open_realm
 
 
 def describe_realm(realm: Realm, session: str | None) -> RealmStatus:
@@ -44,6 +46,18 @@ def get_contract(realm: Realm, domain: str, name: str) -> WholeContract:
         "evolution": contract["evolution"],
         "bindings": [*_uses(realm.domains[domain], name)],
     }
+
+
+def contract_versions(root: Path) -> Mapping[str, str]:
+    """Return the versions of the contracts in a project's realm, by `DOMAIN/CONTRACT`.
+
+    Empty where the project is in none, or the file that names it is bad.
+    """
+    try:
+        domains = open_realm(root).domains.values()
+    except RequestError:
+        return {}
+    return {f"{d.name}/{c}": one["version"] for d in domains for c, one in d.contracts.items()}
 
 
 def _describe_domain(domain: Domain) -> DomainLine:

@@ -7,7 +7,7 @@ import pytest
 from repl_pair.errors import RequestError
 from repl_pair.runtime.realm.membership import init_realm
 from repl_pair.runtime.realm.realms import open_realm
-from repl_pair.runtime.realm.status import describe_realm, get_contract
+from repl_pair.runtime.realm.status import contract_versions, describe_realm, get_contract
 
 
 def refused(call):
@@ -158,3 +158,8 @@ def test_a_contract_whose_file_is_bad_is_refused_by_its_place(ground):
     error = refused(lambda: get_contract(ground.open("web"), "pricing", "quote"))
     assert error.code == "cannot_run"
     assert "line 1, column 2" in error.message
+
+
+def test_the_versions_of_all_contracts_are_read_and_none_where_there_is_no_realm(ground, tmp_path):
+    assert contract_versions(ground.root("web")) == {"pricing/quote": "1.0.0"}
+    assert contract_versions(tmp_path) == {}
