@@ -139,6 +139,7 @@ def test_a_contract_changes_its_consumers_are_told_once_and_an_rfc_is_made_ready
         assert all("there already" in why for why in again["errors"].values())
 
 
+@pytest.mark.full
 def test_who_may_not_write_makes_no_worktree_and_who_is_asked_sees_what_would_be_made(
     repos, agent_in, tmp_path
 ):
@@ -170,6 +171,7 @@ def test_who_may_not_write_makes_no_worktree_and_who_is_asked_sees_what_would_be
     assert [path.name for path in worktrees.iterdir()] == ["0002"]
 
 
+@pytest.mark.full
 def test_a_known_secret_in_a_contract_does_not_reach_an_agent(repos, run_in, agent_in, tmp_path):
     schema = tmp_path / "secret.json"
     text = {"type": "string", "default": TOKEN}
@@ -194,6 +196,7 @@ def test_a_known_secret_in_a_contract_does_not_reach_an_agent(repos, run_in, age
     assert TOKEN not in agent.record.out.decode()
 
 
+@pytest.mark.full
 def test_a_project_of_no_realm_is_answered_with_the_commands_for_the_person(
     repos, agent_in, tmp_path
 ):
