@@ -7,7 +7,7 @@ from typing import Literal, TypedDict
 class Remark(TypedDict):
     """A remark, or a reply; in its texts each invisible character is written out.
 
-    `cut` counts the characters that `content` leaves out; times are ISO 8601 in UTC.
+    Times are ISO 8601 in UTC.
     """
 
     id: str
@@ -17,7 +17,6 @@ class Remark(TypedDict):
     section: str
     quote: str
     content: str
-    cut: int
     created: str
     changed: str
 
@@ -83,13 +82,6 @@ class Written(TypedDict):
 
     id: str
     duplicate: bool
-
-
-class Words(TypedDict):
-    """All words of an annotation: as they were written, and as they are shown."""
-
-    written: str
-    shown: str
 
 
 class Deletion(TypedDict):

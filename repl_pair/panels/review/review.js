@@ -2,10 +2,10 @@
  * The messages between the view and this script, of the same shapes as in messages.py.
  *
  * @typedef {{ id: string, author: "human" | "agent", principal: string, status: string, section: string, quote:
- *   string, content: string, cut: number, created: string, changed: string }} Remark
+ *   string, content: string, created: string, changed: string }} Remark
  * @typedef {{ id: string, author: "human" | "agent", principal: string, status: string, section: string, quote:
- *   string, content: string, cut: number, created: string, changed: string, target: string, review: string | null,
- *   replies: Remark[], earlier: number }} ThreadShown
+ *   string, content: string, created: string, changed: string, target: string, review: string | null, replies:
+ *   Remark[], earlier: number }} ThreadShown
  * @typedef {{ id: string, status: "submitted" | "completed" }} ReviewShown
  * @typedef {{ target: string, label: string, here: boolean, drafts: number, reviews: ReviewShown[], threads:
  *   string[] }} Group
@@ -13,18 +13,18 @@
  * @typedef {{ status: string, author: string, match: string }} FilterState
  * @typedef {{ filter: FilterState, focus: string, listing: Listing, threads: ThreadShown[], live: boolean }} State
  * @typedef {{ id: string, duplicate: boolean }} Written
- * @typedef {{ written: string, shown: string }} Words
  * @typedef {{ done: boolean, replies: number, review_deleted: boolean }} Deletion
  * @typedef {{ review: string, count: number }} Sent
  * @typedef {{ filter?: FilterState, focus?: string, listing?: Listing, threads?: ThreadShown[], live?: boolean,
  *   fault?: string }} ReviewPatch
  * @typedef {{ state: ({page: string}) => State, leave: ({page: string}) => null, filter: ({status?: string,
  *   author?: string, match?: string}) => null, more: ({}) => null, earlier: ({id: string}) => null, words: ({id:
- *   string}) => Words, remark: ({target: string, content: string, section?: string, quote?: string}) => Written,
+ *   string}) => string, remark: ({target: string, content: string, section?: string, quote?: string}) => Written,
  *   reply: ({id: string, content: string}) => Written, edit: ({id: string, content: string}) => Written, resolve:
  *   ({id: string}) => Written, reopen: ({id: string}) => Written, delete: ({id: string, agreed?: Deletion | null})
  *   => Deletion, submit: ({target: string}) => Sent, complete: ({review: string}) => null }} Asks
  */
+
 
 const STATUSES = [["open", "Open"], ["draft", "Drafts"], ["submitted", "Submitted"], ["replied", "Replied"], ["resolved", "Resolved"], ["orphaned", "Orphaned"], ["", "All"]];
 const AUTHORS = [["", "By all"], ["human", "By people"], ["agent", "By agents"]];
@@ -213,12 +213,11 @@ async function draw({ root, ask, read, listen, signal }) {
     const quoted = h("blockquote", { hidden: true });
     const orphan = h("p", { class: "rp-orphan", hidden: true }, ORPHANED);
     const content = h("div", { class: "rp-content" });
-    const rest = h("button", { hidden: true, "data-key": `rest-${id}`, onclick: () => showRest() });
     const tools = h("div", { class: "rp-row rp-tools" });
     const place = h("div");
     const sure = h("div", { class: "rp-sure", role: "alertdialog", "aria-label": "Delete", hidden: true });
     const wrong = faultLine();
-    const element = h("div", {}, by, where, quoted, orphan, content, rest, tools, wrong, sure, place);
+    const element = h("div", {}, by, where, quoted, orphan, content, tools, wrong, sure, place);
     let shown = {};
     let box = null;
 
@@ -240,18 +239,9 @@ async function draw({ root, ask, read, listen, signal }) {
       set(where, ...(now.section ? [`§ ${now.section}`] : []));
       set(quoted, ...(now.quote ? [now.quote] : []));
       orphan.hidden = now.status !== "orphaned";
-      if (before.content !== now.content) {
-        content.textContent = now.content;
-        rest.hidden = !now.cut;
-        rest.textContent = `Show ${counted(now.cut, "more character", "more characters")}`;
-      }
+      content.textContent = now.content;
       if (before.status !== now.status) drawTools();
     }
-
-    const showRest = doing(async () => {
-      content.textContent = (await ask("words", { id })).shown;
-      rest.hidden = true;
-    });
 
     function drawTools() {
       const isDraft = shown.status === "draft";
@@ -269,7 +259,7 @@ async function draw({ root, ask, read, listen, signal }) {
     const reopen = doing(() => ask("reopen", { id }));
 
     const edit = doing(async () => {
-      if (!box) openEdit((await ask("words", { id })).written);
+      if (!box) openEdit(await ask("words", { id }));
       box.area.focus();
     });
 
@@ -405,6 +395,14 @@ async function draw({ root, ask, read, listen, signal }) {
     return [...list.children].find((each) => each.getBoundingClientRect().bottom > top);
   }
 
+  /** Draw the list again around what may not move; what had the focus and is gone passes it on. */
+  function redraw() {
+    const active = root.getRootNode().activeElement;
+    const part = active && [...list.children].find((each) => each.contains(active));
+    keepingPlace(drawList);
+    if (part && !list.contains(root.getRootNode().activeElement)) (part.isConnected ? part.querySelector("button") : scroller).focus({ preventScroll: true });
+  }
+
   function keepingPlace(change) {
     const anchor = anchorOf();
     const top = anchor?.getBoundingClientRect().top;
@@ -416,7 +414,7 @@ async function draw({ root, ask, read, listen, signal }) {
     // Where the list is too short to be scrolled so far, it gets room until the person's hands are off.
     const to = scroller.scrollTop + moved;
     if (to < 0) above.style.height = `${above.offsetHeight - to}px`;
-    const missing = to + scroller.clientHeight - scroller.scrollHeight;
+    const missing = to + scroller.clientHeight - (below.offsetTop + below.offsetHeight);
     if (missing > 0) below.style.height = `${below.offsetHeight + missing}px`;
     scroller.scrollTop = Math.max(0, to);
   }
@@ -461,7 +459,7 @@ async function draw({ root, ask, read, listen, signal }) {
 
   function drawHead(group) {
     const known = heads.get(group.target) ?? makeHead(group.target);
-    const facts = JSON.stringify(group);
+    const facts = JSON.stringify([group, wanted]);
     if (known.facts === facts) return known.element;
     known.facts = facts;
     known.element.toggleAttribute("data-here", group.here);
@@ -473,7 +471,7 @@ async function draw({ root, ask, read, listen, signal }) {
       ...group.reviews.map((review) =>
         h("span", { class: "rp-row" }, h("span", { class: "rp-faint" }, `Review ${review.id}: ${review.status}`), review.status === "submitted" ? h("button", { "data-key": `complete ${review.id}`, "aria-label": `Complete review ${review.id}`, onclick: shownIn(known.wrong, () => ask("complete", { review: review.id })) }, "Complete") : null),
       ),
-      group.threads.length ? null : h("p", { class: "rp-empty" }, wanted.status === "open" ? "No open remarks here." : "No remark here fits the filter."),
+      group.threads.length ? null : h("p", { class: "rp-empty" }, wanted.status === "open" && !wanted.author ? "No open remarks here." : "No remark here fits the filter."),
     );
     return known.element;
   }
@@ -502,10 +500,17 @@ async function draw({ root, ask, read, listen, signal }) {
     typing = setTimeout(() => setFilter({ match: match.value.trim() }), SETTLE_MS);
   }
 
+  let filtering = 0;
   const setFilter = guarded(root, async (change) => {
     wanted = { ...wanted, ...change };
     scroller.scrollTop = 0;
-    await read("filter", wanted);
+    filtering += 1;
+    try {
+      await read("filter", wanted);
+    } finally {
+      filtering -= 1;
+    }
+    redraw();
   });
 
   /** Take over a filter that was set at another place that shows this panel. */
@@ -529,7 +534,7 @@ async function draw({ root, ask, read, listen, signal }) {
   // Before its state came, a page does not know what a change is a change of.
   let isBegun = false;
 
-  listen("filter", (given) => isBegun && adopt(given));
+  listen("filter", (given) => isBegun && !filtering && adopt(given));
   listen("focus", (given) => {
     focus = given;
     followFocus();
@@ -543,7 +548,7 @@ async function draw({ root, ask, read, listen, signal }) {
   listen("listing", (given) => {
     if (!isBegun) return;
     listing = given;
-    keepingPlace(drawList);
+    redraw();
   });
   listen("live", showLive);
   listen("fault", (message) => showFault(root, new Error(message)));
@@ -561,7 +566,7 @@ async function draw({ root, ask, read, listen, signal }) {
     listing = state.listing;
     showLive(state.live);
     followFocus();
-    keepingPlace(drawList);
+    redraw();
   });
 
   const clock = setInterval(() => {

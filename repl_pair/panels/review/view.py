@@ -26,8 +26,6 @@ PAGE = 30
 MOST_KEPT = 200
 """How many threads that were listed stay, though they no longer fit the filter."""
 MORE_REPLIES = 100
-CONTENT = 4_000
-"""How many characters of an annotation are shown at first."""
 MOST_LISTED = 50
 """How many threads its text lists."""
 _LINE = 120
@@ -52,6 +50,7 @@ class ReviewView(View[messages.ReviewPatch]):
         """How many replies are shown of threads whose earlier ones were asked for."""
         self._sent: dict[str, messages.ThreadShown] = {}
         self._listing: messages.Listing = {"groups": [], "total": 0, "shown": 0}
+        self._drafts: dict[str, list[str]] = {}
         self._pages: set[str] = set()
         self._follows = ExitStack()
         self._is_live = False
@@ -107,10 +106,9 @@ class ReviewView(View[messages.ReviewPatch]):
         self._replies[id] = self._replies.get(id, threads.REPLIES) + MORE_REPLIES
         self._send_changes()
 
-    def on_words(self, id: str) -> messages.Words:
-        """Return all words of an annotation."""
-        written = annotations.get_annotation(project(), _PERSON, id)["annotation"]["content"]
-        return {"written": written, "shown": escape_invisible(written)}
+    def on_words(self, id: str) -> str:
+        """Return the words of an annotation as they were written, to edit them."""
+        return annotations.get_annotation(project(), _PERSON, id)["annotation"]["content"]
 
     def on_remark(
         self, target: str, content: str, section: str = "", quote: str = ""
@@ -152,8 +150,8 @@ class ReviewView(View[messages.ReviewPatch]):
         return cast("messages.Deletion", {"done": is_agreed, **along})
 
     def on_submit(self, target: str) -> messages.Sent:
-        """Submit all drafts on a target as one review."""
-        made = reviews.submit_review(project(), _PERSON, target)
+        """Submit the drafts on a target as one review: those that the page has the count of."""
+        made = reviews.submit_review(project(), _PERSON, target, self._drafts.get(target, ()))
         PANEL_THREAD.mark_changed(THREADS, None)
         return {"review": made["review_id"], "count": made["count"]}
 
@@ -220,6 +218,7 @@ class ReviewView(View[messages.ReviewPatch]):
             keep=list(self._sent)[:MOST_KEPT],
             limit=self._limit,
         )
+        self._drafts = found["drafts"]
         before, self._sent = self._sent, {}
         for thread in found["threads"]:
             self._sent[thread["annotation"]["id"]] = self._thread_shown(thread)
@@ -259,7 +258,7 @@ class ReviewView(View[messages.ReviewPatch]):
                     "target": target,
                     "label": escape_invisible(target, keep=""),
                     "here": target in self._here,
-                    "drafts": found["drafts"].get(target, 0),
+                    "drafts": len(found["drafts"].get(target, ())),
                     "reviews": _reviews_of(of_target),
                     "threads": [thread["annotation"]["id"] for thread in of_target],
                 }
@@ -271,7 +270,6 @@ class ReviewView(View[messages.ReviewPatch]):
 
 
 def _shown(annotation: Annotation) -> messages.Remark:
-    content = annotation["content"]
     return {
         "id": annotation["id"],
         "author": annotation["author"],
@@ -279,8 +277,7 @@ def _shown(annotation: Annotation) -> messages.Remark:
         "status": annotation["status"],
         "section": escape_invisible(annotation["section"], keep=""),
         "quote": escape_invisible(annotation["quote"]),
-        "content": escape_invisible(content[:CONTENT]),
-        "cut": max(0, len(content) - CONTENT),
+        "content": escape_invisible(annotation["content"]),
         "created": annotation["created_at"],
         "changed": annotation["updated_at"],
     }

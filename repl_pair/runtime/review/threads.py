@@ -35,11 +35,11 @@ class ListedThread(TypedDict):
 
 
 class Threads(TypedDict):
-    """A page of threads; `total` fit; `drafts` counts all drafts of each target that has any."""
+    """A page of threads; `total` fit; `drafts` has the ids of all drafts by target."""
 
     threads: list[ListedThread]
     total: int
-    drafts: dict[str, int]
+    drafts: dict[str, list[str]]
 
 
 def list_threads(
@@ -85,7 +85,7 @@ def list_threads(
         return {
             "threads": _read_threads(connection, rows),
             "total": connection.execute(count, given).fetchone()[0],
-            "drafts": _count_drafts(connection),
+            "drafts": _find_drafts(connection),
         }
 
 
@@ -124,9 +124,12 @@ def _read_threads(connection: Connection, rows: Sequence[Row]) -> list[ListedThr
     ]
 
 
-def _count_drafts(connection: Connection) -> dict[str, int]:
-    query = "SELECT target, count(*) FROM annotations WHERE status = 'draft' GROUP BY target"
-    return dict(connection.execute(query).fetchall())
+def _find_drafts(connection: Connection) -> dict[str, list[str]]:
+    query = "SELECT target, id FROM annotations WHERE status = 'draft' ORDER BY created_at, id"
+    drafts: dict[str, list[str]] = {}
+    for target, id in connection.execute(query):
+        drafts.setdefault(target, []).append(id)
+    return drafts
 
 
 def _marks(values: Iterable[object]) -> str:
