@@ -2,6 +2,7 @@
 
 import os
 import random
+import sys
 import time
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from hypothesis import HealthCheck, settings
 from leftovers import find_leftovers, take_picture
 from parts import mark_full
 from ports import use_own_ports
+
+from repl_pair.runtime.notices import later
+from repl_pair.runtime.project import root
 
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -62,6 +66,25 @@ class Lasting:
 
 
 LASTING = Lasting()
+
+
+@pytest.fixture(autouse=True)
+def own_project(tmp_path_factory):
+    """Let what this process keeps of its project be in a folder of this test's own."""
+    before, root._root[:] = root._root[:], [tmp_path_factory.mktemp("project")]
+    yield root._root[0]
+    later.LATER._waiting.clear()
+    for name, forgotten in FORGOTTEN.items():
+        if (module := sys.modules.get(f"repl_pair.runtime.{name}")) is not None:
+            forgotten(module)
+    root._root[:] = before
+
+
+FORGOTTEN = {
+    "project.database": lambda module: [module._open.pop().close() for _ in module._open],
+    "notices.in_replies": lambda module: module.REPLY_NOTICES.__init__(),
+}
+"""What a process that stays with one project never forgets, by module."""
 
 
 @pytest.fixture(autouse=True)

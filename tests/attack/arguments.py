@@ -46,6 +46,7 @@ WORDS = {
     "isolation": ("isolated", "shared"),
     "default_filter": ("include", "exclude"),
     "plays": ("first", "second", "default"),
+    "goal": ("Mend the attack.", "ATTACK_TOKEN"),
     "match": ("v_", "password", "import ", "ATTACK_TOKEN", "[redacted]"),
 }
 """Legal words of slots whose schema names none."""
@@ -164,6 +165,8 @@ class Generator:
             for surface in answer.get("items", ()):
                 for member in surface["members"]:
                     self.put("member", member["id"])
+        if op == "session_start":
+            self.put("session", answer["id"])
         if op == "list_functions":
             self.schemas |= {line["id"]: line["schema"] for line in answer.get("items", ())}
         if op == "read_member":

@@ -771,6 +771,16 @@ def read_surfaces(told):
     told.ask("read_member", member="vault/Zq7kW2m")
 
 
+def work_in_sessions(told):
+    for goal in ("Mend the vault.", "Zq7kW2m"):
+        told.ask("session_start", goal=goal, rfc="guess-it-now")
+        told.ask("session_stop")
+    for id in told.items("list_sessions", limit=50):
+        told.ask("get_session", session_id=id)
+    told.ask("get_session", session_id="Zq7kW2m")
+    told.items("notifications_list", state="all", limit=50)
+
+
 def nothing(told):
     """Do nothing: no tool is made of an internal op."""
 
@@ -890,6 +900,7 @@ def come_and_go(told):
     told.ask("list_stories")
 
 
+SESSION_OPS = [entry["name"] for entry in manifest.load() if entry["toolset"] == "session"]
 DRIVERS = {
     "describe_op": run_others,
     "read_op": run_others,
@@ -939,6 +950,7 @@ DRIVERS = {
     "eval_code": evaluate,
     **dict.fromkeys(("list_surfaces", "read_member"), read_surfaces),
     **dict.fromkeys(("list_functions", "run_function"), call_functions),
+    **dict.fromkeys(SESSION_OPS, work_in_sessions),
     "detach_kernel": come_and_go,
 }
 """What is asked of each op; the list of variants comes first."""
