@@ -1,8 +1,10 @@
 """The review panel: what a person and an agent remark and answer, and both see as it happens."""
 
 import re
+import sys
 
 import pytest
+from anyio import run_process
 from front_ends.bounds import ask
 from playwright.async_api import expect
 
@@ -142,6 +144,45 @@ async def test_what_is_typed_stays_in_its_place_while_words_of_others_come_and_g
     await expect(box).to_have_value("It is because one and")
     await button(panel, "Cancel").click()
     await expect(box).to_have_count(0)
+
+
+TERMINAL = """
+import sys
+from pathlib import Path
+from repl_pair.runtime.project.database import Database
+from repl_pair.runtime.review import annotations
+from repl_pair.wire import View
+about = sys.argv[1]
+made = dict(target="doc:README.md", content="from a terminal", parent_id=about)
+annotations.create_annotation(Database(Path.cwd()), View(), **made)
+"""
+
+
+async def test_what_another_process_writes_is_shown_and_what_is_refused_is_kept(
+    open_panel, tmp_path
+):
+    (tmp_path / "README.md").write_text("# Prices\n\nThe price is two.\n")
+    notebook, panel = await open_panel(ALONE)
+    target = text_box(panel, "Remark on")
+    await target.fill("doc:READNE.md")
+    await text_box(panel, "Your remark").fill("of the page")
+    await button(panel, "Add as draft").click()
+    await expect(panel.get_by_role("alert")).to_contain_text("There is no page 'READNE.md'")
+    await expect(text_box(panel, "Your remark")).to_have_value("of the page")
+    await target.fill("doc:README.md")
+    await panel.get_by_text("Section and quote").click()
+    await text_box(panel, "Quote").fill("price is two")
+    await button(panel, "Add as draft").click()
+    await button(panel, "Submit 1 draft as a review").click()
+    await expect(thread(panel, "of the page")).to_contain_text("price is two")
+    about = await thread(panel, "of the page").get_attribute("data-thread")
+    words = [sys.executable, "-c", TERMINAL, about]
+    env = notebook.server.environment
+    assert (await run_process(words, cwd=tmp_path, env=env)).returncode == 0
+    await expect(thread(panel, "of the page")).to_contain_text("from a terminal")
+    (tmp_path / "README.md").write_text("# Prices\n\nThe price is three.\n")
+    await panel.get_by_label("Status").select_option("orphaned")
+    await expect(thread(panel, "of the page")).to_contain_text("no longer there")
 
 
 async def test_what_is_pointed_at_does_not_move_when_a_remark_comes(open_panel):

@@ -7,7 +7,8 @@ from typing import Literal, TypedDict
 class Remark(TypedDict):
     """A remark, or a reply; in its texts each invisible character is written out.
 
-    Times are ISO 8601 in UTC.
+    `edited_by`: who wrote its content, where that is another; else empty. Times are ISO 8601 in
+    UTC.
     """
 
     id: str
@@ -17,6 +18,7 @@ class Remark(TypedDict):
     section: str
     quote: str
     content: str
+    edited_by: str
     created: str
     changed: str
 

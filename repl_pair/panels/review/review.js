@@ -2,10 +2,10 @@
  * The messages between the view and this script, of the same shapes as in messages.py.
  *
  * @typedef {{ id: string, author: "human" | "agent", principal: string, status: string, section: string, quote:
- *   string, content: string, created: string, changed: string }} Remark
+ *   string, content: string, edited_by: string, created: string, changed: string }} Remark
  * @typedef {{ id: string, author: "human" | "agent", principal: string, status: string, section: string, quote:
- *   string, content: string, created: string, changed: string, target: string, review: string | null, replies:
- *   Remark[], earlier: number }} ThreadShown
+ *   string, content: string, edited_by: string, created: string, changed: string, target: string, review: string |
+ *   null, replies: Remark[], earlier: number }} ThreadShown
  * @typedef {{ id: string, status: "submitted" | "completed" }} ReviewShown
  * @typedef {{ target: string, label: string, here: boolean, drafts: number, reviews: ReviewShown[], threads:
  *   string[] }} Group
@@ -234,6 +234,7 @@ async function draw({ root, ask, read, listen, signal }) {
         h("span", { class: "rp-faint" }, now.author),
         isReply ? null : h("span", { class: "rp-chip", "data-status": now.status }, now.status),
         timeOf(now.created),
+        now.edited_by ? h("span", { class: "rp-faint" }, `edited by ${now.edited_by}`) : null,
         isChanged ? h("span", { class: "rp-faint" }, "changed ", timeOf(now.changed)) : null,
       );
       set(where, ...(now.section ? [`§ ${now.section}`] : []));

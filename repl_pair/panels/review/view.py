@@ -1,9 +1,9 @@
 """The review panel: what people and agents remark on, beside what it speaks of."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import groupby
-from typing import Any, cast
+from typing import cast
 
 from repl_pair.errors import ReplPairError
 from repl_pair.panels.base.context import FOCUS, PanelContext
@@ -15,6 +15,7 @@ from repl_pair.runtime.project.database import project
 from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, table
 from repl_pair.runtime.review import annotations, reviews, threads
 from repl_pair.runtime.review.model import Annotation, Author
+from repl_pair.runtime.review.targets import ENTRIES
 from repl_pair.runtime.review.threads import ListedThread, ThreadStatus
 from repl_pair.runtime.values.invisible import escape_invisible
 from repl_pair.wire import View as Principal
@@ -57,7 +58,9 @@ class ReviewView(View[messages.ReviewPatch]):
 
     def handle_changes(self, changes: Changes) -> None:
         """Send what changed of the threads that are listed."""
-        if not self._pages or not {FOCUS, THREADS} & changes.keys():
+        if not self._pages or not (
+            {FOCUS, THREADS} & changes.keys() or self._speaks_of_any(changes)
+        ):
             return
         here = self._find_here()
         if here != self._here:
@@ -133,11 +136,11 @@ class ReviewView(View[messages.ReviewPatch]):
 
     def on_resolve(self, id: str) -> messages.Written:
         """Resolve a thread."""
-        return self._changed(annotations.set_status(project(), _PERSON, id, "resolved"))
+        return self._changed(annotations.resolve_annotation(project(), _PERSON, id))
 
     def on_reopen(self, id: str) -> messages.Written:
         """Reopen a thread that was resolved."""
-        return self._changed(annotations.set_status(project(), _PERSON, id, "submitted"))
+        return self._changed(annotations.reopen_annotation(project(), _PERSON, id))
 
     def on_delete(self, id: str, agreed: messages.Deletion | None = None) -> messages.Deletion:
         """Delete an annotation, where the person agreed to just what goes with it."""
@@ -163,7 +166,7 @@ class ReviewView(View[messages.ReviewPatch]):
     def text(self) -> Markdown:
         """Return the open threads by target, without times."""
         try:
-            found = threads.list_threads(project(), status="open", limit=MOST_LISTED)
+            found = threads.list_threads(project(), _PERSON, status="open", limit=MOST_LISTED)
         except ReplPairError as error:
             return Markdown(prose(f"The remarks of this project cannot be read: {error.code}."))
         head = ("on", "section", "status", "by", "remark", "replies")
@@ -196,6 +199,15 @@ class ReviewView(View[messages.ReviewPatch]):
         PANEL_THREAD.mark_changed(THREADS, None)
         return {"id": made["id"], "duplicate": made.get("duplicate", False)}
 
+    def _speaks_of_any(self, changes: Changes) -> bool:
+        """Return whether an entry changed that a listed thread speaks of: its quote may be gone."""
+        listed = {group["target"] for group in self._listing["groups"]}
+        return any(
+            keys is None or any(f"{kind}:{key}" in listed for key in keys)
+            for kind in ENTRIES
+            if (keys := changes.get(f"registry/{kind}", frozenset())) != frozenset()
+        )
+
     def _find_here(self) -> Sequence[str]:
         """Return the targets that the shell shows, that of `Focus.target` first."""
         focus = self.context.focus
@@ -211,6 +223,7 @@ class ReviewView(View[messages.ReviewPatch]):
         wanted = self._filter
         found = threads.list_threads(
             project(),
+            _PERSON,
             first=self._here,
             status=cast("ThreadStatus | None", wanted["status"] or None),
             author=cast("Author | None", wanted["author"] or None),
@@ -278,6 +291,7 @@ def _shown(annotation: Annotation) -> messages.Remark:
         "section": escape_invisible(annotation["section"], keep=""),
         "quote": escape_invisible(annotation["quote"]),
         "content": escape_invisible(annotation["content"]),
+        "edited_by": escape_invisible(annotation.get("edited_by", ""), keep=""),
         "created": annotation["created_at"],
         "changed": annotation["updated_at"],
     }
@@ -289,13 +303,18 @@ def _reviews_of(of_target: Sequence[ListedThread]) -> list[messages.ReviewShown]
 
 
 def _cells(thread: ListedThread) -> Sequence[str]:
-    about: Mapping[str, Any] = thread["annotation"]
-    words = escape_invisible(about["content"])
+    about = thread["annotation"]
+    target, words = about["target"], about["content"]
     return (
-        code(escape_invisible(about["target"])),
-        cell(escape_invisible(about["section"])),
+        _as_text(target) if set("[`|") & set(target) else code(escape_invisible(target, keep="")),
+        _as_text(about["section"]),
         about["status"],
-        cell(escape_invisible(about["principal"])),
-        cell(words if len(words) <= _LINE else f"{words[:_LINE]}…"),
+        _as_text(about["principal"]),
+        _as_text(words if len(words) <= _LINE else f"{words[:_LINE]}…"),
         str(len(thread["replies"]) + thread["earlier"]),
     )
+
+
+def _as_text(words: str) -> str:
+    """Return the words of anyone as a cell in which they make no link and no image."""
+    return cell(escape_invisible(words)).replace("!\\[", "![").replace("[", "&#91;")

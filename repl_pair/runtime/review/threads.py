@@ -1,20 +1,21 @@
-"""Threads as the person reads them: remarks with their replies, those of some targets first."""
+"""Threads: remarks with their replies, those on some targets first, page by page."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Sequence
 from sqlite3 import Connection, Row
 from typing import Literal, TypedDict
 
 from repl_pair.runtime.project.database import Database
-from repl_pair.runtime.review.annotations import get_annotation
+from repl_pair.runtime.review.annotations import get_annotation, in_status, read_rows
 from repl_pair.runtime.review.model import (
     Annotation,
     AnnotationStatus,
     Author,
     Deleted,
     Review,
-    read_annotation,
     read_review,
 )
+from repl_pair.runtime.review.querying import Conditions, shown_to
 from repl_pair.runtime.review.reviews import get_review
 from repl_pair.wire import View
 
@@ -22,7 +23,6 @@ ThreadStatus = Literal["open"] | AnnotationStatus
 """`open` is every status but resolved."""
 REPLIES = 20
 """How many replies of each thread are listed: the newest ones."""
-_STATUS = "CASE WHEN orphaned AND status <> 'resolved' THEN 'orphaned' ELSE status END"
 
 
 class ListedThread(TypedDict):
@@ -44,6 +44,7 @@ class Threads(TypedDict):
 
 def list_threads(
     database: Database,
+    view: View,
     *,
     first: Sequence[str] = (),
     status: ThreadStatus | None = None,
@@ -52,7 +53,7 @@ def list_threads(
     keep: Sequence[str] = (),
     limit: int,
 ) -> Threads:
-    """Return the first threads that fit, for the person: nothing is hidden.
+    """Return the first threads that fit, of those that a view sees.
 
     Threads on the targets `first` come first, in that order, then the others by target; those of
     one target newest first. `match` is a part of the target. The threads `keep` are there whether
@@ -61,31 +62,29 @@ def list_threads(
     with database.reading() as connection:
         if connection is None:
             return {"threads": [], "total": 0, "drafts": {}}
-        conditions = {
-            "parent_id IS NULL": True,
-            f"{_STATUS} <> 'resolved'": status == "open",
-            f"{_STATUS} = :status": status not in (None, "open"),
-            "author = :author": author is not None,
-            "instr(lower(target), lower(:match))": bool(match),
-        }
-        fits = " AND ".join(text for text, applies in conditions.items() if applies)
-        given = {"status": status, "author": author, "match": match, "limit": limit}
+        seen = shown_to(connection, database.root, view)
+        fits = seen.and_also("parent_id IS NULL")
+        if author is not None:
+            fits = fits.and_also("author = :author", author=author)
+        if match:
+            fits = fits.and_also("instr(lower(target), lower(:match))", match=match)
+        if status == "open":
+            fits = fits.and_also("status != 'resolved'")
+        elif status is not None:
+            fits = in_status(database, connection, fits, status)
         ranks = {f"first_{rank}": target for rank, target in enumerate(first)}
         cases = " ".join(f"WHEN target = :{name} THEN {n}" for n, name in enumerate(ranks))
         rank = f"CASE {cases} ELSE {len(ranks)} END, " if ranks else ""
-        order = f"{rank}target, created_at DESC, id"
-        kept = {f"keep_{at}": id for at, id in enumerate(keep)}
-        query = (
-            f"SELECT * FROM annotations WHERE id IN ({', '.join(f':{name}' for name in kept)})"
-            f" OR id IN (SELECT id FROM annotations WHERE {fits} ORDER BY {order} LIMIT :limit)"
-            f" ORDER BY {order}"
+        order = f"ORDER BY {rank}target, created_at DESC, id"
+        page = fits.rows(
+            connection, "id FROM annotations", f"{order} LIMIT :limit", limit=limit, **ranks
         )
-        rows = connection.execute(query, {**given, **ranks, **kept}).fetchall()
-        count = f"SELECT count(*) FROM annotations WHERE {fits}"
+        listed = _among(seen, [*(id for (id,) in page), *keep])
+        rows = listed.rows(connection, "* FROM annotations", order, **ranks)
         return {
-            "threads": _read_threads(connection, rows),
-            "total": connection.execute(count, given).fetchone()[0],
-            "drafts": _find_drafts(connection),
+            "threads": _read_threads(database, connection, seen, rows),
+            "total": fits.rows(connection, "count(*) FROM annotations")[0][0],
+            "drafts": _find_drafts(connection, seen),
         }
 
 
@@ -100,37 +99,44 @@ def preview_deletion(database: Database, view: View, id: str) -> Deleted:
     return {"deleted": id, "replies": len(thread["replies"]), "review_deleted": not left}
 
 
-def _read_threads(connection: Connection, rows: Sequence[Row]) -> list[ListedThread]:
-    query = (
-        "SELECT * FROM (SELECT *, count(*) OVER of_parent AS in_all, row_number() OVER"
-        " (PARTITION BY parent_id ORDER BY created_at DESC, id DESC) AS place FROM annotations"
-        f" WHERE parent_id IN ({_marks(rows)}) WINDOW of_parent AS (PARTITION BY parent_id))"
-        f" WHERE place <= {REPLIES} ORDER BY created_at, id"
-    )
+_NUMBERED = (
+    "SELECT *, count(*) OVER (PARTITION BY parent_id) AS in_all, row_number() OVER"
+    " (PARTITION BY parent_id ORDER BY created_at DESC, id DESC) AS place FROM annotations"
+    " WHERE parent_id IN (SELECT value FROM json_each(:ids))"
+)
+"""The replies to some annotations, numbered from the newest of each."""
+
+
+def _among(seen: Conditions, ids: Sequence[str | None]) -> Conditions:
+    return seen.and_also("id IN (SELECT value FROM json_each(:ids))", ids=json.dumps(ids))
+
+
+def _read_threads(
+    database: Database, connection: Connection, seen: Conditions, rows: Sequence[Row]
+) -> list[ListedThread]:
     replies: dict[str, list[Row]] = {}
-    for reply in connection.execute(query, [row["id"] for row in rows]):
+    ids = json.dumps([row["id"] for row in rows])
+    newest = seen.and_also("place <= :replies", replies=REPLIES, ids=ids)
+    for reply in newest.rows(connection, f"* FROM ({_NUMBERED})", "ORDER BY created_at, id"):
         replies.setdefault(reply["parent_id"], []).append(reply)
-    ids = list({row["review_id"] for row in rows} - {None})
-    query = f"SELECT * FROM reviews WHERE id IN ({_marks(ids)})"
-    reviews = {row["id"]: read_review(row) for row in connection.execute(query, ids)}
+    of_rows = _among(seen, [row["review_id"] for row in rows])
+    reviews = {row["id"]: read_review(row) for row in of_rows.rows(connection, "* FROM reviews")}
+    heads = read_rows(database, rows)
     return [
         {
-            "annotation": read_annotation(row),
-            "replies": list(map(read_annotation, of_row := replies.get(row["id"], []))),
-            "earlier": of_row[0]["in_all"] - len(of_row) if of_row else 0,
-            "review": reviews.get(row["review_id"]),
+            "annotation": head,
+            "replies": read_rows(database, of_head := replies.get(head["id"], [])),
+            "earlier": of_head[0]["in_all"] - len(of_head) if of_head else 0,
+            "review": reviews.get(head["review_id"] or ""),
         }
-        for row in rows
+        for head in heads
     ]
 
 
-def _find_drafts(connection: Connection) -> dict[str, list[str]]:
-    query = "SELECT target, id FROM annotations WHERE status = 'draft' ORDER BY created_at, id"
+def _find_drafts(connection: Connection, seen: Conditions) -> dict[str, list[str]]:
     drafts: dict[str, list[str]] = {}
-    for target, id in connection.execute(query):
+    waiting = seen.and_also("status = 'draft'")
+    rows = waiting.rows(connection, "target, id FROM annotations", "ORDER BY created_at, id")
+    for target, id in rows:
         drafts.setdefault(target, []).append(id)
     return drafts
-
-
-def _marks(values: Iterable[object]) -> str:
-    return ", ".join("?" for _ in values)

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from html import escape
 
 import pytest
 from flushing import flush
@@ -9,7 +10,7 @@ from flushing import flush
 import repl_pair
 from repl_pair.panels.base.context import Focus, PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
-from repl_pair.panels.base.widget import answer
+from repl_pair.panels.base.widget import answer, to_html
 from repl_pair.panels.review import view as module
 from repl_pair.panels.review.view import MOST_LISTED, PAGE, ReviewView
 from repl_pair.panels.shell.commands import COMMANDS
@@ -110,6 +111,26 @@ def test_threads_of_what_the_shell_shows_come_first_and_the_newest_of_each(opene
     view.context.set_focus(Focus(story="shop", variant="shop/Three", moment=3))
     assert flush(PANEL_THREAD)
     assert len(sent) == 2  # another line of the same variant calls for nothing
+
+
+def test_a_quote_that_is_gone_orphans_a_thread_as_soon_as_its_variant_changes(
+    opened, write, tmp_path
+):
+    write(TWO, "why one?", quote='"a":1')
+    write(PAGES[0], "why two?", quote="price is two")
+    view, sent = opened()
+    statuses = lambda: [one["status"] for one in view.on_state("page")["threads"]]  # noqa: E731
+    assert statuses() == ["submitted", "submitted"]
+    repl_pair.variant("shop/Two", args={"a": 3})
+    assert flush(PANEL_THREAD)
+    assert [one["status"] for one in sent[-1]["threads"]] == ["orphaned"]
+    (tmp_path / "README.md").write_text("# Prices\n\nThe price has gone up.\n")
+    assert statuses() == ["orphaned", "orphaned"]
+    view.on_filter(status="orphaned")
+    assert len(statuses()) == 2
+    repl_pair.variant("shop/Two", args={"a": 1})
+    assert flush(PANEL_THREAD)
+    assert statuses() == ["orphaned", "submitted"]
 
 
 FILTERS = [
@@ -262,6 +283,7 @@ def test_words_are_edited_by_the_person_whoever_wrote_them(opened, write):
 def test_what_the_service_refuses_is_answered_with_its_code_and_changes_nothing(opened):
     view, _ = opened()
     for ask, args in {
+        "remark": {"target": "variant:shop/Tow", "content": "x"},
         "edit": {"id": "ffffffff", "content": "x"},
         "delete": {"id": "ffffffff"},
         "reply": {"id": "ffffffff", "content": "x"},
@@ -289,10 +311,29 @@ def test_no_text_of_an_agent_hides_what_it_holds_and_nothing_is_markup(opened, w
     )
     assert thread["replies"][0]["content"] == f"two\nlines {SHOWN}"
     assert "\u202e" not in json.dumps(view.on_state("page"), ensure_ascii=False)
-    text = str(view.text())
-    assert "&lt;img" in text
-    assert "!\\[x](" in text
-    assert SHOWN.replace("<", "&lt;") in text
+    assert to_html(view.text()).count("<img") == 0
+    assert SHOWN.replace("<", "&lt;") in view.text()
+
+
+LINKS = (
+    "[a](http://example.com)",
+    "\\[a](http://example.com)",
+    "![a](http://example.com/a.png)",
+    "!\\[a](http://example.com/a.png)",
+    "<http://example.com>",
+    "<a href=http://example.com>a</a>",
+    "[a]: http://example.com",
+    "`` ` [a](http://example.com) ``",
+)
+
+
+@pytest.mark.parametrize("words", LINKS)
+def test_what_anyone_writes_makes_no_link_in_a_saved_notebook(opened, write, words):
+    view, _ = opened()
+    write(TWO, words, who=words, section=words)
+    html = to_html(view.text())
+    assert ("<a" in html, "<img" in html) == (False, False), html
+    assert html.count(escape(words)) == 3
 
 
 def test_reading_makes_no_database_and_a_fault_is_shown(opened, database):
