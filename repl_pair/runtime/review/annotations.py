@@ -69,7 +69,7 @@ def list_annotations(
         if review_id is not None:
             asked = asked.and_also("review_id = :review_id", review_id=review_id)
         if status is not None:
-            asked = _in_status(database, connection, asked, status)
+            asked = in_status(database, connection, asked, status)
         (total,) = asked.rows(connection, "count(*) FROM annotations")[0]
         if after is not None:
             asked = _behind(connection, asked, after)
@@ -297,9 +297,10 @@ def _check_covered(review: Row, place: str) -> None:
         )
 
 
-def _in_status(
+def in_status(
     database: Database, connection: Connection, asked: Conditions, status: AnnotationStatus
 ) -> Conditions:
+    """Return conditions that hold for annotations of a status too; orphans are of no other."""
     if status == "resolved":
         return asked.and_also("status = 'resolved'")
     open_ones = asked.and_also("status != 'resolved'")
