@@ -103,6 +103,7 @@ RECIPES = (
                 op="list_pages",
                 takes={"PAGE": "result.items[0].path"},
             ),
+            Step(does="Read it with your own tool for files: the server keeps remarks, not pages"),
             Step(
                 does="Remark on one",
                 op="create_annotation",
