@@ -134,7 +134,7 @@ class Session:
             else:
                 make = partial(_answer_here, here, bridge_op, own, view=view)
             reply = None if closed else await make(on_progress=on_progress)
-            closed = closed or _access_to_ask(reply)
+            closed = closed or _access_to_ask(self.policy, reply)
             self._check_can_ask(op, closed)
             if reply is None or closed:
                 here.link = await self._link_to_ask(here.link, op, closed, own, target)
@@ -144,7 +144,7 @@ class Session:
                     args=own,
                     view=view,
                     access=closed,
-                    of_bridge=bridge_op is not None,
+                    names_access=bridge_op is not None or _is_forbidden(reply),
                     make=make,
                 )
                 reply = await here.approvals.call(request, on_progress)
@@ -248,11 +248,22 @@ async def _answer_here(
     )
 
 
-def _access_to_ask(reply: Reply | None) -> str:
-    """Name what the person has to approve before the kernel takes a call; empty where it did."""
-    if reply is None or reply["ok"] or reply["error"]["code"] != "approval_required":
+def _access_to_ask(policy: Policy, reply: Reply | None) -> str:
+    """Name what the person has to approve before the kernel takes a call; empty where it did.
+
+    What is forbidden for want of access is asked for where the policy has it asked, else refused.
+    """
+    if reply is None or reply["ok"]:
         return ""
-    return ", ".join(reply["error"]["detail"]["access"])
+    access: list[str] = reply["error"].get("detail", {}).get("access", [])
+    asks = reply["error"]["code"] == "approval_required" or (
+        _is_forbidden(reply) and access and policy.asks_for(access)
+    )
+    return ", ".join(access) if asks else ""
+
+
+def _is_forbidden(reply: Reply | None) -> bool:
+    return reply is not None and not reply["ok"] and reply["error"]["code"] == "forbidden"
 
 
 def _unavailable(op: str, closed: str, why: str, steps: Iterable[NextStep] = ()) -> RequestError:

@@ -11,15 +11,15 @@ STEPS = (
         author TEXT NOT NULL,
         principal TEXT NOT NULL,
         status TEXT NOT NULL,
-        orphaned INTEGER NOT NULL DEFAULT 0,
         tier TEXT,
+        edited_by TEXT,
         parent_id TEXT REFERENCES annotations(id) ON DELETE CASCADE,
         review_id TEXT REFERENCES reviews(id),
         created_at REAL NOT NULL,
         updated_at REAL NOT NULL
     );
-    CREATE INDEX annotations_by_target ON annotations (target, created_at);
-    CREATE INDEX annotations_by_time ON annotations (created_at);
+    CREATE INDEX annotations_by_target ON annotations (target, created_at, id);
+    CREATE INDEX annotations_by_time ON annotations (created_at, id);
     CREATE INDEX annotations_by_parent ON annotations (parent_id);
     CREATE INDEX annotations_by_review ON annotations (review_id);
     CREATE TABLE reviews (
@@ -28,6 +28,7 @@ STEPS = (
         author TEXT NOT NULL,
         principal TEXT NOT NULL,
         status TEXT NOT NULL,
+        tier TEXT,
         created_at REAL NOT NULL,
         updated_at REAL NOT NULL
     );
