@@ -1,6 +1,7 @@
 """The notices in replies: the newest ids that an agent has not seen, and how many more."""
 
-import os
+import math
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 SHOWN = 3
 FRESH_S = 1.0
 """How long what was read counts as what the database holds, unless a change is reported."""
+_DATABASE = "repl_pair.runtime.project.database"
+"""The module that imports sqlite3: this process has it where it keeps something."""
 CLIENTS = 1_000
 """How many clients are remembered that were shown notices and did not call since."""
 
@@ -45,13 +48,13 @@ class ReplyNotices:
     """Puts notices into the replies of agents; for any thread. See `REPLY_NOTICES`.
 
     What a client was shown is seen by its principal when that client calls again. Without a
-    database a reply costs one look for its file. Where it cannot be read, replies go without
+    database its file is looked for once a second. Where it cannot be read, replies go without
     notices, and `notifications_list` reports why.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._file = ""
+        self._looked_at = -math.inf
         self._database: Database | None = None
         self._changes = 0
         self._read: dict[str, _Read] = {}
@@ -124,13 +127,19 @@ class ReplyNotices:
         return read
 
     def _found_database(self) -> "Database | None":
-        """Return the project's database once there is one; from then on its changes are noted."""
-        if self._database is None:
-            self._file = self._file or str(database_file(project_root()))
-            if os.path.exists(self._file):
-                self._database = _project()
-                self._database.watch(self._note_change)
+        """Return the project's database once it is used here or made elsewhere, and follow it."""
+        if self._database is None and (_DATABASE in sys.modules or self._is_made()):
+            self._database = _project()
+            self._database.watch(self._note_change)
         return self._database
+
+    def _is_made(self) -> bool:
+        """Return whether there is a file, for which it looks once a second."""
+        now = time.monotonic()
+        if now - self._looked_at < FRESH_S:
+            return False
+        self._looked_at = now
+        return database_file(project_root()).exists()
 
     def _note_change(self) -> None:
         self._changes += 1

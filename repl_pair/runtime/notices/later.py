@@ -29,15 +29,17 @@ class LaterWrites:
         self._writing = threading.Lock()
         self._waiting: dict[object, tuple[float, Write]] = {}
         self._is_running = False
+        self._wakes_at = -math.inf
         self._fault = ""
 
     def put(self, write: Write, *, within_s: float = SOON_S, key: object = None) -> None:
         """Make a change within so many seconds; a later one of that `key` takes its place."""
         with self._changed:
             key = object() if key is None else key
-            due, _ = self._waiting.pop(key, (time.monotonic() + within_s, write))
+            due, _ = self._waiting.get(key, (time.monotonic() + within_s, write))
             self._waiting[key] = due, write
-            self._changed.notify_all()
+            if due < self._wakes_at:  # in a busy loop of runs the thread is left asleep
+                self._changed.notify()
             if self._is_running:
                 return
             self._is_running = True
@@ -53,8 +55,9 @@ class LaterWrites:
                 if not self._waiting:
                     self._is_running = False
                     return
-                first = min(due for due, _ in self._waiting.values())
-                self._changed.wait(first - time.monotonic())
+                self._wakes_at = min(due for due, _ in self._waiting.values())
+                self._changed.wait(self._wakes_at - time.monotonic())
+                self._wakes_at = -math.inf
             try:
                 self._write(time.monotonic())
             except Exception as error:  # noqa: BLE001  no caller waits who could be answered
