@@ -17,6 +17,7 @@ from repl_pair.wire import ok_reply
 EXITS = "Exit code: 0 pass, 1 fail, error or cannot_run, 2 usage, 3 no kernel."
 LATE = {
     **{name: name for name in ("accept", "doctor", "expose", "init", "lint", "run", "watch")},
+    "reviews": "reviews",
     **dict.fromkeys(("approvals", "approve", "deny", "pause", "resume"), "approving"),
 }
 """Commands by their modules, which are imported when needed: the server starts faster."""

@@ -16,9 +16,8 @@ from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.kernel import requests
 from repl_pair.runtime.kernel.host import Host
 from repl_pair.runtime.kernel.lanes import LocalLanes
-from repl_pair.runtime.notices.in_replies import ReplyNotices
 from repl_pair.runtime.notices.later import LATER
-from repl_pair.runtime.project import database, root
+from repl_pair.runtime.project import database
 from repl_pair.wire import Reply, Request
 
 REPLIES, RUNS = 1_500, 750
@@ -44,15 +43,12 @@ def figures() -> list[Row]:
 @contextmanager
 def own_project() -> Generator[None]:
     """Let the project of this process be an empty folder during the block."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        patch.object(root, "_root", [Path(folder)]),
-        patch.object(database, "_open", list[Any]()),
-        patch.object(requests, "REPLY_NOTICES", ReplyNotices()),
-    ):
-        yield
-        LATER.flush()
-        database.project().close()
+    with tempfile.TemporaryDirectory() as folder:
+        own = database.Database(Path(folder))
+        with patch.object(database, "_projects", [own]):
+            yield
+            LATER.flush()
+            own.close()
 
 
 @contextmanager

@@ -49,10 +49,9 @@ from repl_pair.runtime.results.last import RESULTS
 from repl_pair.runtime.store import STORE
 STORE.reset(RESULTS.name, {})
 STORE.set("global_args", {})
-from repl_pair.runtime.project.root import database_file, project_root
-if database_file(project_root()).exists():
+from repl_pair.runtime.project.database import project
+if project().file.exists():
     from repl_pair.runtime.notices.later import LATER
-    from repl_pair.runtime.project.database import project
     LATER.flush()
     with project().writing() as connection:
         connection.execute("PRAGMA defer_foreign_keys = ON")

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from repl_pair.errors import error_text
 from repl_pair.runtime.capture.own_threads import start_thread
+from repl_pair.runtime.project.database import close_project, project
 from repl_pair.runtime.store import STORE
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
-
-    from repl_pair.runtime.project.database import Database
 
 SOON_S = 0.05
 """How long a change waits for others, to be made with them."""
@@ -28,7 +27,7 @@ class LaterWrites:
         self._changed = threading.Condition()
         self._writing = threading.Lock()
         self._waiting: dict[object, tuple[float, Write]] = {}
-        self._is_running = False
+        self._is_running = self._closes = False
         self._wakes_at = -math.inf
         self._fault = ""
 
@@ -49,12 +48,21 @@ class LaterWrites:
         """Make all changes that wait, on this thread; a fault of the database is raised."""
         self._write(math.inf)
 
+    def close(self) -> None:
+        """Close the project's database once all is made that waits; the next use opens it again."""
+        with self._changed:
+            self._waiting = {key: (0.0, write) for key, (_, write) in self._waiting.items()}
+            self._closes = self._is_running
+            self._changed.notify()
+        if not self._closes:
+            close_project()
+
     def _run(self) -> None:
         while True:
             with self._changed:
                 if not self._waiting:
-                    self._is_running = False
-                    return
+                    self._is_running, closes, self._closes = False, self._closes, False
+                    break
                 self._wakes_at = min(due for due, _ in self._waiting.values())
                 self._changed.wait(self._wakes_at - time.monotonic())
                 self._wakes_at = -math.inf
@@ -62,13 +70,15 @@ class LaterWrites:
                 self._write(time.monotonic())
             except Exception as error:  # noqa: BLE001  no caller waits who could be answered
                 self._report(error_text(error))
+        if closes:
+            close_project()
 
     def _write(self, until: float) -> None:
         with self._writing:
             with self._changed:
                 writes = self._take(until)
             if writes:
-                with _project().writing() as connection:
+                with project().writing() as connection:
                     for write in writes:
                         write(connection)
 
@@ -81,13 +91,6 @@ class LaterWrites:
         if fault != self._fault:
             self._fault = fault
             STORE.emit("notices", f"What happened here could not be kept in the project: {fault}")
-
-
-def _project() -> "Database":
-    # sqlite3 is imported when something is kept, and not by a process that keeps nothing.
-    from repl_pair.runtime.project.database import project
-
-    return project()
 
 
 LATER = LaterWrites()
