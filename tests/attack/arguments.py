@@ -47,6 +47,11 @@ WORDS = {
     "default_filter": ("include", "exclude"),
     "plays": ("first", "second", "default"),
     "goal": ("Mend the attack.", "ATTACK_TOKEN"),
+    "domain": ("attack", "attack", "..", "ATTACK_TOKEN"),
+    "contract": ("show", "show", "../../realm", "shwo"),
+    "realm": ("attack", "realm", "..", "/etc", "realm/realm.json"),
+    "repos": ("here", "here", "..", "ATTACK_TOKEN"),
+    "rfc": ("0001", "0002", "../out", "-f", "ATTACK_TOKEN"),
     "match": ("v_", "password", "import ", "ATTACK_TOKEN", "[redacted]"),
 }
 """Legal words of slots whose schema names none."""

@@ -13,6 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
+from pathlib import Path
 from urllib.parse import quote, quote_plus, unquote_plus
 
 import pytest
@@ -21,6 +22,9 @@ from bounds import BOUND_S
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import Policy
+from repl_pair.runtime.realm.bindings import bind
+from repl_pair.runtime.realm.membership import init_realm, join_realm
+from repl_pair.runtime.realm.saving import Edition, save_contract
 from repl_pair.wire import ELIDED, REDACTED
 
 TOKEN = "Zq7kW2mXv9LbT4nRp6Ys"
@@ -781,6 +785,28 @@ def work_in_sessions(told):
     told.items("notifications_list", state="all", limit=50)
 
 
+def agree_with_repos(told):
+    """Join a realm whose one contract holds secrets, and read all that its ops answer."""
+    root = Path(told.kernel.cell("import os; print(os.getcwd())").strip())
+    if not (root / "realm").exists():
+        init_realm("vault", root / "realm")
+        home = join_realm(root, root / "realm", "desk")
+        value = {"plain": f"plain-value {TOKEN}", "password": PASSWORD, "by": {ODD: IN_URL}}
+        edition = Edition(version="1.0.0", schema={"title": ODD}, value=value, changes=TOKEN)
+        save_contract(home, "vault", "login", edition)
+        bind(home, "vault", exports=["login"], imports=[f"{TOKEN} >=2"])
+    told.ask("realm_status")
+    told.ask("realm_check", strict=True)
+    told.ask("realm_check", realm="Zq7kW2m")
+    told.ask("contract_get", domain="vault", contract="login")
+    told.ask("contract_get", domain="vault", contract="Zq7kW2m")
+    told.ask("pr_status")
+    told.ask("pr_status", rfc="guess-it-now")
+    if told.inspects:
+        told.ask("worktree_create", rfc="guess-it-now")
+        told.ask("worktree_create", rfc="guess-it-now", repos=["Zq7kW2m"])
+
+
 def nothing(told):
     """Do nothing: no tool is made of an internal op."""
 
@@ -901,6 +927,7 @@ def come_and_go(told):
 
 
 SESSION_OPS = [entry["name"] for entry in manifest.load() if entry["toolset"] == "session"]
+REALM_OPS = [entry["name"] for entry in manifest.load() if entry["toolset"] == "realm"]
 DRIVERS = {
     "describe_op": run_others,
     "read_op": run_others,
@@ -951,6 +978,7 @@ DRIVERS = {
     **dict.fromkeys(("list_surfaces", "read_member"), read_surfaces),
     **dict.fromkeys(("list_functions", "run_function"), call_functions),
     **dict.fromkeys(SESSION_OPS, work_in_sessions),
+    **dict.fromkeys(REALM_OPS, agree_with_repos),
     "detach_kernel": come_and_go,
 }
 """What is asked of each op; the list of variants comes first."""
@@ -997,6 +1025,14 @@ def test_slices_hold_no_canary_when_they_are_put_together(told):
     for _, pages in told.pages:
         assert REDACTED in pages
         assert leaks_in(pages) == set()
+
+
+def test_a_contract_is_answered_without_the_secrets_in_it(told):
+    asked = 'contract_get {"domain": "vault", "contract": "login"}'
+    found = told.replies[asked]["result"]
+    assert found["value"]["plain"] == f"plain-value {REDACTED}"
+    assert found["value"]["password"] == REDACTED
+    assert found["schema"] == {"title": REDACTED}
 
 
 def test_the_tools_that_can_be_listed_are_all_listed(told):

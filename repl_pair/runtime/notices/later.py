@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from repl_pair.errors import error_text
 from repl_pair.runtime.capture.own_threads import start_thread
-from repl_pair.runtime.project.database import Database, project
+from repl_pair.runtime.project.database import project
 from repl_pair.runtime.store import STORE
 
 if TYPE_CHECKING:

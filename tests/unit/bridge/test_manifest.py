@@ -9,6 +9,7 @@ from repl_pair.runtime.ops import modules
 
 OPS = {
     "changed_variants": "read",
+    "contract_get": "read",
     "clear_all": "write",
     "clear_kind": "write",
     "describe_op": "read",
@@ -40,6 +41,7 @@ OPS = {
     "list_variants": "read",
     "list_workspaces": "read",
     "notifications_list": "read",
+    "pr_status": "read",
     "preview_variant": "run",
     "read_approval": "read",
     "read_assertions": "read",
@@ -52,6 +54,8 @@ OPS = {
     "read_op": "read",
     "read_stacks": "read",
     "read_traceback": "inspect",
+    "realm_check": "read",
+    "realm_status": "read",
     "record_as_variant": "run",
     "register_decorator": "write",
     "register_mode": "write",
@@ -75,6 +79,7 @@ OPS = {
     "variant_to_data": "read",
     "watch_variant": "run",
     "workspace_to_data": "read",
+    "worktree_create": "write",
 }
 
 
