@@ -2,7 +2,6 @@
 
 import os
 import random
-import sys
 import time
 from pathlib import Path
 
@@ -13,8 +12,8 @@ from leftovers import find_leftovers, take_picture
 from parts import mark_full
 from ports import use_own_ports
 
-from repl_pair.runtime.notices import later
-from repl_pair.runtime.project import root
+from repl_pair.runtime.notices import in_replies, later
+from repl_pair.runtime.project import database
 
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -69,22 +68,14 @@ LASTING = Lasting()
 
 
 @pytest.fixture(autouse=True)
-def own_project(tmp_path_factory):
+def own_project(tmp_path_factory, monkeypatch):
     """Let what this process keeps of its project be in a folder of this test's own."""
-    before, root._root[:] = root._root[:], [tmp_path_factory.mktemp("project")]
-    yield root._root[0]
+    own = database.Database(tmp_path_factory.mktemp("project"))
+    monkeypatch.setattr(database, "_projects", [own])
+    yield own
     later.LATER._waiting.clear()
-    for name, forgotten in FORGOTTEN.items():
-        if (module := sys.modules.get(f"repl_pair.runtime.{name}")) is not None:
-            forgotten(module)
-    root._root[:] = before
-
-
-FORGOTTEN = {
-    "project.database": lambda module: [module._open.pop().close() for _ in module._open],
-    "notices.in_replies": lambda module: module.REPLY_NOTICES.__init__(),
-}
-"""What a process that stays with one project never forgets, by module."""
+    in_replies.REPLY_NOTICES.forget()
+    own.close()
 
 
 @pytest.fixture(autouse=True)

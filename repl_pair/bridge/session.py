@@ -149,7 +149,7 @@ class Session:
                     args=own,
                     view=view,
                     access=closed,
-                    of_bridge=bridge_op is not None,
+                    names_access=bridge_op is not None or _is_forbidden(reply),
                     make=make,
                 )
                 reply = await here.approvals.call(request, on_progress)
@@ -260,10 +260,15 @@ def _access_to_ask(policy: Policy, reply: Reply | None) -> str:
     """
     if reply is None or reply["ok"]:
         return ""
-    code, access = reply["error"]["code"], reply["error"].get("detail", {}).get("access", ())
-    if code == "approval_required" or (code == "forbidden" and access and policy.asks_for(access)):
-        return ", ".join(access)
-    return ""
+    access: list[str] = reply["error"].get("detail", {}).get("access", [])
+    asks = reply["error"]["code"] == "approval_required" or (
+        _is_forbidden(reply) and access and policy.asks_for(access)
+    )
+    return ", ".join(access) if asks else ""
+
+
+def _is_forbidden(reply: Reply | None) -> bool:
+    return reply is not None and not reply["ok"] and reply["error"]["code"] == "forbidden"
 
 
 def _unavailable(op: str, closed: str, why: str, steps: Iterable[NextStep] = ()) -> RequestError:

@@ -15,9 +15,9 @@ from repl_pair.runtime.kernel.deadlines import GRACE_S, LATER_S, Deadlines
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.kernel.lanes import Lanes
 from repl_pair.runtime.notices.causes import caused_by
+from repl_pair.runtime.notices.later import LATER
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import steps_of_unbegun
-from repl_pair.runtime.project.database import close_project
 from repl_pair.runtime.secrets.known import within
 from repl_pair.runtime.stopping.short_turns import short_turns
 from repl_pair.runtime.stopping.stop import (
@@ -97,7 +97,7 @@ class Host:
             self.drop(call_id, why)
         self.lanes.close()
         self._deadlines.close()
-        close_project()
+        LATER.close()
 
     def drop(self, call_id: str, why: str) -> None:
         """Stop a call and answer its caller at once with a refusal; what it returns is dropped."""

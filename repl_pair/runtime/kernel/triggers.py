@@ -8,6 +8,7 @@ from repl_pair.records import Undo
 from repl_pair.runtime.clients.approvals import APPROVALS, Approval
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.notices.causes import current_cause
+from repl_pair.runtime.notices.in_replies import REPLY_NOTICES
 from repl_pair.runtime.notices.later import LATER
 from repl_pair.runtime.results.last import RESULTS, last_verdict
 from repl_pair.runtime.sessions.open import OPEN
@@ -49,6 +50,8 @@ class Triggers:
             undo, self._undo = (self._undo, ()) if is_last else ((), self._undo)
         for each in (*undo, *((forget,) if forget else ())):
             each()
+        if is_last:
+            REPLY_NOTICES.forget()
 
     def _on_change(self, change: Change) -> None:
         if change.member == RESULTS.name and change.change == "put" and change.key is not None:

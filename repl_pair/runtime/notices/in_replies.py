@@ -1,25 +1,24 @@
 """The notices in replies: the newest ids that an agent has not seen, and how many more."""
 
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from repl_pair.errors import RequestError, next_step
-from repl_pair.records import row
+from repl_pair.errors import next_step
+from repl_pair.records import Undo, row
 from repl_pair.runtime.notices.later import LATER
 from repl_pair.runtime.notices.unseen import Unseen, is_open
-from repl_pair.runtime.project.database import Database, project
+from repl_pair.runtime.project.database import project
 from repl_pair.wire import PERSON, Notices, Reply, Request
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
 SHOWN = 3
-FRESH_S = 1.0
-"""How long what was read counts as what the database holds, unless a change is reported."""
+FRESH_S = 60.0
+"""How long what was read holds while nothing changes: notices expire."""
 CLIENTS = 1_000
 """How many clients are remembered that were shown notices and did not call since."""
 
@@ -42,15 +41,13 @@ class _Read:
 class ReplyNotices:
     """Puts notices into the replies of agents; for any thread. See `REPLY_NOTICES`.
 
-    What a client was shown is seen by its principal when that client calls again. Without a
-    database a reply costs one look for its file. Where it cannot be read, replies go without
-    notices, and `notifications_list` reports why.
+    What a client was shown is seen by its principal when that client calls again. Where the
+    database cannot be read, replies go without notices, and `notifications_list` reports why.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._file = ""
-        self._database: Database | None = None
+        self._end_watch: Undo | None = None
         self._changes = 0
         self._read: dict[str, _Read] = {}
         self._shown: dict[_Caller, Counts] = {}
@@ -99,21 +96,18 @@ class ReplyNotices:
         LATER.put(write)
 
     def _unseen(self, principal: str) -> Sequence[Unseen]:
-        database = self._found_database()
-        if database is None:
+        if self._end_watch is None and not self._watch():
             return ()
         known = self._read.get(principal)
         if known is None or known.changes != self._changes or _has_aged(known):
-            known = self._read_again(database, principal)
+            known = self._read_again(principal)
         seen = self._seen.get(principal)
-        return (
-            [one for one in known.unseen if seen.get(one.id, 0) < one.count]
-            if seen
-            else known.unseen
-        )
+        if not seen:
+            return known.unseen
+        return [one for one in known.unseen if seen.get(one.id, 0) < one.count]
 
-    def _read_again(self, database: Database, principal: str) -> _Read:
-        read = _Read(time.monotonic(), self._changes, _load(database, principal))
+    def _read_again(self, principal: str) -> _Read:
+        read = _Read(time.monotonic(), self._changes, _load(principal))
         with self._lock:
             self._read[principal] = read
             if seen := self._seen.pop(principal, None):
@@ -121,35 +115,40 @@ class ReplyNotices:
                 self._seen[principal] = {id: n for id, n in seen.items() if id in ids}
         return read
 
-    def _found_database(self) -> Database | None:
-        """Return the project's database once there is one; from then on its changes are noted."""
-        if self._database is None:
-            self._file = self._file or str(project().file)
-            if os.path.exists(self._file):
-                self._database = project()
-                self._database.watch(self._note_change)
-        return self._database
+    def _watch(self) -> bool:
+        """Watch the project's database, if there is one; return whether there is."""
+        with self._lock:
+            if self._end_watch is None and project().file.exists():
+                self._end_watch = project().watch(self._note_change)
+            return self._end_watch is not None
 
     def _note_change(self) -> None:
         self._changes += 1
+
+    def forget(self) -> None:
+        """Watch no more, and forget what was read and shown: no agent is there."""
+        with self._lock:
+            end_watch, self._end_watch = self._end_watch, None
+            for known in (self._read, self._shown, self._seen):
+                known.clear()
+        if end_watch is not None:
+            end_watch()
 
 
 def _has_aged(read: _Read) -> bool:
     return time.monotonic() - read.at > FRESH_S
 
 
-def _load(database: Database, principal: str) -> Sequence[Unseen]:
-    import sqlite3
-
+def _load(principal: str) -> Sequence[Unseen]:
     try:
-        with database.reading() as connection:
+        with project().reading() as connection:
             return _notices().read_unseen(connection, principal)
-    except (RequestError, sqlite3.Error, OSError):
-        return ()  # `notifications_list` reports it; no other reply depends on it
+    except Exception:  # noqa: BLE001  `notifications_list` reports it; each caller gets its reply
+        return ()
 
 
 def _notices():  # noqa: ANN202  the type of a module can only be inferred
-    # It imports sqlite3, for what it reads and writes.
+    # It imports sqlite3, which a project without a database does not need.
     from repl_pair.runtime.notices import notices
 
     return notices

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from repl_pair.errors import error_text
 from repl_pair.runtime.capture.own_threads import start_thread
-from repl_pair.runtime.project.database import project
+from repl_pair.runtime.project.database import close_project, project
 from repl_pair.runtime.store import STORE
 
 if TYPE_CHECKING:
@@ -27,16 +27,18 @@ class LaterWrites:
         self._changed = threading.Condition()
         self._writing = threading.Lock()
         self._waiting: dict[object, tuple[float, Write]] = {}
-        self._is_running = False
+        self._is_running = self._closes = False
+        self._wakes_at = -math.inf
         self._fault = ""
 
     def put(self, write: Write, *, within_s: float = SOON_S, key: object = None) -> None:
         """Make a change within so many seconds; a later one of that `key` takes its place."""
         with self._changed:
             key = object() if key is None else key
-            due, _ = self._waiting.pop(key, (time.monotonic() + within_s, write))
+            due, _ = self._waiting.get(key, (time.monotonic() + within_s, write))
             self._waiting[key] = due, write
-            self._changed.notify_all()
+            if due < self._wakes_at:  # in a busy loop of runs the thread is left asleep
+                self._changed.notify()
             if self._is_running:
                 return
             self._is_running = True
@@ -46,18 +48,30 @@ class LaterWrites:
         """Make all changes that wait, on this thread; a fault of the database is raised."""
         self._write(math.inf)
 
+    def close(self) -> None:
+        """Close the project's database once all is made that waits; the next use opens it again."""
+        with self._changed:
+            self._waiting = {key: (0.0, write) for key, (_, write) in self._waiting.items()}
+            self._closes = self._is_running
+            self._changed.notify()
+        if not self._closes:
+            close_project()
+
     def _run(self) -> None:
         while True:
             with self._changed:
                 if not self._waiting:
-                    self._is_running = False
-                    return
-                first = min(due for due, _ in self._waiting.values())
-                self._changed.wait(first - time.monotonic())
+                    self._is_running, closes, self._closes = False, self._closes, False
+                    break
+                self._wakes_at = min(due for due, _ in self._waiting.values())
+                self._changed.wait(self._wakes_at - time.monotonic())
+                self._wakes_at = -math.inf
             try:
                 self._write(time.monotonic())
             except Exception as error:  # noqa: BLE001  no caller waits who could be answered
                 self._report(error_text(error))
+        if closes:
+            close_project()
 
     def _write(self, until: float) -> None:
         with self._writing:

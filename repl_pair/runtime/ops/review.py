@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
+from repl_pair.errors import RequestError
 from repl_pair.runtime.ops.answers import Items, Page
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.listing import (
@@ -272,6 +273,9 @@ def _preview(verb: str, args: Mapping[str, Any]) -> Preview:
 
 
 def _lines_of(id: str) -> list[str]:
-    thread = annotations.get_annotation(project(), View(), id)
+    try:
+        thread = annotations.get_annotation(project(), View(), id)
+    except RequestError as error:  # it went while its caller waited
+        return [error.message]
     whole = [thread["annotation"], *thread["replies"]]
     return [f"{one['principal']} on {one['target']}: {one['content']}" for one in whole]

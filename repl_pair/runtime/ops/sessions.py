@@ -30,6 +30,9 @@ from repl_pair.wire import PERSON
 _op = partial(op, toolset="session", project=True)
 
 
+GOAL_CHARS = 500
+
+
 class Started(WorkSession):
     """The open session; `already_open`: it was, and its goal is as it was."""
 
@@ -52,6 +55,8 @@ def session_start(
     It is abandoned where you leave the kernel before that. Where one is open, the answer is that.
     """
     _refuse_person(call)
+    if len(goal) > GOAL_CHARS or len(rfc or "") > GOAL_CHARS:
+        raise RequestError("bad_arguments", f"goal and rfc have at most {GOAL_CHARS} characters.")
     _end_left_sessions()
     start = Start(principal=call.view.principal, client=call.client, goal=goal, rfc=rfc)
     id, is_new = OPEN.start(project(), start, _owner(call), contracts_now())

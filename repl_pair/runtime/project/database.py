@@ -115,19 +115,19 @@ class _Use:
     connections: "Connections | None" = None
 
 
-_projects: list[Database] = []
+_open: list[Database] = []
 _choosing = threading.Lock()
 
 
 def project() -> Database:
     """Return the database of this process's project, which is fixed at the first call."""
     with _choosing:
-        if not _projects:
-            _projects.append(Database(find_root(Path.cwd())))
-        return _projects[0]
+        if not _open:
+            _open.append(Database(find_root(Path.cwd())))
+        return _open[0]
 
 
 def close_project() -> None:
     """Close the database of this process's project, if it was opened."""
-    for database in _projects:
+    for database in _open:
         database.close()

@@ -81,7 +81,7 @@ def test_four_processes_that_make_the_database_and_write_at_once_lose_nothing(ro
 
 
 def test_what_was_answered_outlives_a_process_that_is_killed_at_any_moment(root, monkeypatch):
-    monkeypatch.setattr(databases, "_projects", [Database(root)])
+    monkeypatch.setattr(databases, "_open", [Database(root)])
     answered, chance = set(), random.Random(18)
     for _ in range(KILLS):
         arriving, sending = os.pipe()
