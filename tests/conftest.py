@@ -12,6 +12,9 @@ from leftovers import find_leftovers, take_picture
 from parts import mark_full
 from ports import use_own_ports
 
+from repl_pair.runtime.notices import in_replies, later
+from repl_pair.runtime.project import database
+
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -62,6 +65,17 @@ class Lasting:
 
 
 LASTING = Lasting()
+
+
+@pytest.fixture(autouse=True)
+def own_project(tmp_path_factory, monkeypatch):
+    """Let what this process keeps of its project be in a folder of this test's own."""
+    own = database.Database(tmp_path_factory.mktemp("project"))
+    monkeypatch.setattr(database, "_projects", [own])
+    yield own
+    later.LATER._waiting.clear()
+    in_replies.REPLY_NOTICES.forget()
+    own.close()
 
 
 @pytest.fixture(autouse=True)

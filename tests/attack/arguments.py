@@ -46,18 +46,29 @@ WORDS = {
     "isolation": ("isolated", "shared"),
     "default_filter": ("include", "exclude"),
     "plays": ("first", "second", "default"),
+    "goal": ("Mend the attack.", "ATTACK_TOKEN"),
     "domain": ("attack", "attack", "..", "ATTACK_TOKEN"),
     "contract": ("show", "show", "../../realm", "shwo"),
     "realm": ("attack", "realm", "..", "/etc", "realm/realm.json"),
     "repos": ("here", "here", "..", "ATTACK_TOKEN"),
     "rfc": ("0001", "0002", "../out", "-f", "ATTACK_TOKEN"),
+    "target": (
+        "doc:attack.md",
+        "doc:attack.md#Plain",
+        "doc:nothing.md",
+        "doc:../x.md",
+        "notebook:attack.ipynb#1",
+        "variant:attack.show/Plain",
+    ),
+    "quote": ("plain", "[redacted]", ""),
     "match": ("v_", "password", "import ", "ATTACK_TOKEN", "[redacted]"),
 }
 """Legal words of slots whose schema names none."""
 POOL_OF = {"ids": "variant", "modes": "mode", "listed": "mode", "tags": "tag", "extends": "variant",
            "tag_filter": "tag", "component_of": "story", "variants": "variant", "render": "panel",
            "decorators": "decorator", "loaders": "loader", "substrates": "substrate",
-           "loaders_complete_when": "derived"}  # fmt: skip
+           "loaders_complete_when": "derived", "parent_id": "annotation",
+           "annotation_ids": "annotation"}  # fmt: skip
 """The kinds that slots take ids of, where their names are not those of the kinds."""
 ROOTS = ("args", "result", "state", "last", "events", "stdout", "logs", "effects")
 STEPS = (
@@ -169,6 +180,8 @@ class Generator:
             for surface in answer.get("items", ()):
                 for member in surface["members"]:
                     self.put("member", member["id"])
+        if op == "session_start":
+            self.put("session", answer["id"])
         if op == "list_functions":
             self.schemas |= {line["id"]: line["schema"] for line in answer.get("items", ())}
         if op == "read_member":

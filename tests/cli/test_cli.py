@@ -30,6 +30,7 @@ COMMANDS = [
     "pause",
     "resume",
     "run",
+    "skill",
     "watch",
 ]
 

@@ -23,6 +23,7 @@ ops.review complete_review create_annotation delete_annotation edit_annotation g
 ops.review get_review list_annotations list_pages list_reviews reopen_annotation resolve_annotation
 ops.review submit_review
 ops.running preview_variant run_variant snapshot_identity
+ops.sessions get_session list_sessions notifications_list session_start session_stop
 ops.stacks read_hot_lines read_stacks
 ops.stories get_story get_variant list_stories list_variants
 ops.surfaces list_surfaces read_member

@@ -1,9 +1,9 @@
 """Annotations and reviews as records, and the words of their states."""
 
-from datetime import UTC, datetime
 from sqlite3 import Row
 from typing import Literal, NotRequired, TypedDict
 
+from repl_pair.runtime.project.times import write_time
 from repl_pair.wire import PERSON
 
 Author = Literal["human", "agent"]
@@ -14,7 +14,8 @@ ReviewStatus = Literal["submitted", "completed"]
 class Annotation(TypedDict):
     """A remark on a target, or the reply to one; times are ISO 8601 in UTC.
 
-    `quote` are the words of the target that it speaks of. `duplicate`: it was there already.
+    `quote` are the words of the target that it speaks of. `edited_by` wrote its content where that
+    is another than its author. `duplicate`: it was there already.
     """
 
     id: str
@@ -29,6 +30,7 @@ class Annotation(TypedDict):
     review_id: str | None
     created_at: str
     updated_at: str
+    edited_by: NotRequired[str]
     duplicate: NotRequired[Literal[True]]
 
 
@@ -87,14 +89,9 @@ def author_of(principal: str) -> Author:
     return "human" if principal == PERSON else "agent"
 
 
-def write_time(at: float) -> str:
-    """Return seconds since the epoch as ISO 8601 in UTC, to the microsecond."""
-    return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
-
-
-def read_annotation(row: Row) -> Annotation:
+def read_annotation(row: Row, *, orphaned: bool) -> Annotation:
     """Return a row of the table as an annotation."""
-    return {
+    found: Annotation = {
         "id": row["id"],
         "target": row["target"],
         "section": row["section"],
@@ -102,12 +99,15 @@ def read_annotation(row: Row) -> Annotation:
         "content": row["content"],
         "author": row["author"],
         "principal": row["principal"],
-        "status": "orphaned" if row["orphaned"] and row["status"] != "resolved" else row["status"],
+        "status": "orphaned" if orphaned else row["status"],
         "parent_id": row["parent_id"],
         "review_id": row["review_id"],
         "created_at": write_time(row["created_at"]),
         "updated_at": write_time(row["updated_at"]),
     }
+    if row["edited_by"] not in (None, row["principal"]):
+        found["edited_by"] = row["edited_by"]
+    return found
 
 
 def read_review(row: Row) -> Review:

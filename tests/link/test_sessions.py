@@ -1,0 +1,99 @@
+"""Work sessions and notices over every kind of link."""
+
+import asyncio
+import json
+import time
+from unittest.mock import ANY
+
+from bounds import BOUND_S
+
+from repl_pair.wire import PERSON, View
+
+SHOP = """
+import repl_pair
+from repl_pair import check
+@repl_pair.story("shop")
+def shop(n: int = 1) -> int:
+    return n
+repl_pair.variant("shop/One", play=[check.path_equals("result", 1)])
+repl_pair.variant("shop/Two", play=[check.path_equals("result", 2)])
+"""
+WRITER = View(principal="ann", access=frozenset({"read", "run", "write", "eval"}))
+ANN, BEN, YOU = (View(principal=name) for name in ("ann", "ben", PERSON))
+
+
+async def ask(link, op, view, **args):
+    """Return a reply, and take no step: each call may make notices seen."""
+    return await link.link.request(op, args, view=view, timeout_s=BOUND_S)
+
+
+async def until_noticed(link, view):
+    """Return the first reply that shows notices."""
+    until = time.monotonic() + BOUND_S
+    while "notices" not in (reply := await ask(link, "list_tags", view)):
+        assert time.monotonic() < until
+        await asyncio.sleep(0.01)
+    return reply
+
+
+async def test_a_session_counts_what_its_client_did(link):
+    await link.define(SHOP)
+    opened = await link.get("session_start", view=WRITER, goal="Mend the shop.", rfc="shop")
+    await link.run("shop/One", view=WRITER)
+    await link.get("run_variants", view=WRITER)
+    await link.refusal("run_variant", view=WRITER, variant_id="shop/None")
+    await link.get("register_tag", view=WRITER, tag_id="mine", body={})
+    await link.refusal("register_tag", view=WRITER, tag_id="no id", body={})
+    await link.get("eval_code", view=WRITER, code="1 / 0")
+    again = await link.get("session_start", view=WRITER, goal="Another one.")
+    assert (again["id"], again["goal"], again["already_open"]) == (
+        opened["id"],
+        "Mend the shop.",
+        True,
+    )
+    done = await link.get("session_stop", view=WRITER)
+    assert done.pop("seconds") > 0
+    assert done == {
+        "runs": {"pass": 2, "fail": 1},
+        "registered": 1,
+        "evals": 1,
+        "approvals": 0,
+        "annotations": 0,
+        "contracts": 0,
+    }
+    kept = await link.get("get_session", view=WRITER, session_id=opened["id"])
+    assert (kept["status"], kept["rfc"], kept["runs"]) == ("stopped", "shop", done["runs"])
+    refused = await link.refusal("session_stop", view=WRITER)
+    assert refused["code"] == "not_found"
+
+
+async def test_a_verdict_that_flips_is_noticed_by_all_agents_but_who_caused_it(link):
+    await link.define(SHOP)
+    await link.run("shop/One", view=ANN)
+    await link.define(SHOP.replace("return n", "return n + 1"))
+    caused = await ask(link, "run_variant", ANN, variant_id="shop/One")
+    assert "notices" not in caused
+    assert "notices" not in await ask(link, "list_tags", YOU)
+    shown = await until_noticed(link, BEN)
+    assert shown["notices"] == {"ids": [ANY], "more": 0}
+    assert len(json.dumps(shown["notices"])) <= 300
+    listed = (await ask(link, "notifications_list", BEN, state="all"))["result"]["items"]
+    assert [{**one, "created_at": "", "updated_at": ""} for one in listed] == [
+        {
+            "id": shown["notices"]["ids"][0],
+            "kind": "verdict",
+            "subject": "variant:shop/One",
+            "text": "shop/One is fail now; before it was pass.",
+            "count": 1,
+            "by": "ann",
+            "state": "seen",
+            "created_at": "",
+            "updated_at": "",
+        }
+    ]
+    assert "notices" not in await ask(link, "list_tags", BEN)
+    await link.define(SHOP + "repl_pair.run('shop/One')")
+    for view in (ANN, BEN):  # it is pending again for who saw it, and new for who caused the first
+        assert (await until_noticed(link, view))["notices"] == shown["notices"]
+    (notice,) = (await ask(link, "notifications_list", ANN, state="all"))["result"]["items"]
+    assert (notice["count"], notice["by"], notice["state"]) == (2, PERSON, "seen")
