@@ -139,7 +139,7 @@ def _open(call: Call | None, realm: str | None) -> Realm:
     database = project()
     found = open_realm(database.root, realm)
     if call is not None:
-        report_changes(database)
+        report_changes(database, realm=found if realm is None else None)
         if unread := len(found.faults):
             call.notifications.append(f"{unread} files could not be read: realm_check names them.")
     return found

@@ -46,13 +46,14 @@ def look_for_changes(database: Database) -> None:
             pass  # the ops of the realm, and of the database, refuse with it
 
 
-def report_changes(database: Database, *, create: bool = False) -> None:
+def report_changes(database: Database, *, realm: Realm | None = None, create: bool = False) -> None:
     """Report what changed in the domains of a project's repo since this was last called.
 
-    A domain that was not known before is only noted. Without `create` nothing is done where the
-    project has no database yet. RequestError `cannot_run` where the file of the project is bad.
+    `realm` is that of the project as it was just read. A domain that was not known before is only
+    noted. Without `create` nothing is done where the project has no database yet. RequestError
+    `cannot_run` where the file of the project is bad.
     """
-    realm = _read_own(database.root)
+    realm = _read_own(database.root) if realm is None else realm
     if realm is None:
         return
     with database.reading() as connection:
