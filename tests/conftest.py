@@ -71,7 +71,7 @@ LASTING = Lasting()
 def own_project(tmp_path_factory, monkeypatch):
     """Let what this process keeps of its project be in a folder of this test's own."""
     own = database.Database(tmp_path_factory.mktemp("project"))
-    monkeypatch.setattr(database, "_projects", [own])
+    monkeypatch.setattr(database, "_open", [own])
     yield own
     later.LATER._waiting.clear()
     in_replies.REPLY_NOTICES.forget()
