@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from repl_pair.errors import next_step
 from repl_pair.records import Undo, row
 from repl_pair.runtime.notices.later import LATER
+from repl_pair.runtime.notices.notices import mark_seen, read_unseen
 from repl_pair.runtime.notices.unseen import Unseen, is_open
 from repl_pair.runtime.project.database import project
 from repl_pair.wire import PERSON, Notices, Reply, Request
@@ -91,7 +92,7 @@ class ReplyNotices:
             self._seen[principal] = {**self._seen.get(principal, {}), **counts}
 
         def write(connection: "Connection") -> None:
-            _notices().mark_seen(connection, principal, counts)
+            mark_seen(connection, principal, counts)
 
         LATER.put(write)
 
@@ -142,16 +143,9 @@ def _has_aged(read: _Read) -> bool:
 def _load(principal: str) -> Sequence[Unseen]:
     try:
         with project().reading() as connection:
-            return _notices().read_unseen(connection, principal)
+            return read_unseen(connection, principal)
     except Exception:  # noqa: BLE001  `notifications_list` reports it; each caller gets its reply
         return ()
-
-
-def _notices():  # noqa: ANN202  the type of a module can only be inferred
-    # It imports sqlite3, which a project without a database does not need.
-    from repl_pair.runtime.notices import notices
-
-    return notices
 
 
 REPLY_NOTICES = ReplyNotices()

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from repl_pair.errors import ReplPairError
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.entering import decide
+from repl_pair.runtime.ops.sessions import open_session
 from repl_pair.runtime.ops.table import Preview, op
 from repl_pair.runtime.project.database import project
 from repl_pair.runtime.realm.changes import report_changes
@@ -49,7 +50,7 @@ def realm_status(call: Call, realm: RealmName = None) -> RealmStatus:
             "The realm has no domain. The person binds a repo to one: "
             "repl-pair realm bind DOMAIN --role provider"
         )
-    return describe_realm(found, None)
+    return describe_realm(found, open_session(call))
 
 
 @_op(access="read")
