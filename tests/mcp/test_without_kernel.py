@@ -66,6 +66,7 @@ def test_the_command_line_answers_for_the_same_project(agent, command):
     assert command("list_stories")["error"]["code"] == "no_kernel"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("option", "code"), [("ask", "approval_unavailable"), ("allow", None)])
 def test_for_what_takes_an_approval_nobody_can_be_asked(
     connect, alone, project, command, option, code
@@ -101,6 +102,7 @@ def test_as_soon_as_a_kernel_runs_it_answers_and_when_it_is_gone_nobody_takes_it
     assert gone["error"]["code"] == "kernel_gone"
 
 
+@pytest.mark.full
 def test_of_several_kernels_none_is_taken_and_this_process_neither(agent, alone, start_own_kernel):
     for _ in range(2):
         start_own_kernel(runtime=alone)
@@ -108,6 +110,7 @@ def test_of_several_kernels_none_is_taken_and_this_process_neither(agent, alone,
         assert agent.ask(op, **args)["error"]["code"] == "ambiguous_kernel"
 
 
+@pytest.mark.full
 def test_a_server_for_one_named_kernel_answers_nothing_itself(connect, alone, project):
     with connect("--kernel", "a-name-of-one", runtime=alone, cwd=project) as agent:
         assert agent.ask("list_annotations")["error"]["code"] == "no_kernel"
