@@ -301,17 +301,15 @@ def in_status(
     database: Database, connection: Connection, asked: Conditions, status: AnnotationStatus
 ) -> Conditions:
     """Return conditions that hold for annotations of a status too; orphans are of no other."""
+    among = "id IN (SELECT value FROM json_each(:orphans))"
     if status == "resolved":
-        return asked.and_also("status = 'resolved'")
-    open_ones = asked.and_also("status != 'resolved'")
-    slots = "id, target, quote, principal, status FROM annotations"
-    orphans = json.dumps(sorted(orphans_of(database).among(open_ones.rows(connection, slots))))
-    among = "IN (SELECT value FROM json_each(:orphans))"
+        return asked.and_also("status = :status", status=status)
+    orphans = orphans_of(database).all(connection)
+    listed = json.dumps([*orphans])
     if status == "orphaned":
-        return asked.and_also(f"id {among}", orphans=orphans)
-    return asked.and_also("status = :status", status=status).and_also(
-        f"id NOT {among}", orphans=orphans
-    )
+        return asked.and_also(among, orphans=listed)
+    found = asked.and_also("status = :status", status=status)
+    return found.and_also(f"NOT {among}", orphans=listed) if orphans else found
 
 
 def _behind(connection: Connection, asked: Conditions, after: str) -> Conditions:
