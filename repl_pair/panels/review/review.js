@@ -154,6 +154,8 @@ async function draw({ root, ask, read, listen, signal }) {
   // --- a remark on what the person chooses
 
   let isAimed = false;
+  let setBegun;
+  const begun = new Promise((resolve) => (setBegun = resolve));
   const target = h("input", { class: "rp-mono", type: "text", "aria-label": "Remark on", placeholder: "variant:shop.total/Two", spellcheck: "false", autocapitalize: "off", value: UNSENT.get("target") ?? "", oninput: () => keepParts((isAimed = true)) });
   const section = h("input", { type: "text", "aria-label": "Section", value: UNSENT.get("section") ?? "", oninput: () => keepParts() });
   const quote = h("input", { type: "text", "aria-label": "Quote", value: UNSENT.get("quote") ?? "", oninput: () => keepParts() });
@@ -165,6 +167,7 @@ async function draw({ root, ask, read, listen, signal }) {
     label: "Your remark",
     verb: "Add as draft",
     async send(content) {
+      await begun; // until then it is not known what the shell shows
       const made = await ask("remark", { target: target.value, content, section: section.value, quote: quote.value });
       live.textContent = made.duplicate ? "The same remark was there already" : "Kept as a draft";
       for (const part of [section, quote]) part.value = "";
@@ -560,15 +563,19 @@ async function draw({ root, ask, read, listen, signal }) {
   }
 
   const begin = guarded(root, async () => {
-    const state = await read("state", { page });
-    isBegun = true;
-    focus = state.focus;
-    adopt(state.filter);
-    for (const thread of state.threads) threads.set(thread.id, thread);
-    listing = state.listing;
-    showLive(state.live);
-    followFocus();
-    redraw();
+    try {
+      const state = await read("state", { page });
+      isBegun = true;
+      focus = state.focus;
+      adopt(state.filter);
+      for (const thread of state.threads) threads.set(thread.id, thread);
+      listing = state.listing;
+      showLive(state.live);
+      followFocus();
+      redraw();
+    } finally {
+      setBegun();
+    }
   });
 
   const clock = setInterval(() => {
