@@ -18,7 +18,7 @@ ANN = Asker(principal="agent", client="ann")
 @pytest.fixture(autouse=True)
 def table():
     """The ops of this kernel; those that a test adds go with it."""
-    before = dict(TABLE._ops)
+    before = {op.name: op for op in TABLE.ops()}
     yield TABLE
     TABLE._ops = before
     OWN_CALLS.keep_only(())
