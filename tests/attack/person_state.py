@@ -75,6 +75,7 @@ def remark() -> list[list[tuple]]:
                 project(), View(), target=target, content=f"plain {secret}", quote=secret
             )
     submit_review(project(), View(), "doc:attack.md")
+    create_annotation(project(), View(), target="doc:attack.md", content="plain draft")
     return remarks()
 
 

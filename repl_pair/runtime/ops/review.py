@@ -183,6 +183,9 @@ def list_reviews(
     """List reviews, the newest first."""
     items, total = reviews.list_reviews(project(), call.view, target, status)
     call.max_items = len(items)
+    if total > len(items):
+        more = f"{total - len(items)} older reviews are not listed: name a target."
+        call.notifications.append(more)
     for one in items[:1]:
         call.suggest("get_review", review_id=one["id"])
     if not items:
@@ -217,6 +220,8 @@ def list_pages(call: Call, private: Annotated[bool, "Private ones too"] = False)
     """List the Markdown pages and notebooks of the project, which can be annotated."""
     items = list(pages.list_pages(project().root, call.view, private=private))
     call.max_items = len(items)
+    if len(items) == pages.MOST_PAGES:
+        call.notifications.append(f"Of more than {len(items)} pages the first are listed.")
     for page in items[:1]:
         kind = next(k for k, ends in PAGES.items() if page["path"].lower().endswith(ends))
         call.suggest("list_annotations", target=f"{kind}:{page['path']}")
