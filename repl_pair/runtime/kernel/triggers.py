@@ -49,7 +49,7 @@ class Triggers:
             return
         if time.monotonic() - self._looked_at >= LOOK_S:
             self._looked_at = time.monotonic()
-            start_thread(_look_at_realm, name="realm")
+            start_thread(self._look_at_realm, name="realm")
         if client in self._clients:
             return
         with self._lock:
@@ -102,6 +102,19 @@ class Triggers:
                 by=PERSON,
             )
 
+    def _look_at_realm(self) -> None:
+        if not (project().root / FOLDER).is_dir():
+            return
+        # What reads a realm is imported where the project keeps anything.
+        from repl_pair.runtime.realm.changes import look_for_changes
+
+        try:
+            look_for_changes(project())
+        except Exception as error:  # noqa: BLE001  no caller waits who could be answered
+            LATER.report(error_text(error))
+        if not self._clients:  # the last one left meanwhile
+            LATER.close()
+
 
 def _verdict_of(variant_id: str) -> str:
     """Return the status of a variant's last verdict, empty where it has none."""
@@ -116,18 +129,6 @@ def _report(**notice: str) -> None:
         report_notice(connection, **notice, at=at)
 
     LATER.put(write)
-
-
-def _look_at_realm() -> None:
-    if not (project().root / FOLDER).is_dir():
-        return
-    # What reads a realm is imported where the project keeps anything.
-    from repl_pair.runtime.realm.changes import look_for_changes
-
-    try:
-        look_for_changes(project())
-    except Exception as error:  # noqa: BLE001  no caller waits who could be answered
-        LATER.report(error_text(error))
 
 
 TRIGGERS = Triggers()

@@ -48,6 +48,8 @@ class ReplyNotices:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._is_called = False
+        """Whether an agent has called since there was none: what is answered late reads nothing."""
         self._end_watch: Undo | None = None
         self._changes = 0
         self._read: dict[str, _Read] = {}
@@ -65,6 +67,7 @@ class ReplyNotices:
         if request.client is None or view.principal == PERSON or not request.is_reported:
             return answer
         caller = (request.client, view.principal)
+        self._is_called = True
         self._mark_seen(caller)
 
         def show_and_answer(reply: Reply) -> None:
@@ -119,7 +122,7 @@ class ReplyNotices:
     def _watch(self) -> bool:
         """Watch the project's database, if there is one; return whether there is."""
         with self._lock:
-            if self._end_watch is None and project().file.exists():
+            if self._is_called and self._end_watch is None and project().file.exists():
                 self._end_watch = project().watch(self._note_change)
             return self._end_watch is not None
 
@@ -129,7 +132,7 @@ class ReplyNotices:
     def forget(self) -> None:
         """Watch no more, and forget what was read and shown: no agent is there."""
         with self._lock:
-            end_watch, self._end_watch = self._end_watch, None
+            end_watch, self._end_watch, self._is_called = self._end_watch, None, False
             for known in (self._read, self._shown, self._seen):
                 known.clear()
         if end_watch is not None:
