@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import time
 from pathlib import Path
 
@@ -67,15 +68,23 @@ class Lasting:
 LASTING = Lasting()
 
 
+@pytest.fixture(scope="session")
+def project_folder(tmp_path_factory):
+    """The folder of a project in which this process's tests keep nothing for each other."""
+    return tmp_path_factory.mktemp("project")
+
+
 @pytest.fixture(autouse=True)
-def own_project(tmp_path_factory, monkeypatch):
-    """Let what this process keeps of its project be in a folder of this test's own."""
-    own = database.Database(tmp_path_factory.mktemp("project"))
-    monkeypatch.setattr(database, "_projects", [own])
+def own_project(project_folder, monkeypatch):
+    """Let what this process keeps of its project be a test's own."""
+    own = database.Database(project_folder)
+    monkeypatch.setattr(database, "_open", [own])
     yield own
     later.LATER._waiting.clear()
     in_replies.REPLY_NOTICES.forget()
     own.close()
+    if own.file.exists():
+        shutil.rmtree(own.file.parent)
 
 
 @pytest.fixture(autouse=True)

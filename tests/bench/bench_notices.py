@@ -45,7 +45,7 @@ def own_project() -> Generator[None]:
     """Let the project of this process be an empty folder during the block."""
     with tempfile.TemporaryDirectory() as folder:
         own = database.Database(Path(folder))
-        with patch.object(database, "_projects", [own]):
+        with patch.object(database, "_open", [own]):
             yield
             LATER.flush()
             own.close()

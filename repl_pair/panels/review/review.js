@@ -186,7 +186,8 @@ async function draw({ root, ask, read, listen, signal }) {
 
   /** Aim at what the shell shows, unless the person has begun to write: their words stay with their target. */
   function followFocus() {
-    if (focus && !isWriting() && focus !== target.value) return aim(focus);
+    const isMissing = !target.value && root.getRootNode().activeElement !== target;
+    if (focus && focus !== target.value && (isMissing || !isWriting())) return aim(focus);
     elsewhere.hidden = !focus || focus === target.value || !isWriting();
     elsewhere.textContent = `Write on ${focus} instead`;
   }

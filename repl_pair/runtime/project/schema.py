@@ -20,6 +20,7 @@ STEPS = (
     );
     CREATE INDEX annotations_by_target ON annotations (target, created_at, id);
     CREATE INDEX annotations_by_time ON annotations (created_at, id);
+    CREATE INDEX annotations_by_status ON annotations (status, created_at, id);
     CREATE INDEX annotations_by_parent ON annotations (parent_id);
     CREATE INDEX annotations_by_review ON annotations (review_id);
     CREATE TABLE reviews (

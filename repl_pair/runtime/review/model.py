@@ -90,23 +90,25 @@ def author_of(principal: str) -> Author:
 
 
 def read_annotation(row: Row, *, orphaned: bool) -> Annotation:
-    """Return a row of the table as an annotation."""
+    """Return a row of the table, with its slots in their order, as an annotation."""
+    id, target, section, quote, content, author, principal, status, _, editor, *more = row
+    parent_id, review_id, created_at, updated_at = more
     found: Annotation = {
-        "id": row["id"],
-        "target": row["target"],
-        "section": row["section"],
-        "quote": row["quote"],
-        "content": row["content"],
-        "author": row["author"],
-        "principal": row["principal"],
-        "status": "orphaned" if orphaned else row["status"],
-        "parent_id": row["parent_id"],
-        "review_id": row["review_id"],
-        "created_at": write_time(row["created_at"]),
-        "updated_at": write_time(row["updated_at"]),
+        "id": id,
+        "target": target,
+        "section": section,
+        "quote": quote,
+        "content": content,
+        "author": author,
+        "principal": principal,
+        "status": "orphaned" if orphaned else status,
+        "parent_id": parent_id,
+        "review_id": review_id,
+        "created_at": write_time(created_at),
+        "updated_at": write_time(updated_at),
     }
-    if row["edited_by"] not in (None, row["principal"]):
-        found["edited_by"] = row["edited_by"]
+    if editor is not None and editor != principal:
+        found["edited_by"] = editor
     return found
 
 
