@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.notices.notices import AGENTS, report_notice
+from repl_pair.runtime.notices.notices import report_notice
 from repl_pair.runtime.project.database import Database
 from repl_pair.runtime.realm.model import Realm
 from repl_pair.runtime.realm.realms import (
@@ -18,6 +18,7 @@ from repl_pair.runtime.realm.realms import (
     is_realm,
     read_realm,
 )
+from repl_pair.wire import AGENTS
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -33,7 +34,8 @@ _looked: dict[Path, float] = {}
 def look_for_changes(database: Database) -> None:
     """Report what other repos changed, at most once in EVERY_S; for replies of any op.
 
-    A project that is in no realm costs one stat, and does not open its database.
+    A project that is in no realm costs one stat, and does not open its database. Else files are
+    read and the database may be changed: for a thread that may wait.
     """
     now = time.monotonic()
     if now - _looked.get(database.root, -EVERY_S) < EVERY_S:
