@@ -9,12 +9,11 @@ from functools import cache
 from typing import Any
 
 from repl_pair.errors import ReplPairError, RequestError
-from repl_pair.runtime.clients.clients import BOOT
+from repl_pair.runtime.clients.clients import BOOT, caused_by
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.kernel.deadlines import GRACE_S, LATER_S, Deadlines
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.kernel.lanes import Lanes
-from repl_pair.runtime.notices.causes import caused_by
 from repl_pair.runtime.notices.later import LATER
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import steps_of_unbegun

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.project.files import NAME, find_file, make_file
+from repl_pair.runtime.project.files import find_file, make_file
 from repl_pair.runtime.project.opening import (
     Snapshot,
     check_file,
@@ -18,7 +18,7 @@ from repl_pair.runtime.project.opening import (
     state_of,
     version_of,
 )
-from repl_pair.runtime.project.root import FOLDER
+from repl_pair.runtime.project.root import FOLDER, NAME
 from repl_pair.runtime.project.schema import VERSION
 
 Identity = tuple[int, int]

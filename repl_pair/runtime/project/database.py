@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from repl_pair.errors import RequestError
 from repl_pair.records import Undo, mutable
-from repl_pair.runtime.project.files import NAME
-from repl_pair.runtime.project.root import FOLDER, find_root
+from repl_pair.runtime.project.root import FOLDER, NAME, find_root
 from repl_pair.runtime.project.watching import Watchers
 
 if TYPE_CHECKING:

@@ -5,9 +5,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.project.root import FOLDER
+from repl_pair.runtime.project.root import FOLDER, NAME
 
-NAME = "pair.db"
 IGNORED = f"""\
 # Written by repl_pair: its database belongs to this machine.
 {NAME}*
