@@ -106,10 +106,10 @@ class Triggers:
         if not (project().root / FOLDER).is_dir():
             return
         # What reads a realm is imported where the project keeps anything.
-        from repl_pair.runtime.realm.changes import look_for_changes
+        from repl_pair.runtime.realm.changes import report_changes
 
         try:
-            look_for_changes(project())
+            report_changes(project())
         except Exception as error:  # noqa: BLE001  no caller waits who could be answered
             LATER.report(error_text(error))
         if not self._clients:  # the last one left meanwhile

@@ -1,11 +1,9 @@
 """Notices of what other repos changed: each project gets one of a change, whoever looks first."""
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from repl_pair.errors import RequestError
 from repl_pair.runtime.notices.notices import report_notice
 from repl_pair.runtime.project.database import Database
 from repl_pair.runtime.realm.model import Realm
@@ -14,7 +12,6 @@ from repl_pair.runtime.realm.realms import (
     CONTRACTS,
     domains_of,
     find_home,
-    home_file,
     is_realm,
     read_realm,
 )
@@ -23,29 +20,9 @@ from repl_pair.wire import AGENTS
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-EVERY_S = 2.0
 Known = Mapping[str, str]
 """What a project knows of its domains: a domain `D`, `D/contracts/C` with its version, and
 `D/bindings/R`."""
-_looked: dict[Path, float] = {}
-"""When each project was last looked at, in seconds of the monotonic clock."""
-
-
-def look_for_changes(database: Database) -> None:
-    """Report what other repos changed, at most once in EVERY_S; for replies of any op.
-
-    A project that is in no realm costs one stat, and does not open its database. Else files are
-    read and the database may be changed: for a thread that may wait.
-    """
-    now = time.monotonic()
-    if now - _looked.get(database.root, -EVERY_S) < EVERY_S:
-        return
-    _looked[database.root] = now
-    if home_file(database.root).is_file():
-        try:
-            report_changes(database)
-        except RequestError:
-            pass  # the ops of the realm, and of the database, refuse with it
 
 
 def report_changes(database: Database, *, realm: Realm | None = None, create: bool = False) -> None:

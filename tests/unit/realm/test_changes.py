@@ -10,9 +10,8 @@ from bounds import BOUND_S
 from repos import SCHEMA
 
 from repl_pair.runtime.project.database import Database
-from repl_pair.runtime.realm import changes
 from repl_pair.runtime.realm.bindings import bind, unbind
-from repl_pair.runtime.realm.changes import look_for_changes, report_changes
+from repl_pair.runtime.realm.changes import report_changes
 from repl_pair.runtime.realm.membership import join_realm
 
 OTHER = {"type": "object"}
@@ -143,28 +142,14 @@ def test_a_realm_without_news_is_not_written_and_one_without_a_database_makes_no
     assert [file.name for file in (tmp_path / "app" / ".repl_pair").iterdir()] == ["realm.json"]
 
 
-def test_a_look_is_taken_every_two_seconds_and_not_at_all_without_a_realm(
-    ground, databases, tmp_path, monkeypatch
-):
-    now, looked = [100.0], []
-    monkeypatch.setattr(changes.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(changes, "report_changes", looked.append)
-    web, none = databases["web"], Database(tmp_path)
-    for at, count in ((100.0, 1), (101.9, 1), (102.0, 2), (102.1, 2)):
-        now[0] = at
-        look_for_changes(web)
-        look_for_changes(none)
-        assert looked == [web] * count
-
-
 def test_looking_where_there_is_no_realm_imports_no_sqlite(tmp_path):
     code = """
 import sys
 from pathlib import Path
 from repl_pair.runtime.project.database import Database
-from repl_pair.runtime.realm.changes import look_for_changes
+from repl_pair.runtime.realm.changes import report_changes
 sys.modules.pop("sqlite3", None)
-look_for_changes(Database(Path.cwd()))
+report_changes(Database(Path.cwd()))
 assert "sqlite3" not in sys.modules
 """
     ended = run([sys.executable, "-c", code], cwd=tmp_path, timeout=BOUND_S, check=False)
