@@ -160,6 +160,10 @@ RECIPES = (
         title="Keep a work session",
         steps=(
             Step(
+                does="Let one server make all calls, for a session ends with it: the server's entry"
+                ' in the file of mcporter needs `"lifecycle": "keep-alive"`'
+            ),
+            Step(
                 does="Begin; what you do from here is counted",
                 op="session_start",
                 args={"goal": "Mend the totals"},

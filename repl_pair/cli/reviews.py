@@ -147,9 +147,10 @@ async def delete(caller: Caller, id: str, yes: bool) -> int:
         found = await caller.call("get_annotation", {"annotation_id": id})
         if not found["ok"]:
             return caller.print(found, show_slots)
-        replies = len(found["result"]["replies"])
+        count = len(found["result"]["replies"])
+        replies = f" with {count} repl{'y' if count == 1 else 'ies'}" if count else ""
         click.echo(_line(found["result"]["annotation"]), err=True)
-        if not click.confirm(f"Delete it with {replies} replies?", err=True):
+        if not click.confirm(f"Delete it{replies}?", err=True):
             click.echo("It stays.", err=True)
             return FAIL
     return await caller.show("delete_annotation", {"annotation_id": id}, show_slots)

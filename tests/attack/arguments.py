@@ -23,7 +23,14 @@ ANSWERED_S = 0.3
 SECONDS = {"wait_s": (0, 0.01), "timeout_s": (5, 30, 30, 0.03)}
 NUMBERS = {"duration_ms": (0, 5), "limit": (1, 3, 7, 25, 200), "since": (0, 1, 10**6),
            "offset": (0, 1, 5, 1999), "columns": (1, 3), "seconds": (0.1, 0.2)}  # fmt: skip
-OFTEN = {"overrides": 0.7, "modes": 0.15, "cursor": 0.05, "timeout_s": 0.1, "tags": 0.2}
+OFTEN = {
+    "overrides": 0.7,
+    "modes": 0.15,
+    "cursor": 0.05,
+    "timeout_s": 0.1,
+    "tags": 0.2,
+    "annotation_ids": 0.1,
+}
 """How often a parameter is given that need not be."""
 EITHER: Mapping[str, tuple[str, Mapping[str, Collection[str]]]] = {
     "workspace": ("layout", LAYOUTS),

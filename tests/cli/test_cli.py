@@ -29,6 +29,7 @@ COMMANDS = [
     "ops",
     "pause",
     "resume",
+    "reviews",
     "run",
     "skill",
     "watch",

@@ -58,30 +58,42 @@ def file(config, kernel, kernel_of_project, home):
     return path
 
 
-@pytest.fixture
-def agent(run, clients, file):
-    """Runs a line of the guide in a shell; gives the answer: `agent(line, ID="…")`."""
+class Desk:
+    """The kernel of a project, an agent that calls by mcporter, and the person."""
 
-    def call(line, **values):
-        ran = run("bash", "-c", SHELL.format(line), CONFIG=str(file), **values)
+    def __init__(self, run, kernel, file):
+        self.run, self.kernel, self.file = run, kernel, file
+        self.folder = kernel.run("import os; os.getcwd()").value.strip("'")
+
+    def agent(self, line, **values):
+        """Run a line of the guide in a shell; gives the answer."""
+        ran = self.run("bash", "-c", SHELL.format(line), CONFIG=str(self.file), **values)
         assert ran.returncode == 0, (line, ran.stdout, ran.stderr)
         envelope = json.loads(ran.stdout)
         assert envelope["ok"], (line, envelope)
         return envelope
 
-    return call
+    def command(self, *words):
+        """Run a command of the person's in the project."""
+        ran = self.run(sys.executable, "-m", "repl_pair", *words, cwd=self.folder)
+        assert ran.returncode == 0, (words, ran.stdout, ran.stderr)
+        return ran.stdout
+
+    def person(self, op, **args):
+        """Call an op as the person; gives its result."""
+        words = ("op", op, "--json", json.dumps(args), "--kernel", self.kernel.path)
+        return json.loads(self.command(*words))["result"]
+
+    def write_total(self, code):
+        """Run the cell with the component."""
+        assert self.kernel.run(STORIES.format(code)).error is None
 
 
 @pytest.fixture
-def person(run, kernel_of_project):
-    """Calls an op as the person; gives its result."""
-
-    def call(op, **args):
-        words = ("op", op, "--json", json.dumps(args), "--kernel", kernel_of_project.path)
-        ran = run(sys.executable, "-m", "repl_pair", *words)
-        return json.loads(ran.stdout)["result"]
-
-    return call
+def desk(clients, run, kernel_of_project, file):
+    desk = Desk(run, kernel_of_project, file)
+    desk.write_total(BROKEN)
+    return desk
 
 
 def commands(guide, title):
@@ -97,42 +109,50 @@ def read(answer, path):
     return answer
 
 
-def follow(lines, agent, act):
-    """Run a recipe; gives the answers. `act` does what is no call."""
+def follow(lines, desk):
+    """Run a recipe; gives the answers. What is no call mends the component."""
     answers, values = [], {}
     for line in lines:
         taken = re.fullmatch(r"# ([A-Z]+): (\S+)", line)
         if taken:
             values[taken[1]] = read(answers[-1], taken[2])
         elif line.startswith("#"):
-            act()
+            desk.write_total(MENDED)
         else:
-            answers.append(agent(line, **values))
+            answers.append(desk.agent(line, **values))
     return answers
 
 
-def nothing(_agent, _person, _run_cell):
-    """Begin with nothing."""
+def change_component(desk):
+    desk.agent("mcporter call pair.run_variants")
+    desk.write_total(CHANGED)
 
 
-def changed_component(agent, _person, run_cell):
-    agent("mcporter call pair.run_variants")
-    run_cell(CHANGED)
-
-
-def remark_of_person(_agent, person, _run_cell):
+def remark_as_person(desk):
     target = {"target": "doc:README.md"}
-    made = person("create_annotation", **target, content="Which currency?")
-    person("submit_review", **target, annotation_ids=[made["id"]])
+    made = desk.person("create_annotation", **target, content="Which currency?")
+    desk.person("submit_review", **target, annotation_ids=[made["id"]])
     return made["id"]
 
 
-def remark_of_agent(agent, _person, _run_cell):
+def remark_as_agent(desk):
     line = "mcporter call pair.create_annotation target=doc:README.md 'content=Never mind.'"
-    return agent(line)["result"]["id"]
+    return desk.agent(line)["result"]["id"]
 
 
-def check_drift(answers, _begun, _person):
+def keep_server(desk):
+    document = json.loads(desk.file.read_text())
+    document["mcpServers"]["pair"]["lifecycle"] = "keep-alive"
+    desk.file = desk.file.with_name("kept.json")
+    desk.file.write_text(json.dumps(document))
+
+
+def join_realm(desk):
+    desk.command("realm", "init", "shops", "..")
+    desk.command("realm", "join", "..")
+
+
+def check_drift(_desk, answers, _begun):
     drifted, ran, failures, explained = [answer["result"] for answer in answers]
     assert [item["id"] for item in drifted["items"]] == ["shop.total/None", "shop.total/Two"]
     assert ran["status"] == "fail"
@@ -140,50 +160,65 @@ def check_drift(answers, _begun, _person):
     assert explained["variant_id"] == "shop.total/Two"
 
 
-def check_proof(answers, _begun, _person):
+def check_proof(_desk, answers, _begun):
     _, before, after, passing = [answer["result"] for answer in answers]
     assert [before["status"], after["status"], after["total"]] == ["fail", "pass", 1]
     assert passing["failed"] == []
 
 
-def check_reply(_answers, begun, person):
-    thread = person("get_annotation", annotation_id=begun)
+def check_reply(desk, _answers, begun):
+    thread = desk.person("get_annotation", annotation_id=begun)
     assert thread["annotation"]["status"] == "resolved"
     assert [reply["author"] for reply in thread["replies"]] == ["agent"]
 
 
-def check_review(answers, _begun, person):
-    reviews = person("list_reviews", target="doc:README.md", status="completed")
+def check_review(desk, answers, _begun):
+    reviews = desk.person("list_reviews", target="doc:README.md", status="completed")
     assert answers[-1]["result"]["id"] in [review["id"] for review in reviews["items"]]
     assert [note["status"] for note in answers[4]["result"]["annotations"]] == ["submitted"]
 
 
-def check_cleaning(answers, begun, person):
+def check_cleaning(desk, answers, begun):
     assert answers[-1]["result"]["deleted"] == begun
-    left = person("list_annotations")["items"]
+    left = desk.person("list_annotations")["items"]
     assert begun not in [item["id"] for item in left]
 
 
+def check_session(desk, answers, _begun):
+    begun, *_, done = [answer["result"] for answer in answers]
+    assert begun["goal"] == "Mend the totals"
+    assert done["seconds"] >= 0
+    ended = desk.person("get_session", session_id=begun["id"])
+    assert ended["status"] == "stopped"
+
+
+def check_realm(_desk, answers, _begun):
+    status, checked, _ = [answer["result"] for answer in answers]
+    assert len(status["repos"]) == 1
+    assert checked["valid"] is True
+
+
 CASES = {
-    "Find and run what drifted": (changed_component, check_drift),
-    "Prove a change": (nothing, check_proof),
-    "Reply to remarks": (remark_of_person, check_reply),
-    "Run a full review cycle": (nothing, check_review),
-    "Clean up your own remarks": (remark_of_agent, check_cleaning),
+    "Find and run what drifted": (change_component, check_drift),
+    "Prove a change": (None, check_proof),
+    "Reply to remarks": (remark_as_person, check_reply),
+    "Run a full review cycle": (None, check_review),
+    "Clean up your own remarks": (remark_as_agent, check_cleaning),
+    "Keep a work session": (keep_server, check_session),
+    "Check the realm": (join_realm, check_realm),
 }
-"""What is there before a recipe, and what is there after it."""
+"""What is done before a recipe, and what is there after it."""
 
 
 @pytest.mark.parametrize("title", CASES)
-def test_a_recipe_works_as_it_is_printed(guide, kernel_of_project, agent, person, title):
-    def run_cell(total):
-        assert kernel_of_project.run(STORIES.format(total)).error is None
-
+def test_a_recipe_works_as_it_is_printed(guide, desk, title):
     prepare, check = CASES[title]
-    run_cell(BROKEN)
-    begun = prepare(agent, person, run_cell)
-    answers = follow(commands(guide, title), agent, act=lambda: run_cell(MENDED))
-    check(answers, begun, person)
+    try:
+        begun = prepare and prepare(desk)
+        answers = follow(commands(guide, title), desk)
+    finally:
+        desk.run("mcporter", "--config", str(desk.file), "daemon", "stop")
+    check(desk, answers, begun)
 
 
 def test_every_recipe_stands_in_the_guide_in_both_forms(guide):

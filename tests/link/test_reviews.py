@@ -109,6 +109,10 @@ async def test_a_secret_leaves_in_no_remark_and_no_guess_is_confirmed(link, proj
     assert edited["edited_by"] == PERSON
     found = await link.get("get_annotation", view=CLAUDE, annotation_id=own["id"])
     assert found["annotation"]["content"] == "No, [redacted]."
+    written = await link.get(
+        "edit_annotation", view=WRITER, annotation_id=theirs["id"], content=guess
+    )
+    assert (written["content"], written["edited_by"]) == (guess, "claude")
 
 
 async def test_private_pages_are_there_where_inspect_is_open(link, project):

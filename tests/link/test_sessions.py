@@ -19,7 +19,7 @@ repl_pair.variant("shop/One", play=[check.path_equals("result", 1)])
 repl_pair.variant("shop/Two", play=[check.path_equals("result", 2)])
 """
 WRITER = View(principal="ann", access=frozenset({"read", "run", "write", "eval"}))
-ANN, BEN, YOU = (View(principal=name) for name in ("ann", "ben", PERSON))
+AGENT, ANN, BEN, YOU = (View(principal=name) for name in ("agent", "ann", "ben", PERSON))
 
 
 async def ask(link, op, view, **args):
@@ -97,3 +97,35 @@ async def test_a_verdict_that_flips_is_noticed_by_all_agents_but_who_caused_it(l
         assert (await until_noticed(link, view))["notices"] == shown["notices"]
     (notice,) = (await ask(link, "notifications_list", ANN, state="all"))["result"]["items"]
     assert (notice["count"], notice["by"], notice["state"]) == (2, PERSON, "seen")
+
+
+async def test_a_watch_runs_for_the_person_so_who_watches_is_noticed_of_a_flip(link):
+    await link.define(SHOP)
+    await link.run("shop/One")
+    await link.get("watch_variant", variant_id="shop/One")
+    await link.define(SHOP.replace("return n", "return n + 1"))
+    shown = await until_noticed(link, AGENT)
+    listed = (await ask(link, "notifications_list", AGENT, state="all"))["result"]["items"]
+    assert [(one["id"], one["by"]) for one in listed] == [(shown["notices"]["ids"][0], PERSON)]
+
+
+async def test_sessions_are_their_agents_and_the_persons_and_are_paged(link):
+    ids = []
+    for _ in range(3):
+        ids.insert(0, (await link.get("session_start", view=ANN))["id"])
+        await link.get("session_stop", view=ANN)
+    for view, own in ((ANN, ids), (YOU, ids), (BEN, [])):
+        first = await link.get("list_sessions", view=view, limit=2)
+        assert ([one["id"] for one in first["items"]], first["total"]) == (own[:2], len(own))
+        if own:
+            rest = await link.get("list_sessions", view=view, limit=2, cursor=first["cursor"])
+            assert [one["id"] for one in rest["items"]] == own[2:]
+    refused = await link.refusal("get_session", view=BEN, session_id=ids[0])
+    assert refused["code"] == "not_found"
+    assert "Nearest" not in refused["message"]
+    near = await link.refusal("get_session", view=ANN, session_id=ids[0][:-1] + "x")
+    assert ids[0] in near["message"]
+    for op in ("session_start", "session_stop"):
+        assert (await link.refusal(op, view=YOU))["code"] == "bad_arguments"
+    long = await link.refusal("session_start", view=ANN, goal="x" * 501)
+    assert long["code"] == "bad_arguments"

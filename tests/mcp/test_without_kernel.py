@@ -47,16 +47,41 @@ def test_without_a_kernel_the_server_answers_for_the_project_of_its_folder(agent
     assert [reply["result"]["items"] for reply in ways] == [[made["result"]]] * 3
 
 
-def test_the_command_line_answers_for_the_same_project(agent, alone, project):
-    def command(op):
-        words = [sys.executable, "-m", "repl_pair", "op", op]
+@pytest.fixture
+def command(alone, project):
+    """Calls an op as the person in the project; gives the envelope."""
+
+    def call(op, **args):
+        words = [sys.executable, "-m", "repl_pair", "op", op, "--json", json.dumps(args)]
         how = {"cwd": project, "env": environment(alone), "capture_output": True}
         return json.loads(subprocess.run(words, check=False, **how).stdout)
 
+    return call
+
+
+def test_the_command_line_answers_for_the_same_project(agent, command):
     made = agent.ask("create_annotation", **REMARK)["result"]
     listed = command("list_annotations")
     assert (listed["result"]["items"], who(listed)) == ([made], HERE)
     assert command("list_stories")["error"]["code"] == "no_kernel"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("option", "code"), [("ask", "approval_unavailable"), ("allow", None)])
+def test_for_what_takes_an_approval_nobody_can_be_asked(
+    connect, alone, project, command, option, code
+):
+    theirs = command("create_annotation", **REMARK)["result"]["id"]
+    with connect(f"--{option}", "write", runtime=alone, cwd=project) as agent:
+        edit = {"annotation_id": theirs, "content": "Which currency?"}
+        reply = agent.ask("run_op", op="edit_annotation", args=edit)
+        direct = agent.call("edit_annotation", **edit).structured_content
+    kept = command("get_annotation", annotation_id=theirs)["result"]["annotation"]["content"]
+    if code is None:
+        assert (direct["ok"], kept) == (True, "Which currency?")
+    else:
+        assert (direct["error"]["code"], kept) == (code, REMARK["content"])
+    assert not reply["ok"]
 
 
 def test_what_needs_a_kernel_or_names_one_is_refused_as_ever(agent):
@@ -77,6 +102,7 @@ def test_as_soon_as_a_kernel_runs_it_answers_and_when_it_is_gone_nobody_takes_it
     assert gone["error"]["code"] == "kernel_gone"
 
 
+@pytest.mark.full
 def test_of_several_kernels_none_is_taken_and_this_process_neither(agent, alone, start_own_kernel):
     for _ in range(2):
         start_own_kernel(runtime=alone)
@@ -84,6 +110,7 @@ def test_of_several_kernels_none_is_taken_and_this_process_neither(agent, alone,
         assert agent.ask(op, **args)["error"]["code"] == "ambiguous_kernel"
 
 
+@pytest.mark.full
 def test_a_server_for_one_named_kernel_answers_nothing_itself(connect, alone, project):
     with connect("--kernel", "a-name-of-one", runtime=alone, cwd=project) as agent:
         assert agent.ask("list_annotations")["error"]["code"] == "no_kernel"

@@ -15,6 +15,7 @@ FULL = (
     "browser/test_front_ends.py",
     "kernel/test_embed.py",
     "mcp/test_hostile_",
+    "mcp/test_review_acceptance.py",
     "pytest_plugin/test_choosing.py",
     "pytest_plugin/test_five_ways.py",
     "pytest_plugin/test_nbval.py",

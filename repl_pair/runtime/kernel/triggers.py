@@ -1,15 +1,20 @@
-"""What happens here that agents are to notice: verdicts that flip, and approvals answered."""
+"""What agents are to notice: verdicts that flip, approvals answered, changes of other repos."""
 
 import threading
 import time
 from typing import TYPE_CHECKING
 
+from repl_pair.errors import error_text
 from repl_pair.records import Undo
+from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.clients.approvals import APPROVALS, Approval
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.notices.causes import current_cause
 from repl_pair.runtime.notices.in_replies import REPLY_NOTICES
 from repl_pair.runtime.notices.later import LATER
+from repl_pair.runtime.notices.notices import report_notice
+from repl_pair.runtime.project.database import project
+from repl_pair.runtime.project.root import FOLDER
 from repl_pair.runtime.results.last import RESULTS, last_verdict
 from repl_pair.runtime.sessions.open import OPEN
 from repl_pair.runtime.store import PERSONS, STORE, Change
@@ -19,8 +24,12 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 
+LOOK_S = 2.0
+"""How often, at most, calls of agents begin a look at what other repos changed."""
+
+
 class Triggers:
-    """Follows verdicts and approvals as long as an agent that has called is there.
+    """Follows verdicts, approvals and the realm as long as an agent that has called is there.
 
     See `TRIGGERS`; for any thread.
     """
@@ -29,13 +38,19 @@ class Triggers:
         self._lock = threading.Lock()
         self._clients: dict[str, Undo] = {}
         self._undo: tuple[Undo, ...] = ()
+        self._looked_at = -LOOK_S
         self._verdicts: dict[str, str] = {}
         """The status of the last verdict of each variant, as far as it was followed."""
 
     def serve(self, request: Request) -> None:
         """Follow what happens until the client of an agent's request is gone."""
         client = request.client
-        if client is None or request.view.principal == PERSON or client in self._clients:
+        if client is None or request.view.principal == PERSON:
+            return
+        if time.monotonic() - self._looked_at >= LOOK_S:
+            self._looked_at = time.monotonic()
+            start_thread(self._look_at_realm, name="realm")
+        if client in self._clients:
             return
         with self._lock:
             self._clients[client] = OWN_CALLS.hold(client, lambda: self._leave(client))
@@ -87,6 +102,19 @@ class Triggers:
                 by=PERSON,
             )
 
+    def _look_at_realm(self) -> None:
+        if not (project().root / FOLDER).is_dir():
+            return
+        # What reads a realm is imported where the project keeps anything.
+        from repl_pair.runtime.realm.changes import look_for_changes
+
+        try:
+            look_for_changes(project())
+        except Exception as error:  # noqa: BLE001  no caller waits who could be answered
+            LATER.report(error_text(error))
+        if not self._clients:  # the last one left meanwhile
+            LATER.close()
+
 
 def _verdict_of(variant_id: str) -> str:
     """Return the status of a variant's last verdict, empty where it has none."""
@@ -98,9 +126,6 @@ def _report(**notice: str) -> None:
     at = time.time()
 
     def write(connection: "Connection") -> None:
-        # It imports sqlite3, which a process that keeps nothing does not need.
-        from repl_pair.runtime.notices.notices import report_notice
-
         report_notice(connection, **notice, at=at)
 
     LATER.put(write)

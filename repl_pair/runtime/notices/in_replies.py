@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from repl_pair.errors import next_step
 from repl_pair.records import Undo, row
 from repl_pair.runtime.notices.later import LATER
+from repl_pair.runtime.notices.notices import mark_seen, read_unseen
 from repl_pair.runtime.notices.unseen import Unseen, is_open
 from repl_pair.runtime.project.database import project
 from repl_pair.wire import PERSON, Notices, Reply, Request
@@ -47,6 +48,8 @@ class ReplyNotices:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._is_called = False
+        """Whether an agent has called since there was none: what is answered late reads nothing."""
         self._end_watch: Undo | None = None
         self._changes = 0
         self._read: dict[str, _Read] = {}
@@ -64,6 +67,7 @@ class ReplyNotices:
         if request.client is None or view.principal == PERSON or not request.is_reported:
             return answer
         caller = (request.client, view.principal)
+        self._is_called = True
         self._mark_seen(caller)
 
         def show_and_answer(reply: Reply) -> None:
@@ -91,7 +95,7 @@ class ReplyNotices:
             self._seen[principal] = {**self._seen.get(principal, {}), **counts}
 
         def write(connection: "Connection") -> None:
-            _notices().mark_seen(connection, principal, counts)
+            mark_seen(connection, principal, counts)
 
         LATER.put(write)
 
@@ -118,7 +122,7 @@ class ReplyNotices:
     def _watch(self) -> bool:
         """Watch the project's database, if there is one; return whether there is."""
         with self._lock:
-            if self._end_watch is None and project().file.exists():
+            if self._is_called and self._end_watch is None and project().file.exists():
                 self._end_watch = project().watch(self._note_change)
             return self._end_watch is not None
 
@@ -128,7 +132,7 @@ class ReplyNotices:
     def forget(self) -> None:
         """Watch no more, and forget what was read and shown: no agent is there."""
         with self._lock:
-            end_watch, self._end_watch = self._end_watch, None
+            end_watch, self._end_watch, self._is_called = self._end_watch, None, False
             for known in (self._read, self._shown, self._seen):
                 known.clear()
         if end_watch is not None:
@@ -142,16 +146,9 @@ def _has_aged(read: _Read) -> bool:
 def _load(principal: str) -> Sequence[Unseen]:
     try:
         with project().reading() as connection:
-            return _notices().read_unseen(connection, principal)
+            return read_unseen(connection, principal)
     except Exception:  # noqa: BLE001  `notifications_list` reports it; each caller gets its reply
         return ()
-
-
-def _notices():  # noqa: ANN202  the type of a module can only be inferred
-    # It imports sqlite3, which a project without a database does not need.
-    from repl_pair.runtime.notices import notices
-
-    return notices
 
 
 REPLY_NOTICES = ReplyNotices()

@@ -69,7 +69,7 @@ class LaterWrites:
             try:
                 self._write(time.monotonic())
             except Exception as error:  # noqa: BLE001  no caller waits who could be answered
-                self._report(error_text(error))
+                self.report(error_text(error))
         if closes:
             close_project()
 
@@ -86,7 +86,7 @@ class LaterWrites:
         due = [key for key, (at, _) in self._waiting.items() if at <= until]
         return [self._waiting.pop(key)[1] for key in due]
 
-    def _report(self, fault: str) -> None:
+    def report(self, fault: str) -> None:
         """Report a fault to who looks at the notices of this process, once until another one."""
         if fault != self._fault:
             self._fault = fault

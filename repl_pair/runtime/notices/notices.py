@@ -4,12 +4,14 @@ import math
 import os
 import time
 from collections.abc import Iterable, Mapping
-from sqlite3 import Connection, Row
-from typing import Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from repl_pair.runtime.notices.unseen import Unseen, find_entry, is_open
 from repl_pair.runtime.project.times import write_time
 from repl_pair.wire import AGENTS, PERSON, View
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection, Row
 
 TOGETHER_S = 60.0
 """How long after a notice another of its kind, subject and recipient is counted with it."""
@@ -40,7 +42,7 @@ class Notice(TypedDict):
 
 
 def report_notice(
-    connection: Connection,
+    connection: "Connection",
     *,
     kind: str,
     subject: str,
@@ -93,7 +95,7 @@ def report_notice(
 
 
 def list_notices(
-    connection: Connection | None,
+    connection: "Connection | None",
     view: View,
     state: NoticeState | Literal["all"] = "pending",
     *,
@@ -110,7 +112,7 @@ def list_notices(
 
 
 def read_unseen(
-    connection: Connection | None, principal: str, *, at: float | None = None
+    connection: "Connection | None", principal: str, *, at: float | None = None
 ) -> list[Unseen]:
     """Return the newest notices that a principal has not seen, whatever its view may see."""
     now = time.time() if at is None else at
@@ -119,7 +121,7 @@ def read_unseen(
     return unseen[:MOST_UNSEEN]
 
 
-def mark_seen(connection: Connection, principal: str, counts: Mapping[str, int]) -> None:
+def mark_seen(connection: "Connection", principal: str, counts: Mapping[str, int]) -> None:
     """Mark notices as seen by a principal, each up to the count with which it was shown."""
     connection.executemany(
         "INSERT INTO seen (number, principal, count)"
@@ -129,7 +131,7 @@ def mark_seen(connection: Connection, principal: str, counts: Mapping[str, int])
     )
 
 
-def _rows(connection: Connection | None, principal: str, *, since: float) -> Iterable[Row]:
+def _rows(connection: "Connection | None", principal: str, *, since: float) -> "Iterable[Row]":
     if connection is None:
         return ()
     return connection.execute(
@@ -142,11 +144,11 @@ def _rows(connection: Connection | None, principal: str, *, since: float) -> Ite
     )
 
 
-def _unseen(row: Row) -> Unseen:
+def _unseen(row: "Row") -> Unseen:
     return Unseen(row["id"], row["count"], row["subject"], row["tier"], row["access"])
 
 
-def _describe(row: Row, now: float) -> Notice:
+def _describe(row: "Row", now: float) -> Notice:
     is_seen = row["seen"] >= row["count"]
     is_over = now - row["created_at"] >= EXPIRES_S
     return {

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from repl_pair.errors import ReplPairError
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.entering import decide
+from repl_pair.runtime.ops.sessions import owner_of
 from repl_pair.runtime.ops.table import Preview, op
 from repl_pair.runtime.project.database import project
 from repl_pair.runtime.realm.changes import report_changes
@@ -26,6 +27,8 @@ from repl_pair.runtime.realm.status import describe_realm, get_contract
 from repl_pair.runtime.realm.worktrees import Plan, make_worktrees, plan_worktrees
 from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.secrets.schemas import public_schema
+from repl_pair.runtime.sessions.open import OPEN
+from repl_pair.wire import PERSON
 
 GIT_DEADLINE_S = 50.0
 _op = partial(op, toolset="realm", project=True)
@@ -42,6 +45,9 @@ def realm_status(call: Call, realm: RealmName = None) -> RealmStatus:
     contracts = ((d.name, contract) for d in found.domains.values() for contract in d.contracts)
     for domain, contract in islice(contracts, 1):
         call.suggest("contract_get", domain=domain, contract=contract, realm=realm)
+    session = OPEN.find(owner_of(call))
+    if session is None and call.view.principal != PERSON:
+        call.suggest("session_start")
     call.suggest("realm_check", realm=realm)
     call.suggest("pr_status", realm=realm)
     if not found.domains:
@@ -49,7 +55,7 @@ def realm_status(call: Call, realm: RealmName = None) -> RealmStatus:
             "The realm has no domain. The person binds a repo to one: "
             "repl-pair realm bind DOMAIN --role provider"
         )
-    return describe_realm(found, None)
+    return describe_realm(found, None if session is None else session.id)
 
 
 @_op(access="read")
@@ -139,7 +145,7 @@ def _open(call: Call | None, realm: str | None) -> Realm:
     database = project()
     found = open_realm(database.root, realm)
     if call is not None:
-        report_changes(database)
+        report_changes(database, realm=found if realm is None else None)
         if unread := len(found.faults):
             call.notifications.append(f"{unread} files could not be read: realm_check names them.")
     return found

@@ -183,6 +183,9 @@ def list_reviews(
     """List reviews, the newest first."""
     items, total = reviews.list_reviews(project(), call.view, target, status)
     call.max_items = len(items)
+    if total > len(items):
+        more = f"{total - len(items)} older reviews are not listed: name a target."
+        call.notifications.append(more)
     for one in items[:1]:
         call.suggest("get_review", review_id=one["id"])
     if not items:
@@ -217,6 +220,8 @@ def list_pages(call: Call, private: Annotated[bool, "Private ones too"] = False)
     """List the Markdown pages and notebooks of the project, which can be annotated."""
     items = list(pages.list_pages(project().root, call.view, private=private))
     call.max_items = len(items)
+    if len(items) == pages.MOST_PAGES:
+        call.notifications.append(f"Of more than {len(items)} pages the first are listed.")
     for page in items[:1]:
         kind = next(k for k, ends in PAGES.items() if page["path"].lower().endswith(ends))
         call.suggest("list_annotations", target=f"{kind}:{page['path']}")
@@ -241,24 +246,28 @@ def _suggest_target(call: Call, text: str) -> None:
 def _shown(call: Call, found: Sequence[Annotation]) -> list[Any]:
     """Return annotations as a reply holds them.
 
-    What the caller itself wrote stays as it is: a marker would confirm a guess. Of what agents
-    wrote nothing is learned.
+    Words that the caller itself wrote stay as they are: a marker would confirm a guess. Of what
+    agents wrote nothing is learned.
     """
     return [_shown_one(call, one) for one in found]
 
 
 def _shown_one(call: Call, one: Annotation) -> Any:
-    words = [one["target"], one["section"], one["quote"], one["content"]]
-    principal = call.view.principal
-    if one["author"] == "agent" and "edited_by" not in one:
-        call.secrets.ignore(words)
-    if principal == PERSON or principal != one["principal"] or "edited_by" in one:
-        return one
-    secrets = CallSecrets(principal)
-    secrets.take_sent(words)
+    author, caller = one["principal"], call.view.principal
+    slots: Mapping[str, Any] = {**one}
+    writers = {"content": one.get("edited_by", author)}
+    writers |= dict.fromkeys(("target", "section", "quote"), author)
+    if by_agents := [slots[slot] for slot, writer in writers.items() if writer != PERSON]:
+        call.secrets.ignore(by_agents)
+    own = [slot for slot, writer in writers.items() if writer == caller != PERSON]
+    return {**slots, **{slot: call.add_raw_json(_as_sent(call, slots[slot])) for slot in own}}
+
+
+def _as_sent(call: Call, text: str) -> Any:
+    secrets = CallSecrets(call.view.principal)
+    secrets.take_sent(text)
     limits = Limits(text=max(Limits().text, call.max_items))
-    sent = send_out(one, secrets=secrets, limits=limits, shape=Annotation)
-    return call.add_raw_json(sent.value)
+    return send_out(text, secrets=secrets, limits=limits).value
 
 
 def _preview(verb: str, args: Mapping[str, Any]) -> Preview:

@@ -1,6 +1,5 @@
 """Ops over work sessions and notices."""
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Literal, NotRequired, cast
 
@@ -13,6 +12,7 @@ from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.project.database import project
+from repl_pair.runtime.realm.status import contract_versions
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.sessions.open import OPEN
 from repl_pair.runtime.sessions.sessions import (
@@ -39,11 +39,6 @@ class Started(WorkSession):
     already_open: NotRequired[Literal[True]]
 
 
-def contracts_now() -> Mapping[str, str]:
-    """Return the version of each contract of the project's realm, by its subject."""
-    return {}
-
-
 @_op(access="run")
 def session_start(
     call: Call,
@@ -59,7 +54,7 @@ def session_start(
         raise RequestError("bad_arguments", f"goal and rfc have at most {GOAL_CHARS} characters.")
     _end_left_sessions()
     start = Start(principal=call.view.principal, client=call.client, goal=goal, rfc=rfc)
-    id, is_new = OPEN.start(project(), start, _owner(call), contracts_now())
+    id, is_new = OPEN.start(project(), start, owner_of(call), contract_versions(project().root))
     call.suggest("list_annotations")
     call.suggest("get_session", session_id=id)
     call.suggest("session_stop")
@@ -71,7 +66,7 @@ def session_start(
 def session_stop(call: Call) -> Summary:
     """End your work session; answers what was done in it, counted as it happened."""
     _refuse_person(call)
-    id = OPEN.stop(project(), _owner(call), contracts_now())
+    id = OPEN.stop(project(), owner_of(call), contract_versions(project().root))
     if id is None:
         raise RequestError(
             "not_found",
@@ -138,7 +133,8 @@ def notifications_list(
     return cast("Page[Notice]", chosen | {"items": items})
 
 
-def _owner(call: Call) -> str:
+def owner_of(call: Call) -> str:
+    """Return whose work session a call belongs to: its client's, without one its principal's."""
     return call.client or call.view.principal
 
 
@@ -171,7 +167,7 @@ def _read(call: Call, id: str) -> WorkSession:
 def _suggest_own(call: Call) -> None:
     """Suggest to stop the caller's open session, or to start one."""
     if call.view.principal != PERSON:
-        call.suggest("session_start" if OPEN.find(_owner(call)) is None else "session_stop")
+        call.suggest("session_start" if OPEN.find(owner_of(call)) is None else "session_stop")
 
 
 def _suggest_for(call: Call, notice: Notice) -> None:
@@ -179,5 +175,9 @@ def _suggest_for(call: Call, notice: Notice) -> None:
     entry = find_entry(notice["subject"])
     if notice["kind"] == "remark":
         call.suggest("list_annotations", target=notice["subject"])
+    elif notice["kind"] == "binding":
+        call.suggest("realm_status")
+    elif notice["kind"] == "contract":
+        call.suggest("realm_check")
     elif kind == "variant" and entry is not None and is_seen(call.view, entry):
         call.suggest("read_assertions", variant_id=id)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.notices.notices import AGENTS, report_notice
+from repl_pair.runtime.notices.notices import report_notice
 from repl_pair.runtime.project.database import Database
 from repl_pair.runtime.realm.model import Realm
 from repl_pair.runtime.realm.realms import (
@@ -18,6 +18,7 @@ from repl_pair.runtime.realm.realms import (
     is_realm,
     read_realm,
 )
+from repl_pair.wire import AGENTS
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -33,7 +34,8 @@ _looked: dict[Path, float] = {}
 def look_for_changes(database: Database) -> None:
     """Report what other repos changed, at most once in EVERY_S; for replies of any op.
 
-    A project that is in no realm costs one stat, and does not open its database.
+    A project that is in no realm costs one stat, and does not open its database. Else files are
+    read and the database may be changed: for a thread that may wait.
     """
     now = time.monotonic()
     if now - _looked.get(database.root, -EVERY_S) < EVERY_S:
@@ -46,13 +48,14 @@ def look_for_changes(database: Database) -> None:
             pass  # the ops of the realm, and of the database, refuse with it
 
 
-def report_changes(database: Database, *, create: bool = False) -> None:
+def report_changes(database: Database, *, realm: Realm | None = None, create: bool = False) -> None:
     """Report what changed in the domains of a project's repo since this was last called.
 
-    A domain that was not known before is only noted. Without `create` nothing is done where the
-    project has no database yet. RequestError `cannot_run` where the file of the project is bad.
+    `realm` is that of the project as it was just read. A domain that was not known before is only
+    noted. Without `create` nothing is done where the project has no database yet. RequestError
+    `cannot_run` where the file of the project is bad.
     """
-    realm = _read_own(database.root)
+    realm = _read_own(database.root) if realm is None else realm
     if realm is None:
         return
     with database.reading() as connection:

@@ -55,7 +55,9 @@ def _check_domain(realm: Realm, domain: Domain) -> Iterator[Fault]:
 
 
 def _check_contract(domain: str, name: str, contract: Contract) -> Iterator[tuple[FaultKind, str]]:
-    for version in {contract["version"]: 0, **{row["version"]: 0 for row in contract["evolution"]}}:
+    for version in dict.fromkeys(
+        [contract["version"], *(r["version"] for r in contract["evolution"])]
+    ):
         if read_version(version) is None:
             yield "no_semver", f"{name} has the version {version!r}, which is no semver."
     try:

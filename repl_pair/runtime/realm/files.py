@@ -1,21 +1,23 @@
 """The files of a realm: read with their faults named, and written whole."""
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, TypeAlias, cast, get_args
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.project.whole_files import write_whole
 from repl_pair.runtime.realm.model import ImportStatus, Role
 
 MOST_BYTES = 1_000_000
+_READ = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 REALM_FILE = "realm.json"
 NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(?<!\.)")
 """What is safe as the name of a file, on every system and in a branch of git."""
 
-Shape = Any
+Shape: TypeAlias = Any
 """A type, the words that a text may be, a map of slots to shapes, or a list of one shape."""
 REALM: Shape = {"name": str, "repos": dict}
 HOME: Shape = {"realm": str, "repo": str}
@@ -55,21 +57,22 @@ def check_name(name: str, what: str) -> str:
     )
 
 
-def read_file(path: Path, shape: Shape) -> Any:
+def read_file(path: str | Path, shape: Shape) -> Any:
     """Read a file of a shape; RequestError `cannot_run` names the file and the place in it."""
     data = read_json(path)
-    if fault := find_fault(data, shape):
-        raise bad_file(path, fault)
+    if fault := _find_fault(data, shape):
+        raise bad_file(path, fault.removeprefix(".") if fault[0] != " " else f"it{fault}")
     return data
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: str | Path) -> Any:
     """Read a file of JSON, of at most MOST_BYTES; RequestError `cannot_run` as of `read_file`."""
     try:
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-        if len(content) > MOST_BYTES:
-            raise bad_file(path, f"it has more than {MOST_BYTES:,} bytes")
+        file = os.open(path, _READ)
+        try:
+            content = os.read(file, _size_of(path, file))
+        finally:
+            os.close(file)
         return _DECODER.decode(content.decode())
     except json.JSONDecodeError as error:
         why = f"line {error.lineno}, column {error.colno}: {error.msg}"
@@ -83,6 +86,13 @@ def read_json(path: Path) -> Any:
         raise bad_file(path, f"it cannot be read ({why})") from error
 
 
+def _size_of(path: str | Path, file: int) -> int:
+    size = os.fstat(file).st_size
+    if size > MOST_BYTES:
+        raise bad_file(path, f"it has more than {MOST_BYTES:,} bytes")
+    return size
+
+
 def write_file(path: Path, data: Mapping[str, Any]) -> None:
     """Write a file whole, its keys sorted, so that git merges it."""
     try:
@@ -94,32 +104,32 @@ def write_file(path: Path, data: Mapping[str, Any]) -> None:
     write_whole(path, content)
 
 
-def find_fault(value: Any, shape: Shape, at: str = "") -> str:
-    """Return what in a value is not of a shape, empty where all is; unknown slots may stand."""
-    if type(shape) is dict:
+def _find_fault(value: Any, shape: Any) -> str:
+    """Return where a value is not of a shape and why, empty where it is; unknown slots may stand.
+
+    What is asked of most slots needs no call: a realm has thousands of them.
+    """
+    kind: Any = shape.__class__
+    if kind is dict:
         if type(value) is not dict:
-            return f"{at or 'it'} is not an object"
+            return " is not an object"
         slots = cast("dict[str, Any]", value)
-        for name, part in cast("dict[str, Shape]", shape).items():
+        for name, part in shape.items():
             if name not in slots:
-                return f"{at}{name} is missing"
-            # What is asked of most slots needs no call.
-            if type(slots[name]) is not part and (
-                fault := find_fault(slots[name], part, f"{at}{name}.")
-            ):
-                return fault
+                return f".{name} is missing"
+            if type(slots[name]) is not part and (fault := _find_fault(slots[name], part)):
+                return f".{name}{fault}"
         return ""
-    at = at.removesuffix(".")
-    if type(shape) is list:
+    if kind is list:
         if type(value) is not list:
-            return f"{at} is not a list"
-        items = enumerate(cast("list[Any]", value))
-        faults = (find_fault(item, shape[0], f"{at}[{n}].") for n, item in items)
-        return next(filter(None, faults), "")
-    if type(shape) is tuple:
-        words = cast("tuple[str, ...]", shape)
-        return "" if value in words else f"{at} is none of {', '.join(words)}"
-    return "" if isinstance(value, shape) else f"{at} is not {_WORDS.get(shape, 'a text or null')}"
+            return " is not a list"
+        for n, item in enumerate(cast("list[Any]", value)):
+            if type(item) is not shape[0] and (fault := _find_fault(item, shape[0])):
+                return f"[{n}]{fault}"
+        return ""
+    if kind is tuple:
+        return "" if value in shape else f" is none of {', '.join(shape)}"
+    return "" if isinstance(value, shape) else f" is not {_WORDS.get(shape, 'a text or null')}"
 
 
 def _refuse_constant(name: str) -> Any:
@@ -129,6 +139,6 @@ def _refuse_constant(name: str) -> Any:
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
-def bad_file(path: Path, why: str) -> RequestError:
+def bad_file(path: str | Path, why: str) -> RequestError:
     """Return the refusal for a file that is not as it has to be."""
     return RequestError("cannot_run", f"{path}: {why}.", detail={"why": f"{why}."})

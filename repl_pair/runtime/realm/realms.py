@@ -49,7 +49,7 @@ def find_home(root: Path) -> Home | None:
         return None
     data = read_file(file, HOME)
     folders = [root / data["realm"], *root.parents]
-    folder = next((one for one in folders if is_realm(one)), folders[0])
+    folder = next((one for one in folders if (one / REALM_FILE).is_file()), folders[0])
     return Home(folder=folder.resolve(), repo=data["repo"])
 
 
@@ -180,7 +180,7 @@ def _read_domain(folder: Path, name: str, faults: list[Fault]) -> Domain:
         for stem in _names(folder, DOMAINS, name, kind, suffix=SUFFIX, faults=faults):
             path = f"{DOMAINS}/{name}/{kind}/{stem}{SUFFIX}"
             try:
-                yield stem, read_file(folder / path, shape)
+                yield stem, read_file(f"{folder}/{path}", shape)
             except RequestError as error:
                 faults.append(_bad_file(name, path, error.detail["why"]))
                 unread.add(f"{kind}/{stem}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from repl_pair.errors import RequestError
 
-_OTHER_NUMBER = re.compile(r"[:\[,]-?\d+(?:[.eE]|\d{15})")
+_OTHER_NUMBER = re.compile(r"[:\[,]-?[0-9]+(?:[.eE]|[0-9]{15})")
 """Numbers that RFC 8785 may write in another way than Python: fractions, and those beyond 2**53."""
 
 
@@ -60,7 +60,11 @@ def hash_schema(schema: dict[str, Any]) -> str:
 
 
 _ENCODE = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    sort_keys=True,
+    separators=(",", ":"),
+    ensure_ascii=False,
+    allow_nan=False,
+    check_circular=False,  # it is data of JSON
 ).encode
 
 

@@ -5,12 +5,11 @@ import os
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from sqlite3 import Connection, Row
 
-from repl_pair.errors import RequestError, next_step
+from repl_pair.errors import RequestError
 from repl_pair.runtime.project.database import Database
-from repl_pair.runtime.review.finding import find_known_target, find_target
+from repl_pair.runtime.review.finding import find_known_target
 from repl_pair.runtime.review.model import (
     Annotation,
     AnnotationStatus,
@@ -20,6 +19,7 @@ from repl_pair.runtime.review.model import (
     read_annotation,
 )
 from repl_pair.runtime.review.orphans import orphans_of
+from repl_pair.runtime.review.placing import find_place
 from repl_pair.runtime.review.querying import (
     Conditions,
     at_target,
@@ -30,7 +30,6 @@ from repl_pair.runtime.review.querying import (
 from repl_pair.runtime.review.reporting import report_remark
 from repl_pair.runtime.review.rules import check_owner, check_words
 from repl_pair.runtime.review.sight import tier_of
-from repl_pair.runtime.review.targets import parse_target
 from repl_pair.wire import View
 
 REPEATED_S = 30.0
@@ -61,7 +60,7 @@ def list_annotations(
             find_review(connection, database.root, view, review_id)
         if connection is None:
             return [], 0
-        asked = shown_to(connection, database.root, view)
+        asked = seen = shown_to(connection, database.root, view)
         if place:
             asked = at_target(asked, place)
         if section is not None:
@@ -72,7 +71,7 @@ def list_annotations(
             asked = in_status(database, connection, asked, status)
         (total,) = asked.rows(connection, "count(*) FROM annotations")[0]
         if after is not None:
-            asked = _behind(connection, asked, after)
+            asked = _behind(connection, seen, asked, after)
         newest = "ORDER BY created_at DESC, id DESC LIMIT :limit"
         return read_rows(
             database, asked.rows(connection, "* FROM annotations", newest, limit=limit)
@@ -107,10 +106,10 @@ def create_annotation(
     check_words(content=content, quote=quote, section=section)
     asked = (database.root, view, target, section, parent_id, review_id)
     with database.reading() as connection:
-        place = _settle(connection, *asked)
+        place = find_place(connection, *asked)
     with database.writing() as connection:
         if parent_id is not None or review_id is not None:  # which may have changed meanwhile
-            place = _settle(connection, *asked)
+            place = find_place(connection, *asked)
         words = {**place, "principal": view.principal, "quote": quote, "content": content}
         same = connection.execute(_SAME, {**words, "after": time.time() - REPEATED_S}).fetchone()
         if same is not None:
@@ -216,28 +215,6 @@ def _set_status(connection: Connection, id: str, status: str) -> None:
     connection.execute(query, (status, time.time(), id))
 
 
-def _settle(
-    connection: Connection | None,
-    root: Path,
-    view: View,
-    target: str,
-    section: str,
-    parent_id: str | None,
-    review_id: str | None,
-) -> dict[str, str | None]:
-    """Return where a new annotation stands; what does not fit together is refused."""
-    if parent_id is not None:
-        parent = _find_parent(connection, root, view, parent_id, target)
-        target, section = parent["target"], section or parent["section"]
-        review_id = _review_of_reply(parent, review_id)
-    else:
-        target = find_target(root, view, target, section).text
-        if review_id is not None:
-            _check_covered(find_review(connection, root, view, review_id), target)
-    place = {"target": target, "section": section}
-    return {**place, "parent_id": parent_id, "review_id": review_id}
-
-
 def _insert(connection: Connection, words: Mapping[str, str | None]) -> Row:
     author, now = author_of(str(words["principal"])), time.time()
     is_draft = author == "human" and words["parent_id"] is None
@@ -257,46 +234,6 @@ def _insert(connection: Connection, words: Mapping[str, str | None]) -> Row:
     return connection.execute(query, (values["id"],)).fetchone()
 
 
-def _find_parent(
-    connection: Connection | None, root: Path, view: View, id: str, target: str
-) -> Row:
-    parent = find_annotation(connection, root, view, id)
-    if parent["parent_id"] is not None:
-        raise RequestError(
-            "bad_arguments",
-            f"{id} is a reply itself: reply to {parent['parent_id']}, which it answers.",
-            next_steps=[next_step("get_annotation", annotation_id=parent["parent_id"])],
-        )
-    place = parse_target(target).text
-    if place != parent["target"]:
-        place = find_known_target(connection, root, view, target).text
-    if place != parent["target"]:
-        raise RequestError(
-            "bad_arguments",
-            f"{id} is a remark on {parent['target']}, not on {target}: a reply has its target.",
-            next_steps=[next_step("get_annotation", annotation_id=id)],
-        )
-    return parent
-
-
-def _review_of_reply(parent: Row, review_id: str | None) -> str | None:
-    if review_id in (None, parent["review_id"]):
-        return parent["review_id"]
-    its = f"of review {parent['review_id']}" if parent["review_id"] else "of no review"
-    raise RequestError(
-        "bad_arguments", f"{parent['id']} is {its}, not of {review_id}: leave review_id out."
-    )
-
-
-def _check_covered(review: Row, place: str) -> None:
-    if not parse_target(review["target"]).covers(parse_target(place)):
-        raise RequestError(
-            "bad_arguments",
-            f"The review {review['id']} is of {review['target']}, and {place} is no part of that.",
-            next_steps=[next_step("get_review", review_id=review["id"])],
-        )
-
-
 def in_status(
     database: Database, connection: Connection, asked: Conditions, status: AnnotationStatus
 ) -> Conditions:
@@ -312,11 +249,10 @@ def in_status(
     return found.and_also(f"NOT {among}", orphans=listed) if orphans else found
 
 
-def _behind(connection: Connection, asked: Conditions, after: str) -> Conditions:
-    query = "SELECT created_at, id FROM annotations WHERE id = ?"
-    last = connection.execute(query, (after,)).fetchone()
-    if last is None:
-        raise RequestError(
-            "stale_cursor", "The last of that page was deleted: call again without a cursor."
-        )
-    return asked.and_also("(created_at, id) < (:at, :after)", at=last[0], after=last[1])
+def _behind(connection: Connection, seen: Conditions, asked: Conditions, after: str) -> Conditions:
+    last = seen.and_also("id = :id", id=after).rows(connection, "created_at, id FROM annotations")
+    for created_at, id in last:
+        return asked.and_also("(created_at, id) < (:at, :after)", at=created_at, after=id)
+    raise RequestError(
+        "stale_cursor", "The last of that page was deleted: call again without a cursor."
+    )

@@ -10,15 +10,15 @@ from repl_pair.records import Undo, mutable
 from repl_pair.runtime.clients.clients import ATTACHED, Client, has_ended
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.notices.later import LATER
+from repl_pair.runtime.project.database import Database
 from repl_pair.runtime.sessions.counting import Counts, count_changed, count_reply, no_counts
+from repl_pair.runtime.sessions.sessions import Start, keep_counts, keep_ended, keep_started
 from repl_pair.runtime.store import PERSONS
 from repl_pair.wire import PERSON, Reply, Request
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-    from repl_pair.runtime.project.database import Database
-    from repl_pair.runtime.sessions.sessions import Start
 
 COUNTED_S = 1.0
 """How long counts are in memory only; what a killed kernel may lose."""
@@ -52,7 +52,7 @@ class OpenSessions:
         return self._open.get(owner)
 
     def start(
-        self, database: "Database", start: "Start", owner: str, contracts: Mapping[str, str]
+        self, database: Database, start: Start, owner: str, contracts: Mapping[str, str]
     ) -> tuple[str, bool]:
         """Begin a session, or find the owner's open one; return its id and whether it is new.
 
@@ -63,7 +63,7 @@ class OpenSessions:
                 return found.id, False
             id, counts, client = os.urandom(4).hex(), no_counts(), _attached(owner)
             with database.writing() as connection:
-                _kept().keep_started(connection, id, start, counts, time.time())
+                keep_started(connection, id, start, counts, time.time())
             forget = OWN_CALLS.hold(owner, lambda: self.abandon(owner))
             session = OpenSession(
                 id=id, owner=owner, client=client, contracts=contracts, counts=counts, forget=forget
@@ -71,7 +71,7 @@ class OpenSessions:
             self._open[owner] = session
             return id, True
 
-    def stop(self, database: "Database", owner: str, contracts: Mapping[str, str]) -> str | None:
+    def stop(self, database: Database, owner: str, contracts: Mapping[str, str]) -> str | None:
         """End an owner's session; return its id, None where none is open."""
         with self._changing:
             session = self._open.get(owner)
@@ -80,7 +80,7 @@ class OpenSessions:
             changed = count_changed(session.contracts, contracts)
             with database.writing() as connection:
                 counts = {**self._copy(session), "contracts": changed}
-                _kept().keep_ended(connection, session.id, "stopped", counts, time.time())
+                keep_ended(connection, session.id, "stopped", counts, time.time())
             self._remove(owner)
             return session.id
 
@@ -89,7 +89,7 @@ class OpenSessions:
         session, now = self._remove(owner), time.time()
         if session is not None:
             counts = self._copy(session)
-            LATER.put(lambda c: _kept().keep_ended(c, session.id, "abandoned", counts, now))
+            LATER.put(lambda c: keep_ended(c, session.id, "abandoned", counts, now))
 
     def abandon_ended(self) -> None:
         """Abandon the sessions whose clients' processes have ended, though nothing reported it."""
@@ -124,7 +124,7 @@ class OpenSessions:
             return
 
         def write(connection: "Connection") -> None:
-            _kept().keep_counts(connection, session.id, self._copy(session), time.time())
+            keep_counts(connection, session.id, self._copy(session), time.time())
 
         with self._lock:
             add(session.counts)
@@ -143,13 +143,6 @@ class OpenSessions:
 
 def _attached(owner: str) -> Client | None:
     return PERSONS.snapshot(ATTACHED.name).get(owner)
-
-
-def _kept():  # noqa: ANN202  the type of a module can only be inferred
-    # It imports sqlite3, which a process without sessions does not need.
-    from repl_pair.runtime.sessions import sessions
-
-    return sessions
 
 
 OPEN = OpenSessions()

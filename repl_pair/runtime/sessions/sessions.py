@@ -3,8 +3,7 @@
 import json
 import time
 from collections.abc import Iterable, Mapping
-from sqlite3 import Connection, Row
-from typing import Any, Literal, NotRequired, cast
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, cast
 
 from repl_pair.errors import RequestError, did_you_mean, next_step
 from repl_pair.records import record
@@ -12,6 +11,9 @@ from repl_pair.runtime.clients.clients import Client, has_ended, this_process
 from repl_pair.runtime.project.times import write_time
 from repl_pair.runtime.sessions.counting import Counts
 from repl_pair.wire import PERSON, View
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection, Row
 
 Status = Literal["open", "stopped", "abandoned"]
 
@@ -52,7 +54,9 @@ class Start:
     rfc: str | None = None
 
 
-def keep_started(connection: Connection, id: str, start: Start, counts: Counts, at: float) -> None:
+def keep_started(
+    connection: "Connection", id: str, start: Start, counts: Counts, at: float
+) -> None:
     """Keep a session that begins in this process."""
     process = json.dumps(this_process())
     connection.execute(
@@ -65,7 +69,7 @@ def keep_started(connection: Connection, id: str, start: Start, counts: Counts, 
     )
 
 
-def keep_counts(connection: Connection, id: str, counts: Mapping[str, Any], at: float) -> None:
+def keep_counts(connection: "Connection", id: str, counts: Mapping[str, Any], at: float) -> None:
     """Keep what was done so far in an open session."""
     connection.execute(
         "UPDATE sessions SET counts = ?, counted_at = ? WHERE id = ? AND status = 'open'",
@@ -74,7 +78,7 @@ def keep_counts(connection: Connection, id: str, counts: Mapping[str, Any], at: 
 
 
 def keep_ended(
-    connection: Connection, id: str, status: Status, counts: Mapping[str, Any], at: float
+    connection: "Connection", id: str, status: Status, counts: Mapping[str, Any], at: float
 ) -> None:
     """Keep that a session ended, and all that was done in it; one that has ended stays as it is."""
     connection.execute(
@@ -84,7 +88,7 @@ def keep_ended(
     )
 
 
-def find_dead(connection: Connection | None) -> list[str]:
+def find_dead(connection: "Connection | None") -> list[str]:
     """Return the open sessions of processes that have certainly ended.
 
     Whether those of another machine or container have is not known.
@@ -98,7 +102,7 @@ def find_dead(connection: Connection | None) -> list[str]:
     ]
 
 
-def keep_abandoned(connection: Connection, ids: Iterable[str]) -> None:
+def keep_abandoned(connection: "Connection", ids: Iterable[str]) -> None:
     """Keep that sessions were abandoned, when what was done in them was last kept."""
     connection.executemany(
         "UPDATE sessions SET status = 'abandoned', ended_at = counted_at"
@@ -107,7 +111,7 @@ def keep_abandoned(connection: Connection, ids: Iterable[str]) -> None:
     )
 
 
-def list_session_ids(connection: Connection | None, view: View) -> list[str]:
+def list_session_ids(connection: "Connection | None", view: View) -> list[str]:
     """Return the ids of a view's own sessions, of all for the person; the newest first."""
     if connection is None:
         return []
@@ -118,7 +122,7 @@ def list_session_ids(connection: Connection | None, view: View) -> list[str]:
     return [row["id"] for row in connection.execute(query, (view.principal, PERSON))]
 
 
-def read_session(connection: Connection | None, view: View, id: str) -> WorkSession:
+def read_session(connection: "Connection | None", view: View, id: str) -> WorkSession:
     """Return a session that a view may have; RequestError `not_found` otherwise."""
     known = list_session_ids(connection, view)
     if connection is None or id not in known:
@@ -129,7 +133,7 @@ def read_session(connection: Connection | None, view: View, id: str) -> WorkSess
     return _read(connection.execute(query, (id,)).fetchone())
 
 
-def _read(row: Row) -> WorkSession:
+def _read(row: "Row") -> WorkSession:
     ended = row["ended_at"]
     until = time.time() if ended is None else ended
     slots: dict[str, Any] = {

@@ -17,7 +17,7 @@ from bounds import BOUND_S
 from hypothesis import given, settings, strategies as st
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.project import opening
+from repl_pair.runtime.project import database as databases, opening
 from repl_pair.runtime.project.database import Database
 from repl_pair.runtime.project.schema import VERSION
 
@@ -70,6 +70,17 @@ def in_process(database, code, **how):
 
 
 # --- what is made
+
+
+def test_the_project_is_that_of_the_folder_where_it_is_first_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(databases, "_open", [])
+    (tmp_path / "shop" / "inner").mkdir(parents=True)
+    (tmp_path / "shop" / "pyproject.toml").touch()
+    monkeypatch.chdir(tmp_path / "shop" / "inner")
+    first = databases.project()
+    monkeypatch.chdir(tmp_path)
+    assert databases.project() is first
+    assert first.root == tmp_path / "shop"
 
 
 def test_reads_make_nothing_and_import_no_sqlite(tmp_path):

@@ -32,7 +32,7 @@ def databases(ground):
 def notices(database):
     report_changes(database)
     with database.reading() as connection:
-        rows = connection.execute("SELECT kind, subject, text FROM notices ORDER BY number")
+        rows = connection.execute("SELECT kind, subject, text, count FROM notices ORDER BY number")
         return [tuple(row) for row in rows]
 
 
@@ -43,19 +43,20 @@ def test_what_is_seen_first_is_no_news(databases):
 def test_a_new_version_is_one_notice_of_the_consumer_and_none_of_the_owner(ground, databases):
     ground.save("api", "1.1.0", schema=OTHER)
     text = "api changed the contract pricing/quote from {} to {}."
-    first = ("contract", "pricing/quote", text.format("1.0.0", "1.1.0"))
+    first = ("contract", "pricing/quote", text.format("1.0.0", "1.1.0"), 1)
     assert notices(databases["web"]) == [first]
     assert notices(databases["web"]) == [first]
     assert notices(databases["api"]) == []
     ground.save("api", "2.0.0")
-    second = text.format("1.1.0", "2.0.0, not compatible")
-    assert notices(databases["web"]) == [first, ("contract", "pricing/quote", second)]
+    # Of one minute it is one notice.
+    latest = text.format("1.1.0", "2.0.0, not compatible")
+    assert notices(databases["web"]) == [("contract", "pricing/quote", latest, 2)]
 
 
 def test_a_version_between_that_was_not_compatible_is_not_passed_over(ground, databases):
     ground.save("api", "2.0.0", schema=OTHER)
     ground.save("api", "2.1.0")
-    ((_, _, text),) = notices(databases["web"])
+    ((_, _, text, _),) = notices(databases["web"])
     assert text.endswith("from 1.0.0 to 2.1.0, not compatible.")
 
 
@@ -69,18 +70,18 @@ def test_bindings_that_come_and_go_are_notices_of_the_others(ground, databases, 
     app = join_realm(tmp_path / "app", ground.folder)
     bind(app, "pricing", role="consumer")
     bind(app, "orders", role="provider")  # a domain of its own
-    came = ("binding", "pricing/app", "app is bound to the domain pricing.")
+    came = ("binding", "pricing/app", "app is bound to the domain pricing.", 1)
     assert [notices(database) for database in databases.values()] == [[came], [came]]
     bind(app, "pricing", imports=["quote"])  # it was bound before
     unbind(app, "pricing")
-    gone = ("binding", "pricing/app", "app is no longer bound to the domain pricing.")
-    assert [notices(database) for database in databases.values()] == [[came, gone], [came, gone]]
+    gone = ("binding", "pricing/app", "app is no longer bound to the domain pricing.", 2)
+    assert [notices(database) for database in databases.values()] == [[gone], [gone]]
 
 
 def test_a_contract_that_is_new_or_gone_is_a_notice(ground, databases):
     ground.save("api", "0.1.0", contract="price", schema=SCHEMA)
     ground.contract().unlink()
-    assert [text for _, _, text in notices(databases["web"])] == [
+    assert [text for _, _, text, _ in notices(databases["web"])] == [
         "api saved the contract pricing/price at 0.1.0.",
         "The contract pricing/quote, which was at 1.0.0, is gone.",
     ]

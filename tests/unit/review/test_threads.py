@@ -84,7 +84,7 @@ def read_all(database):
     return {one["id"]: [one[slot] for slot in slots] for one in items}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(ACTS), st.booleans(), st.integers(0, 7)), max_size=25))
 def test_every_course_of_a_thread_is_the_models(acts):
     with tempfile.TemporaryDirectory() as folder:
