@@ -44,6 +44,8 @@ PERSON = "person"
 """The principal of the person's own terminal and code; all others are agents."""
 AGENT = "agent"
 """The principal of a server that was started without a name."""
+AGENTS = "agents"
+"""The recipient of a notice for every agent."""
 MUTATES = "mutates"
 """Access to those functions of the app that change something; see `Policy`."""
 ACCESS = ("read", "run", MUTATES, "inspect", "write", "eval")
@@ -111,10 +113,11 @@ class ProgressContent(TypedDict):
 
 
 Reply: TypeAlias = dict[str, Any]
-"""`{ok, result | error, boot, seq, redacted, elided, notifications, next_steps, hints}`, filled.
+"""`{ok, result | error, boot, seq, redacted, elided, notifications, notices, next_steps, hints}`.
 
-An error is `{code, message, detail}`, its code a key of `repl_pair.errors.CODES`. The bridge adds
-`kernel`, and `age_s` to an earlier answer that it repeats for a silent kernel.
+Slots that hold nothing are left out. An error is `{code, message, detail}`, its code a key of
+`repl_pair.errors.CODES`. The bridge adds `kernel`, and `age_s` to an earlier answer that it repeats
+for a silent kernel.
 """
 LATE = "late_at"
 """Key in the detail of the refusal of a late request: the kernel's clock at that moment."""
@@ -185,6 +188,7 @@ class Request:
     It is refused unless it is accepted by `take_by`, and does not run unless it begins by
     `begin_by`: seconds of the kernel's monotonic clock, None without bound. `client` is the id of
     the attached client, `approval` the handle of the person's approval of exactly this call.
+    `is_reported`: its caller sees the whole reply.
     """
 
     op: str
@@ -196,6 +200,7 @@ class Request:
     begin_by: float | None = None
     client: str | None = None
     approval: str | None = None
+    is_reported: bool = True
 
     def to_wire(self) -> dict[str, Any]:
         """Return the content of a REQUEST message: every field, and the protocol."""
@@ -208,6 +213,7 @@ class Request:
         slots: dict[str, Any] = {name: data[name] for name in ("op", "args", "call")}
         for name in ("boot", "take_by", "begin_by", "client", "approval"):
             slots[name] = data.get(name)
+        slots["is_reported"] = data.get("is_reported", True)
         return cls(view=View.from_wire(data["view"]), **slots)
 
 
@@ -223,6 +229,16 @@ class Event:
     revision: int = 0
 
 
+class Notices(TypedDict):
+    """What changed that the caller has not seen: the newest ids, at most three, and how many more.
+
+    They are seen once this client calls again; `notifications_list` has them whole.
+    """
+
+    ids: list[str]
+    more: int
+
+
 class Slots(TypedDict, total=False):
     """What a reply may hold besides its result or error; empty slots are left out."""
 
@@ -231,6 +247,7 @@ class Slots(TypedDict, total=False):
     redacted: int
     elided: int
     notifications: Iterable[str]
+    notices: Notices
     next_steps: Iterable[NextStep]
     hints: Iterable[str]
 

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import time
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from hypothesis import HealthCheck, settings
 from leftovers import find_leftovers, take_picture
 from parts import mark_full
 from ports import use_own_ports
+
+from repl_pair.runtime.notices import in_replies, later
+from repl_pair.runtime.project import database
 
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -62,6 +66,25 @@ class Lasting:
 
 
 LASTING = Lasting()
+
+
+@pytest.fixture(scope="session")
+def project_folder(tmp_path_factory):
+    """The folder of a project in which this process's tests keep nothing for each other."""
+    return tmp_path_factory.mktemp("project")
+
+
+@pytest.fixture(autouse=True)
+def own_project(project_folder, monkeypatch):
+    """Let what this process keeps of its project be a test's own."""
+    own = database.Database(project_folder)
+    monkeypatch.setattr(database, "_open", [own])
+    yield own
+    later.LATER._waiting.clear()
+    in_replies.REPLY_NOTICES.forget()
+    own.close()
+    if own.file.exists():
+        shutil.rmtree(own.file.parent)
 
 
 @pytest.fixture(autouse=True)

@@ -32,7 +32,8 @@ class ApprovalRequest:
 
     `access` are the gates that the person has to open, or the function of theirs that asks.
 
-    No kernel knows an op that is `of_bridge`.
+    With `names_access` the kernel asks for it as it is named: no kernel knows the op, or the op
+    itself found out at the call what it takes.
     """
 
     link: Link
@@ -40,7 +41,7 @@ class ApprovalRequest:
     args: Args
     view: View
     access: str
-    of_bridge: bool = False
+    names_access: bool = False
     make: Callable[..., Coroutine[Any, Any, Reply]]
 
 
@@ -126,7 +127,7 @@ class ApprovalCalls:
         `kernel_gone` where the kernel ended before. Cancelling withdraws the request.
         """
         args = {"op": request.op, "args": dict(request.args), "expires_s": self._expires_s}
-        args |= {"access": request.access.split(", ")} if request.of_bridge else {}
+        args |= {"access": request.access.split(", ")} if request.names_access else {}
         asking = asyncio.create_task(request.link.request("ask_approval", args, view=request.view))
         call = None
         try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from repl_pair.bridge.kernel_info import KernelInfo, ProbedKernel, check_name
 from repl_pair.bridge.kernels.target import choose_only, named, resolve
 from repl_pair.bridge.link.link import Detachment, Link
+from repl_pair.errors import KernelError
 from repl_pair.records import Undo
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class HeldLinks:
         self._principal = principal
         self._inject = inject
         self._here = self._held = here
+        self._project: Link | None = None
         self._links = {here.kernel.path: here} if here else dict[str, Link]()
         self._probe: StatusProbe | None = None
         self._choosing = asyncio.Lock()
@@ -76,6 +78,27 @@ class HeldLinks:
                 self._held = link
                 self._report("held")
             return link
+
+    async def get_project(self) -> Link:
+        """Return the chosen kernel; where none runs and none was named, a link to this process.
+
+        It is for ops that need the files of the project only, and is never chosen: as soon as a
+        kernel runs, that one answers. A session that is bound to kernels has no other project.
+        """
+        try:
+            return await self.get()
+        except KernelError as error:
+            if error.code != "no_kernel" or self._bounds:
+                raise
+        async with self._choosing:
+            if self._project is None:
+                # The ops and what runs them, which a server beside a kernel does not need.
+                self._project = await asyncio.to_thread(_open_here)
+            return self._project
+
+    def is_of_kernel(self, link: Link) -> bool:
+        """Return whether a link leads to a kernel, where the person can be asked."""
+        return link is not self._project
 
     async def leave(self, link: Link) -> Detachment:
         """Detach from a kernel, as `Link.leave`."""
@@ -140,6 +163,9 @@ class HeldLinks:
     async def close(self) -> None:
         """Close every link; the kernels keep running."""
         links, self._links, self._held = list(self._links.values()), {}, None
+        if self._project:
+            links.append(self._project)
+            self._project = None
         await asyncio.gather(*(link.close() for link in links))
         if self._probe:
             await self._probe.close()
@@ -163,3 +189,9 @@ class HeldLinks:
             given = [kernel for name in names for kernel in named(name, kernels)]
             kernels = [kernel for kernel in kernels if kernel in given]
         return kernels
+
+
+def _open_here() -> Link:
+    from repl_pair.bridge.link.direct_link import DirectLink
+
+    return DirectLink()

@@ -106,6 +106,10 @@ class Policy:
                 gates.add(descriptor["needs"][name])
         return ", ".join(sorted(gates))
 
+    def asks_for(self, access: Iterable[str]) -> bool:
+        """Return whether the person decides, call by call, over all of this access."""
+        return all(self.decide(one) == "ask" for one in access)
+
     def visible_parameters(self, descriptor: Descriptor) -> Mapping[str, Any]:
         """Return the input schema without the parameters that are denied."""
         schema: Mapping[str, Any] = descriptor["input_schema"]

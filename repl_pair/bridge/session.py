@@ -79,13 +79,15 @@ class Session:
         *,
         on_progress: OnProgress | None = None,
         kernel: str | None = None,
+        is_reported: bool = True,
     ) -> Reply:
         """Answer one call; a refusal is an error reply, never raised.
 
         The reply names under `kernel` who answered, or was chosen to. Cancelling the task cancels
-        the op.
+        the op. `is_reported` is false where the caller gets the result alone.
         """
-        return await self._answer(self.policy, op, args or {}, on_progress, kernel)
+        policy, args = self.policy, args or {}
+        return await self._answer(policy, op, args, on_progress, kernel, is_reported=is_reported)
 
     async def _forward(
         self, on_progress: OnProgress | None, via: str, op: str, args: Args, kernel: str | None
@@ -115,6 +117,8 @@ class Session:
         args: Args,
         on_progress: OnProgress | None,
         kernel: str | None,
+        *,
+        is_reported: bool = True,
     ) -> Reply:
         here = BridgeCall(
             policy=self.policy,
@@ -132,23 +136,24 @@ class Session:
             self._check_can_ask(op, closed)
             view, bridge_op = policy.view(self.principal), TABLE.get(op)
             if bridge_op is None:
-                here.link = await self.links.get(target)
+                here.link = await self._find_link(descriptor, target)
                 timeout_s = reply_timeout_s(descriptor, own)
-                make = partial(here.link.request, op, own, view=view, timeout_s=timeout_s)
+                how: dict[str, Any] = {"timeout_s": timeout_s, "is_reported": is_reported}
+                make = partial(here.link.request, op, own, view=view, **how)
             else:
                 make = partial(_answer_here, here, bridge_op, own, view=view)
             reply = None if closed else await make(on_progress=on_progress)
-            closed = closed or _access_to_ask(reply)
+            closed = closed or _access_to_ask(self.policy, reply)
             self._check_can_ask(op, closed)
             if reply is None or closed:
-                here.link = here.link or await self._link_to_ask(op, closed, own, target)
+                here.link = await self._link_to_ask(here.link, op, closed, own, target)
                 request = ApprovalRequest(
                     link=here.link,
                     op=op,
                     args=own,
                     view=view,
                     access=closed,
-                    of_bridge=bridge_op is not None,
+                    names_access=bridge_op is not None or _is_forbidden(reply),
                     make=make,
                 )
                 reply = await here.approvals.call(request, on_progress)
@@ -181,7 +186,9 @@ class Session:
     async def _request(self, op: str, args: Args, kernel: str | None = None, **how: Any) -> Reply:
         link: Link | None = None
         try:
-            link = await self.links.get(None if kernel is None else check_name(kernel))
+            descriptor = manifest.by_name().get(op, {})
+            target = None if kernel is None else check_name(kernel)
+            link = await self._find_link(descriptor, target)
             view = self.policy.view(self.principal)
             reply = await link.request(op, args, view=view, **how)
         except ReplPairError as error:
@@ -192,10 +199,20 @@ class Session:
         if closed and self.approvals is None:
             raise _unavailable(op, closed, "there is nowhere to ask them.")
 
-    async def _link_to_ask(self, op: str, closed: str, own: Args, target: str | None) -> Link:
-        """Return the link to the kernel in which the person is asked for an op of the bridge."""
+    async def _find_link(self, descriptor: Descriptor, target: str | None) -> Link:
+        """Return the link that answers an op; without a kernel this process answers some."""
+        if descriptor.get("project") and target is None:
+            return await self.links.get_project()
+        return await self.links.get(target)
+
+    async def _link_to_ask(
+        self, link: Link | None, op: str, closed: str, own: Args, target: str | None
+    ) -> Link:
+        """Return the link to the kernel in which the person is asked for a call."""
+        if link is not None and not self.links.is_of_kernel(link):
+            raise _unavailable(op, closed, "they are asked in a kernel, and none runs.")
         try:
-            return await self.links.get(own.get("kernel", target))
+            return link or await self.links.get(own.get("kernel", target))
         except KernelError as error:
             why = f"they are asked in a kernel: {error.message}"
             raise _unavailable(op, closed, why, error.next_steps) from error
@@ -247,11 +264,22 @@ async def _answer_here(
     )
 
 
-def _access_to_ask(reply: Reply | None) -> str:
-    """Name what the person has to approve before the kernel takes a call; empty where it did."""
-    if reply is None or reply["ok"] or reply["error"]["code"] != "approval_required":
+def _access_to_ask(policy: Policy, reply: Reply | None) -> str:
+    """Name what the person has to approve before the kernel takes a call; empty where it did.
+
+    What is forbidden for want of access is asked for where the policy has it asked, else refused.
+    """
+    if reply is None or reply["ok"]:
         return ""
-    return ", ".join(reply["error"]["detail"]["access"])
+    access: list[str] = reply["error"].get("detail", {}).get("access", [])
+    asks = reply["error"]["code"] == "approval_required" or (
+        _is_forbidden(reply) and access and policy.asks_for(access)
+    )
+    return ", ".join(access) if asks else ""
+
+
+def _is_forbidden(reply: Reply | None) -> bool:
+    return reply is not None and not reply["ok"] and reply["error"]["code"] == "forbidden"
 
 
 def _unavailable(op: str, closed: str, why: str, steps: Iterable[NextStep] = ()) -> RequestError:

@@ -76,7 +76,7 @@ class Resources:
         target = find_target(uri)
         if target is None:
             refuse_unknown(uri)
-        reply = await self._session.call(target.op, target.args)
+        reply = await self._session.call(target.op, target.args, is_reported=False)
         if not reply["ok"]:
             await self._refuse(uri, target, reply)
         text = results.write(self._content(reply, target))
@@ -116,7 +116,7 @@ class Resources:
         found, cursor = list[types.Resource](), None
         while len(found) < MOST_MEMBERS:
             args = {"limit": LIMIT} | ({"cursor": cursor} if cursor else {})
-            reply = await self._session.call("list_surfaces", args)
+            reply = await self._session.call("list_surfaces", args, is_reported=False)
             if not reply["ok"]:
                 _log.warning("resources/list without members: %s", reply["error"]["code"])
                 break

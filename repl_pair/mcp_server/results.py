@@ -90,7 +90,7 @@ def _render_error(reply: Reply) -> CallToolResult:
         error["detail"] = {OVERFLOW: {"limit_tokens": LIMIT_TOKENS // 2, "tokens": tokens}}
     envelope: Reply = reply | {"error": error}
     # Some clients show only the text: it has all that the caller needs to correct the call.
-    rest = {key: envelope[key] for key in ("kernel", "notifications") if key in envelope}
+    rest = {key: envelope[key] for key in ("kernel", "notifications", "notices") if key in envelope}
     lines = [f"{error['code']}: {error['message']}"]
     lines += [f"Next: {write_step(step)}" for step in _steps_of(envelope)]
     lines += envelope.get("hints", ())

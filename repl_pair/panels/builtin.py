@@ -8,6 +8,7 @@ from repl_pair.panels.canvas.view import CanvasView
 from repl_pair.panels.controls.view import ControlsView
 from repl_pair.panels.explorer.view import ExplorerView
 from repl_pair.panels.play.view import PlayView
+from repl_pair.panels.review.view import ReviewView
 from repl_pair.panels.snapshot.view import SnapshotView
 from repl_pair.panels.trace.view import TraceView
 from repl_pair.panels.variables.view import VariablesView
@@ -21,6 +22,7 @@ VIEWS: tuple[type[View[Any]], ...] = (
     ControlsView,
     ExplorerView,
     PlayView,
+    ReviewView,
     SnapshotView,
     TraceView,
     VariablesView,

@@ -23,7 +23,14 @@ ANSWERED_S = 0.3
 SECONDS = {"wait_s": (0, 0.01), "timeout_s": (5, 30, 30, 0.03)}
 NUMBERS = {"duration_ms": (0, 5), "limit": (1, 3, 7, 25, 200), "since": (0, 1, 10**6),
            "offset": (0, 1, 5, 1999), "columns": (1, 3), "seconds": (0.1, 0.2)}  # fmt: skip
-OFTEN = {"overrides": 0.7, "modes": 0.15, "cursor": 0.05, "timeout_s": 0.1, "tags": 0.2}
+OFTEN = {
+    "overrides": 0.7,
+    "modes": 0.15,
+    "cursor": 0.05,
+    "timeout_s": 0.1,
+    "tags": 0.2,
+    "annotation_ids": 0.1,
+}
 """How often a parameter is given that need not be."""
 EITHER: Mapping[str, tuple[str, Mapping[str, Collection[str]]]] = {
     "workspace": ("layout", LAYOUTS),
@@ -46,13 +53,29 @@ WORDS = {
     "isolation": ("isolated", "shared"),
     "default_filter": ("include", "exclude"),
     "plays": ("first", "second", "default"),
+    "goal": ("Mend the attack.", "ATTACK_TOKEN"),
+    "domain": ("attack", "attack", "..", "ATTACK_TOKEN"),
+    "contract": ("show", "show", "../../realm", "shwo"),
+    "realm": ("attack", "realm", "..", "/etc", "realm/realm.json"),
+    "repos": ("here", "here", "..", "ATTACK_TOKEN"),
+    "rfc": ("0001", "0002", "../out", "-f", "ATTACK_TOKEN"),
+    "target": (
+        "doc:attack.md",
+        "doc:attack.md#Plain",
+        "doc:nothing.md",
+        "doc:../x.md",
+        "notebook:attack.ipynb#1",
+        "variant:attack.show/Plain",
+    ),
+    "quote": ("plain", "[redacted]", ""),
     "match": ("v_", "password", "import ", "ATTACK_TOKEN", "[redacted]"),
 }
 """Legal words of slots whose schema names none."""
 POOL_OF = {"ids": "variant", "modes": "mode", "listed": "mode", "tags": "tag", "extends": "variant",
            "tag_filter": "tag", "component_of": "story", "variants": "variant", "render": "panel",
            "decorators": "decorator", "loaders": "loader", "substrates": "substrate",
-           "loaders_complete_when": "derived"}  # fmt: skip
+           "loaders_complete_when": "derived", "parent_id": "annotation",
+           "annotation_ids": "annotation"}  # fmt: skip
 """The kinds that slots take ids of, where their names are not those of the kinds."""
 ROOTS = ("args", "result", "state", "last", "events", "stdout", "logs", "effects")
 STEPS = (
@@ -164,6 +187,8 @@ class Generator:
             for surface in answer.get("items", ()):
                 for member in surface["members"]:
                     self.put("member", member["id"])
+        if op == "session_start":
+            self.put("session", answer["id"])
         if op == "list_functions":
             self.schemas |= {line["id"]: line["schema"] for line in answer.get("items", ())}
         if op == "read_member":

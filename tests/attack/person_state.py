@@ -6,12 +6,16 @@ import socket
 import sys
 import threading
 import types
+from pathlib import Path
 
 import repl_pair as rp
-from __main__ import STATE_AT
+from __main__ import STATE_AT, VALUES
 from repl_pair.runtime.clients.approvals import QUEUE
+from repl_pair.runtime.project.database import project
 from repl_pair.runtime.registry.visible import visible_ids
 from repl_pair.runtime.results.last import RESULTS
+from repl_pair.runtime.review.annotations import create_annotation
+from repl_pair.runtime.review.reviews import submit_review
 from repl_pair.runtime.running.openings import _OPENINGS
 from repl_pair.runtime.store import PERSONS, STORE
 from repl_pair.runtime.sweeps.watching import WATCHES
@@ -43,13 +47,52 @@ def picture() -> dict[str, str]:
         "results": repr({key: id(record) for key, record in results.items()}),
         "names": repr(shown),
         "environment": repr(sorted(os.environ.items())),
+        "remarks": repr(remarks()),
         "process": repr((os.getcwd(), sys.path, id(sys.stdout), id(sys.stderr))),
     }
 
 
+TABLES = ("reviews", "annotations")
+
+
+def remarks() -> list[list[tuple]]:
+    """Return all that is kept of reviews and remarks."""
+    with project().reading() as connection:
+        return [
+            list(map(tuple, connection.execute(f"SELECT * FROM {table} ORDER BY id")))
+            for table in TABLES
+        ]
+
+
+def remark() -> list[list[tuple]]:
+    """Remark in secrets on a page and a variant full of them; return what is kept of that."""
+    secrets = [value() for value in VALUES.values()]
+    lines = [f"plain {secret}" for secret in secrets]
+    Path("attack.md").write_text("\n\n".join(["# Plain", *lines, f"## Key {secrets[0]}"]))
+    for target in ("doc:attack.md", "variant:attack.show/Plain"):
+        for secret in secrets[:6]:
+            create_annotation(
+                project(), View(), target=target, content=f"plain {secret}", quote=secret
+            )
+    submit_review(project(), View(), "doc:attack.md")
+    create_annotation(project(), View(), target="doc:attack.md", content="plain draft")
+    return remarks()
+
+
+def remark_again() -> None:
+    """Put back what the person remarked, in the place of all that is there now."""
+    with project().writing() as connection:
+        for table in reversed(TABLES):
+            connection.execute(f"DELETE FROM {table}")
+        for table, rows in zip(TABLES, REMARKED, strict=True):
+            places = ", ".join("?" * len(rows[0]))
+            connection.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
+
+
 def begin() -> None:
-    """Begin anew: nothing of the agents', one live object of the person's."""
+    """Begin anew: nothing of the agents', one live object and some remarks of the person's."""
     global live
+    remark_again()
     for one in list(PERSONS.snapshot("approvals").values()):
         if one.state in ("pending", "approved"):
             QUEUE.answer(one.handle, "deny")
@@ -73,6 +116,7 @@ def serve() -> None:
                 lines.flush()
 
 
+REMARKED = remark()
 live = None
 begin()
 threading.Thread(target=serve, daemon=True).start()

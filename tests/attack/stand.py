@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
@@ -21,6 +21,9 @@ from places import plant
 from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import DEFAULT_TOOLSETS, GATED, Policy
 from repl_pair.bridge.scratch_kernel import scratch_kernel
+from repl_pair.runtime.realm.bindings import bind
+from repl_pair.runtime.realm.membership import init_realm, join_realm
+from repl_pair.runtime.realm.saving import Edition, save_contract
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -162,6 +165,20 @@ stumble([value() for value in VALUES.values()])
 """A cell that ends with an error whose text, variables and output hold secrets."""
 
 
+def place_realm(folder: Path, secrets: Sequence[str]) -> None:
+    """Make the kernel's folder a repo of git and of a realm, whose one contract holds secrets."""
+    init_realm("attack", folder / "realm")
+    home = join_realm(folder, folder / "realm", "here")
+    value = {"plain": "plain-value", "texts": [f"before {text} after" for text in secrets]}
+    schema = {"type": "object", "description": " ".join(secrets)}
+    edition = Edition(version="1.0.0", schema=schema, value=value, changes=" ".join(secrets))
+    save_contract(home, "attack", "show", edition)
+    bind(home, "attack", exports=["show"], imports=["show >=2"])
+    identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+    for words in (("init", "-q"), ("commit", "-q", "--allow-empty", "-m", "Begin")):
+        subprocess.run(["git", *identity, *words], cwd=folder, check=True, timeout=BOUND_S)
+
+
 class Stand:
     """A person's kernel with its servers, made of a seed."""
 
@@ -183,6 +200,7 @@ class Stand:
         hidden.unlink()
         self.cell((HERE / "person_stories.py").read_text())
         self.cell((HERE / "person_state.py").read_text())
+        place_realm(folder, [self.canaries[name] for name in values])
         self.kernel.run(STUMBLE)
         self._state = socket.socket(socket.AF_UNIX)
         self._state.connect(str(folder / "state"))

@@ -29,7 +29,9 @@ COMMANDS = [
     "ops",
     "pause",
     "resume",
+    "reviews",
     "run",
+    "skill",
     "token",
     "watch",
 ]

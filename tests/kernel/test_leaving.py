@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import uuid
 from collections import Counter
 
 import pytest
@@ -201,6 +202,9 @@ async def test_after_runs_of_every_kind_each_way_out_leaves_the_kernel_as_before
             slow = {"overrides": {"seconds": 60.0}, "timeout_s": 0.05, "lane": lane}
             assert (await run(link, "waits/It", **slow))["result"]["status"] == "error"
         assert (await run(link, "draws/It"))["result"]["status"] == "pass"
+        remark = {"target": "doc:README.md", "content": str(uuid.uuid4())}
+        made = (await ask(link, "create_annotation", **remark))["result"]
+        assert (await ask(link, "list_annotations", limit=1))["result"]["items"] == [made]
         for code, status in EVALS.items():
             answer = (await ask(link, "eval_code", code=code, timeout_s=0.4))["result"]
             assert (code, answer["status"]) == (code, status)
@@ -222,6 +226,8 @@ async def test_after_runs_of_every_kind_each_way_out_leaves_the_kernel_as_before
     async def unload(link):
         await at_desk("%unload_ext repl_pair\n%load_ext repl_pair")
 
+    (kernel.path.parent / "pyproject.toml").touch()
+    (kernel.path.parent / "README.md").touch()
     await at_desk(f"{FINGERPRINT}\nimport matplotlib.pyplot\n{STORIES}\n%load_ext repl_pair")
     await at_desk("repl_pair.run('waits/It'); matplotlib.pyplot.close('all')")
     warm = open_link()

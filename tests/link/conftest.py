@@ -49,6 +49,15 @@ from repl_pair.runtime.results.last import RESULTS
 from repl_pair.runtime.store import STORE
 STORE.reset(RESULTS.name, {})
 STORE.set("global_args", {})
+from repl_pair.runtime.project.database import project
+if project().file.exists():
+    from repl_pair.runtime.notices.later import LATER
+    LATER.flush()
+    with project().writing() as connection:
+        connection.execute("PRAGMA defer_foreign_keys = ON")
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        for (name,) in tables.fetchall():
+            connection.execute(f"DELETE FROM {name}")
 for name in set(globals()) - sys.modules["_before"].names - {"name", "sys"}:
     if not name.startswith("_"):
         del globals()[name]
@@ -204,7 +213,7 @@ def xeus_kernel(desk: Desk, tmp_path_factory: Any) -> Iterator[ScratchKernel]:
     manager = KernelManager(kernel_name="xpython", connection_file=str(folder / "kernel-x.json"))
     with (folder / "log").open("wb") as log:
         environment = {**os.environ, "PYTHONPATH": path, "IPYTHONDIR": str(folder)}
-        manager.start_kernel(stdout=log, stderr=log, env=environment)
+        manager.start_kernel(stdout=log, stderr=log, env=environment, cwd=folder)
     process = manager.provisioner.process
     kernel = ScratchKernel(process, Path(manager.connection_file), folder / "log")
     try:

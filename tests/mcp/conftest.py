@@ -293,12 +293,13 @@ def connect(runtime, tmp_path_factory):
     """Opens agents: `with connect("--kernel", path, mode="legacy") as agent:`."""
 
     @contextmanager
-    def open_agent(*arguments, mode="auto", runtime=runtime, on_message=None):
+    def open_agent(*arguments, mode="auto", runtime=runtime, on_message=None, cwd=None):
         folder = tmp_path_factory.mktemp("server")
         target = StdioServerParameters(
             command=sys.executable,
             args=[str(RECORDER), str(folder), *command(arguments)],
             env=environment(runtime),
+            cwd=cwd,
         )
         with (
             start_blocking_portal() as portal,

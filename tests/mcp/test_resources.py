@@ -118,7 +118,7 @@ def test_what_is_over_the_budget_is_not_cut_but_says_what_to_ask():
         def descriptors(self):
             return manifest.load()
 
-        async def call(self, op, args):
+        async def call(self, op, args, **how):
             return ok_reply({"items": [{"id": "x" * 100}] * 500, "total": 500}, boot="b1")
 
     async def read():

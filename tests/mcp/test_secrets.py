@@ -13,6 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
+from pathlib import Path
 from urllib.parse import quote, quote_plus, unquote_plus
 
 import pytest
@@ -21,6 +22,9 @@ from bounds import BOUND_S
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import Policy
+from repl_pair.runtime.realm.bindings import bind
+from repl_pair.runtime.realm.membership import init_realm, join_realm
+from repl_pair.runtime.realm.saving import Edition, save_contract
 from repl_pair.wire import ELIDED, REDACTED
 
 TOKEN = "Zq7kW2mXv9LbT4nRp6Ys"
@@ -771,6 +775,38 @@ def read_surfaces(told):
     told.ask("read_member", member="vault/Zq7kW2m")
 
 
+def work_in_sessions(told):
+    for goal in ("Mend the vault.", "Zq7kW2m"):
+        told.ask("session_start", goal=goal, rfc="guess-it-now")
+        told.ask("session_stop")
+    for id in told.items("list_sessions", limit=50):
+        told.ask("get_session", session_id=id)
+    told.ask("get_session", session_id="Zq7kW2m")
+    told.items("notifications_list", state="all", limit=50)
+
+
+def agree_with_repos(told):
+    """Join a realm whose one contract holds secrets, and read all that its ops answer."""
+    root = Path(told.kernel.cell("import os; print(os.getcwd())").strip())
+    if not (root / "realm").exists():
+        init_realm("vault", root / "realm")
+        home = join_realm(root, root / "realm", "desk")
+        value = {"plain": f"plain-value {TOKEN}", "password": PASSWORD, "by": {ODD: IN_URL}}
+        edition = Edition(version="1.0.0", schema={"title": ODD}, value=value, changes=TOKEN)
+        save_contract(home, "vault", "login", edition)
+        bind(home, "vault", exports=["login"], imports=[f"{TOKEN} >=2"])
+    told.ask("realm_status")
+    told.ask("realm_check", strict=True)
+    told.ask("realm_check", realm="Zq7kW2m")
+    told.ask("contract_get", domain="vault", contract="login")
+    told.ask("contract_get", domain="vault", contract="Zq7kW2m")
+    told.ask("pr_status")
+    told.ask("pr_status", rfc="guess-it-now")
+    if told.inspects:
+        told.ask("worktree_create", rfc="guess-it-now")
+        told.ask("worktree_create", rfc="guess-it-now", repos=["Zq7kW2m"])
+
+
 def nothing(told):
     """Do nothing: no tool is made of an internal op."""
 
@@ -884,12 +920,58 @@ def call_functions(told):
         assert told.agent.call(tool).structured_content["ok"]
 
 
+def review(told):
+    """Let the person remark in secrets on a page and a variant full of them, and answer each."""
+    told.kernel.cell(REMARKING)
+    told.ask("list_pages", **({"private": True} if told.inspects else {}))
+    told.ask("list_annotations", status="submitted")
+    for id in told.items("list_annotations", limit=3):
+        target = told.ask("get_annotation", annotation_id=id)["result"]["annotation"]["target"]
+        for words in ("Done.", TOKEN[:7]):
+            told.ask("create_annotation", target=target, content=words, parent_id=id)
+        for op in ("resolve_annotation", "reopen_annotation", "delete_annotation"):
+            told.ask(op, annotation_id=id)
+        told.ask("edit_annotation", annotation_id=id, content="plain-edit")
+    for target in ("doc:secrets.md#None", f"doc:secrets.md#Key {TOKEN[:7]}", "doc:secret.md"):
+        told.ask("create_annotation", target=target, content="plain", quote="plain")
+    made = told.ask("create_annotation", target="doc:secrets.md", content="Own.", quote=TOKEN[:7])
+    told.ask("submit_review", target="doc:secrets.md")
+    told.ask("submit_review", target="doc:secrets.md", annotation_ids=[made["result"]["id"]])
+    for one in told.ask("list_reviews")["result"]["items"]:
+        told.ask("get_review", review_id=one["id"])
+        told.ask("complete_review", review_id=one["id"])
+
+
+REMARKING = """
+def remark():
+    from pathlib import Path
+    from repl_pair.runtime.project.database import project
+    from repl_pair.runtime.review.annotations import create_annotation
+    from repl_pair.runtime.review.reviews import submit_review
+    from repl_pair.wire import View
+    lines = [f"# Key {TOKEN}", f"plain {ODD}", "## More", fresh_url]
+    Path("secrets.md").write_text("\\n\\n".join(lines))
+    said = [TOKEN, ODD, fresh_url, db_password, *encoded(TOKEN)["base64"]]
+    for at in (f"doc:secrets.md#Key {TOKEN}", "doc:secrets.md#More", "variant:vault.echo/Keyed"):
+        for n, one in enumerate(said):
+            create_annotation(
+                project(), View(), target=at, content=f"plain-remark {one} {n}", quote=one
+            )
+        submit_review(project(), View(), at)
+    create_annotation(project(), View(), target="doc:secrets.md", content=f"plain {TOKEN}")
+remark()
+"""
+
+
 def come_and_go(told):
     told.ask("detach_kernel")
     told.ask("run_op", op="detach_kernel")
     told.ask("list_stories")
 
 
+SESSION_OPS = [entry["name"] for entry in manifest.load() if entry["toolset"] == "session"]
+REALM_OPS = [entry["name"] for entry in manifest.load() if entry["toolset"] == "realm"]
+REVIEWING = [op["name"] for op in manifest.load() if op["toolset"] == "review"]
 DRIVERS = {
     "describe_op": run_others,
     "read_op": run_others,
@@ -939,6 +1021,9 @@ DRIVERS = {
     "eval_code": evaluate,
     **dict.fromkeys(("list_surfaces", "read_member"), read_surfaces),
     **dict.fromkeys(("list_functions", "run_function"), call_functions),
+    **dict.fromkeys(SESSION_OPS, work_in_sessions),
+    **dict.fromkeys(REALM_OPS, agree_with_repos),
+    **dict.fromkeys(REVIEWING, review),
     "detach_kernel": come_and_go,
 }
 """What is asked of each op; the list of variants comes first."""
@@ -985,6 +1070,14 @@ def test_slices_hold_no_canary_when_they_are_put_together(told):
     for _, pages in told.pages:
         assert REDACTED in pages
         assert leaks_in(pages) == set()
+
+
+def test_a_contract_is_answered_without_the_secrets_in_it(told):
+    asked = 'contract_get {"domain": "vault", "contract": "login"}'
+    found = told.replies[asked]["result"]
+    assert found["value"]["plain"] == f"plain-value {REDACTED}"
+    assert found["value"]["password"] == REDACTED
+    assert found["schema"] == {"title": REDACTED}
 
 
 def test_the_tools_that_can_be_listed_are_all_listed(told):
@@ -1109,6 +1202,20 @@ def test_bodies_are_reported_without_their_secrets(told):
         "key": REDACTED,
     }
     assert result("preview_variant", "variant_id", "vault.echo/Keyed")["rendered"]
+
+
+def test_remarks_are_reported_without_their_secrets(told):
+    listed = told.replies['list_annotations {"status": "submitted"}']["result"]["items"]
+    contents = {one["content"] for one in listed if one["author"] == "human"}
+    assert f"plain-remark {REDACTED} 0" in contents
+    assert {one["target"] for one in listed} >= {f"doc:secrets.md#Key {REDACTED}"}
+    pages = next(r for asked, r in told.replies.items() if asked.startswith("list_pages"))
+    titles = {page["title"] for page in pages["result"]["items"]}
+    assert f"Key {REDACTED}" in titles
+    refused = told.replies[
+        'create_annotation {"target": "doc:secrets.md#None", "content": "plain", "quote": "plain"}'
+    ]
+    assert f"It has 'Key {REDACTED}', 'More'." in refused["error"]["message"]
 
 
 def test_progress_reports_the_cell_and_nothing_in_it(told):

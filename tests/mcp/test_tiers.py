@@ -34,6 +34,9 @@ for n in range(7):
                       play=[check.result_equals(-1)])
     repl_pair.variant(f"shop.sump/V{n}", extends="shop.sum/V0", tags=["seen"], tier="mine")
     repl_pair.run(f"shop.sum/W{n}")
+    repl_pair.variant(f"shop.sum/W{n}", args={"a": n}, tags=["seen"], tier="mine",
+                      play=[check.result_equals(n + 2)])
+    repl_pair.run(f"shop.sum/W{n}")  # it passes now, of which there is a notice
 repl_pair.workspace("shop/desks", layout="variants_grid", story="shop.sump", tier="mine")
 repl_pair.panel("panel/seem", title="Seem", placement="right", render=lambda: "", tier="mine")
 repl_pair.decorator("deco/seem", wrap=lambda inner, context: inner, tier="mine")
@@ -48,6 +51,7 @@ ARGS = {
     "workspace_id": ["shop/desk", "shop/deskz", "shop/desks"],
     "decorator_id": ["deco/seen", "deco/seem"],
     "op": ["list_variants", "list_tags"],
+    **{slot: ["nothing"] for slot in ("annotation_id", "domain", "review_id", "session_id")},
     "member": ["app/seen", "app/see", "appz/seem", "apps/seem"],
 }
 NO_SAME = {"read_more", "read_approval", "read_changes", "use_kernel", "list_kernels", "get_value"}

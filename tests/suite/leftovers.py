@@ -16,6 +16,7 @@ Picture = Mapping[str, frozenset[Hashable]]
 LASTING_THREADS = frozenset(
     (
         "repl_pair closing",
+        "repl_pair database",
         "repl_pair loop",
         "repl_pair main lane",
         "repl_pair panels",

@@ -16,6 +16,7 @@ FULL = (
     "kernel/test_embed.py",
     "mcp/test_hostile_",
     "mcp/test_http_servers.py",
+    "mcp/test_review_acceptance.py",
     "pytest_plugin/test_choosing.py",
     "pytest_plugin/test_five_ways.py",
     "pytest_plugin/test_nbval.py",

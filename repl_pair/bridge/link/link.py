@@ -67,11 +67,16 @@ class Link(ABC):
         `approval` is the handle under which the person approved this exact call. Never raises for a
         refusal or a lost kernel: that is an error reply. Cancelling the task that awaits it cancels
         the op in the kernel. A reply that is not `is_reported` to whoever uses the link reports no
-        restart.
+        restart and shows no notices.
         """
-        call = uuid.uuid4().hex
         request = Request(
-            op=op, args=args, call=call, view=view, client=self.client_id, approval=approval
+            op=op,
+            args=args,
+            call=uuid.uuid4().hex,
+            view=view,
+            client=self.client_id,
+            approval=approval,
+            is_reported=is_reported,
         )
         reply = await self._answer(request, timeout_s, on_progress)
         return self._with_restart(reply) if is_reported else reply

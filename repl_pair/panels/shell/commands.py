@@ -35,5 +35,9 @@ COMMANDS = {
     "snapshots": Command(
         title="Review the snapshots that wait", act=lambda context: context.open_panel("snapshot")
     ),
+    "remarks": Command(
+        title="Review the remarks on what is in focus",
+        act=lambda context: context.open_panel("review"),
+    ),
 }
 """Every command, by id."""

@@ -18,7 +18,11 @@ from repl_pair.wire import Request, View
 
 Answer = Literal["once", "session", "deny"]
 
-APPROVALS = Collection(name="approvals", doc="Calls that were asked for, by handle.")
+APPROVALS = Collection(
+    name="approvals",
+    doc="Calls that were asked for, by handle.",
+    outline=lambda approval: approval.state,
+)
 GRANTS = Collection(name="approval_grants", doc="Approvals that cover all calls of their op.")
 PERSONS.declare(APPROVALS)
 PERSONS.declare(GRANTS)

@@ -1,11 +1,12 @@
-"""The id of this process, its attached clients, and whether the person allows or pauses them."""
+"""This process, its attached clients, whose call runs, and whether the person allows clients."""
 
 import os
 import socket
 import time
 import uuid
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -226,3 +227,21 @@ def check_pause(view: View) -> None:
             "Ask the person to run `%pair resume` there, or `repl-pair resume`, then call again.",
         ),
     )
+
+
+_CAUSE = ContextVar("who causes what changes", default=PERSON)
+
+
+def current_cause() -> str:
+    """Return the principal whose call runs here; the person where none does."""
+    return _CAUSE.get()
+
+
+@contextmanager
+def caused_by(principal: str) -> Generator[None]:
+    """Let what changes in the block be caused by a principal."""
+    token = _CAUSE.set(principal)
+    try:
+        yield
+    finally:
+        _CAUSE.reset(token)

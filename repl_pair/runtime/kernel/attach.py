@@ -12,6 +12,7 @@ from repl_pair.runtime.clients.clients import CLIENTS, Client
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.ipython import kernel_shell
 from repl_pair.runtime.kernel.control_host import NEEDED, ControlHost
+from repl_pair.runtime.project.database import close_project
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.wire import Greeting, Reply, error_reply, ok_reply
 
@@ -87,6 +88,7 @@ def end(why: str) -> bool:
     was_installed = _take_out(why)
     capture.uninstall()
     PRIVATE.close_idle()
+    close_project()
     return was_installed
 
 

@@ -9,11 +9,13 @@ from functools import cache
 from typing import Any
 
 from repl_pair.errors import ReplPairError, RequestError
-from repl_pair.runtime.clients.clients import BOOT
+from repl_pair.runtime.clients.clients import BOOT, caused_by
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.kernel.deadlines import GRACE_S, LATER_S, Deadlines
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.kernel.lanes import Lanes
+from repl_pair.runtime.notices.later import LATER
+from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import steps_of_unbegun
 from repl_pair.runtime.secrets.known import within
 from repl_pair.runtime.stopping.short_turns import short_turns
@@ -28,7 +30,7 @@ from repl_pair.runtime.stopping.stop import (
 )
 from repl_pair.runtime.store import STORE, Change
 from repl_pair.version import VERSION
-from repl_pair.wire import PROTOCOL, EventContent, Greeting, ProgressContent, Reply
+from repl_pair.wire import PERSON, PROTOCOL, EventContent, Greeting, ProgressContent, Reply
 
 
 class Host:
@@ -94,6 +96,7 @@ class Host:
             self.drop(call_id, why)
         self.lanes.close()
         self._deadlines.close()
+        LATER.close()
 
     def drop(self, call_id: str, why: str) -> None:
         """Stop a call and answer its caller at once with a refusal; what it returns is dropped."""
@@ -119,7 +122,8 @@ class Host:
 
     def _unfinished_reply(self, job: Job, stop: Stop) -> Reply:
         try:
-            return _packaging().package_unfinished(job, stop)
+            with caused_by(_cause_of(job.call)):
+                return _packaging().package_unfinished(job, stop)
         except Exception:  # noqa: BLE001  the caller must get an answer even then
             return _packaging().no_answer(job)
 
@@ -144,7 +148,7 @@ class Host:
             return await value if hasattr(value, "__await__") else value
 
         try:
-            with within(call.secrets):
+            with within(call.secrets), caused_by(_cause_of(call)):
                 value = await (while_live(section, work) if op.stoppable else work())
         except ReplPairError as error:
             return _packaging().refuse(error, job=job)
@@ -153,6 +157,11 @@ class Host:
         except BaseException as error:  # noqa: BLE001  an op of the user's may raise anything
             return _packaging().refuse(_packaging().defect(op.name, error), job=job)
         return _packaging().package(job, value)
+
+
+def _cause_of(call: Call) -> str:
+    """Return who causes what a call does: a watch, which no client calls, runs for the person."""
+    return PERSON if call.client is None else call.view.principal
 
 
 EVENTS_PER_MESSAGE = 50

@@ -11,12 +11,15 @@ from repl_pair.runtime.clients.approvals import QUEUE, Asker, approval_required
 from repl_pair.runtime.clients.clients import BOOT, CLIENTS, check_pause
 from repl_pair.runtime.kernel import packaging
 from repl_pair.runtime.kernel.jobs import Job
+from repl_pair.runtime.kernel.triggers import TRIGGERS
+from repl_pair.runtime.notices.in_replies import REPLY_NOTICES
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.descriptors import check_call
 from repl_pair.runtime.ops.table import TABLE
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets
 from repl_pair.runtime.secrets.learning import learn_secrets
+from repl_pair.runtime.sessions.open import OPEN
 from repl_pair.version import VERSION
 from repl_pair.wire import LATE, PERSON, PROTOCOL, ProgressContent, Reply, Request, View
 
@@ -81,7 +84,9 @@ def _open(request: Request, reply: OnReply, progress: OnProgress) -> Job:
             packaging.progress_content(request.call, message, since=since)
         ),
     )
-    reply = reply if op.internal else LOG.follow(request, reply)
+    TRIGGERS.serve(request)
+    if not op.internal:
+        reply = LOG.follow(request, OPEN.follow(request, REPLY_NOTICES.follow(request, reply)))
     job = Job(op=op.on_terms(terms), args=args, call=call, reply=reply, begin_by=request.begin_by)
     job.at_end(lambda: job.answered or job.answer(packaging.no_answer(job)))
     return job

@@ -5,6 +5,7 @@ A page is bounded, and its cursor knows when it is stale.
 
 import base64
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Annotated, Any, cast
@@ -94,23 +95,29 @@ def page(
 
     `first` gives the first so many in order of ids that stand in none.
     """
-    mark = sha256(json.dumps(query, default=str).encode()).hexdigest()[:12]
-    start = 0 if cursor is None else _read_cursor(cursor, mark)
+    mark = mark_of(query)
+    start = 0 if cursor is None else int(read_cursor(cursor, mark, r"\d{1,9}"))
     end = start + limit
     ordered = ids if first is None else first(end)
     answer: Page[str] = {"items": list(ordered[start:end]), "total": len(ids)}
     if end < len(ids):
-        answer["cursor"] = _write_cursor(mark, end)
+        answer["cursor"] = write_cursor(mark, end)
     return answer
+
+
+def mark_of(query: Sequence[Any]) -> str:
+    """Return the mark of a query: what distinguishes its cursors from others."""
+    return sha256(json.dumps(query, default=str).encode()).hexdigest()[:12]
 
 
 def move_cursor(cursor: str, start: int) -> str:
     """Return the cursor of the page that begins at `start`, of the list that a cursor is of."""
     mark, _, _ = base64.urlsafe_b64decode(cursor.encode()).decode().partition(":")
-    return _write_cursor(mark, start)
+    return write_cursor(mark, start)
 
 
-def _write_cursor(mark: str, start: int) -> str:
+def write_cursor(mark: str, start: int | str) -> str:
+    """Return the cursor of a list that `mark` is of, for the page that begins at `start`."""
     return base64.urlsafe_b64encode(f"{mark}:{start}".encode()).decode()
 
 
@@ -148,17 +155,22 @@ def page_of(
     return cast("Page[Any]", chosen | {"items": list(map(line, chosen["items"]))})
 
 
-def _read_cursor(cursor: str, mark: str) -> int:
+def read_cursor(cursor: str, mark: str, form: str) -> str:
+    """Return where the page of a cursor begins, which fits the pattern `form`.
+
+    RequestError `stale_cursor` where it is of another list.
+    """
     try:
         found, _, start = base64.urlsafe_b64decode(cursor.encode()).decode().partition(":")
-        offset = int(start)
-    except ValueError as error:
+    except ValueError:
+        found, start = "", ""
+    if not re.fullmatch(form, start):
         raise RequestError(
             "stale_cursor", "That is no cursor of this list: call again without a cursor."
-        ) from error
+        )
     if found != mark:
         raise RequestError(
             "stale_cursor",
             "The list or the question changed since that page: call again without a cursor.",
         )
-    return offset
+    return start

@@ -17,11 +17,13 @@ ops.kinds list_tags list_workspaces
 ops.objects describe_object
 ops.persons answer_approval ask_approval await_approval list_approvals open_panel pause_agents
 ops.persons use_approval withdraw_approval
+ops.realm contract_get pr_status realm_check realm_status worktree_create
 ops.recording record_as_variant reset_variant
 ops.review complete_review create_annotation delete_annotation edit_annotation get_annotation
 ops.review get_review list_annotations list_pages list_reviews reopen_annotation resolve_annotation
 ops.review submit_review
 ops.running preview_variant run_variant snapshot_identity
+ops.sessions get_session list_sessions notifications_list session_start session_stop
 ops.stacks read_hot_lines read_stacks
 ops.stories get_story get_variant list_stories list_variants
 ops.surfaces list_surfaces read_member

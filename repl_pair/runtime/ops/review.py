@@ -1,14 +1,23 @@
 """Ops over annotations and reviews."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, cast
+from typing import Annotated, Any
 
+from repl_pair.errors import RequestError
 from repl_pair.runtime.ops.answers import Items, Page
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit
-from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.ops.listing import (
+    DEFAULT_LIMIT,
+    Cursor,
+    Limit,
+    mark_of,
+    read_cursor,
+    write_cursor,
+)
+from repl_pair.runtime.ops.table import Preview, op
 from repl_pair.runtime.project.database import project
-from repl_pair.runtime.review import annotations, reviews
+from repl_pair.runtime.review import annotations, pages, reviews
 from repl_pair.runtime.review.model import (
     Annotation,
     AnnotationStatus,
@@ -20,18 +29,25 @@ from repl_pair.runtime.review.model import (
     Submitted,
     Thread,
 )
+from repl_pair.runtime.review.rules import MOST_CHARS
+from repl_pair.runtime.review.sight import is_registered
+from repl_pair.runtime.review.targets import PAGES, parse_target
+from repl_pair.runtime.secrets.egress import Limits, send_out
+from repl_pair.runtime.secrets.known import CallSecrets
+from repl_pair.wire import PERSON, View
 
 _op = partial(op, toolset="review", project=True)
 
 Target = Annotated[str, "Such as variant:shop.quote/Bulk or doc:README.md#Install"]
 AnnotationId = Annotated[str, "As list_annotations has it"]
 ReviewId = Annotated[str, "As list_reviews has it"]
+_ID = "[0-9a-f]{8}"
 
 
 @_op(access="read")
 def list_annotations(
     call: Call,
-    target: Annotated[str | None, "Only there, such as doc:README.md"] = None,
+    target: Annotated[str | None, "Only there and on its parts, such as doc:README.md"] = None,
     section: Annotated[str | None, "A part of its section"] = None,
     status: Annotated[AnnotationStatus | None, "Only in this state"] = None,
     review_id: Annotated[str | None, "Of this review"] = None,
@@ -40,6 +56,8 @@ def list_annotations(
 ) -> Page[Annotation]:
     """List remarks on stories, variants, workspaces, notebooks and pages, newest first."""
     call.max_items = limit
+    asked = (target, section, status, review_id)
+    mark = mark_of([*asked, call.view.tier])
     items, total = annotations.list_annotations(
         project(),
         call.view,
@@ -47,16 +65,34 @@ def list_annotations(
         section=section,
         status=status,
         review_id=review_id,
-        limit=limit,
-        offset=0,
+        limit=limit + 1,
+        after=None if cursor is None else read_cursor(cursor, mark, _ID),
     )
-    return cast("Page[Annotation]", {"items": items, "total": total})
+    for one in items[:1]:
+        call.suggest("get_annotation", annotation_id=one["parent_id"] or one["id"])
+    if not items:
+        call.suggest("list_annotations" if any(asked) or cursor else "list_pages")
+    answer: Page[Annotation] = {"items": _shown(call, items[:limit]), "total": total}
+    if len(items) > limit:
+        answer["cursor"] = write_cursor(mark, items[limit - 1]["id"])
+    return answer
 
 
 @_op(access="read")
 def get_annotation(call: Call, annotation_id: AnnotationId) -> Thread:
     """Read one annotation with its replies, the oldest first."""
-    return annotations.get_annotation(project(), call.view, annotation_id)
+    found = annotations.get_annotation(project(), call.view, annotation_id)
+    call.max_items = MOST_CHARS["content"]
+    one = found["annotation"]
+    if one["parent_id"] is not None:
+        call.suggest("get_annotation", annotation_id=one["parent_id"])
+    _suggest_target(call, one["target"])
+    change = "reopen_annotation" if one["status"] == "resolved" else "resolve_annotation"
+    call.suggest(change, annotation_id=one["id"])
+    if one["review_id"] is not None:
+        call.suggest("get_review", review_id=one["review_id"])
+    shown, *replies = _shown(call, [one, *found["replies"]])
+    return {"annotation": shown, "replies": replies}
 
 
 @_op(access="run")
@@ -64,13 +100,13 @@ def create_annotation(
     call: Call,
     target: Target,
     content: Annotated[str, "What you have to say"],
-    section: Annotated[str, "Which part of the target"] = "",
+    section: Annotated[str, "Which part of the target; of a page one of its headings"] = "",
     quote: Annotated[str, "The words of the target that you speak of"] = "",
     parent_id: Annotated[str | None, "The annotation that you reply to"] = None,
     review_id: Annotated[str | None, "Of this review"] = None,
 ) -> Annotation:
     """Remark on a target, or reply to a remark; the same words within 30 s are one annotation."""
-    return annotations.create_annotation(
+    made = annotations.create_annotation(
         project(),
         call.view,
         target=target,
@@ -80,70 +116,175 @@ def create_annotation(
         parent_id=parent_id,
         review_id=review_id,
     )
+    if made["status"] == "draft":
+        call.suggest("submit_review", target=made["target"])
+    if parent_id is not None:
+        call.suggest("resolve_annotation", annotation_id=parent_id)
+    return _answer(call, made)
 
 
-@_op(access="run")
+@_op(access="run", preview=lambda args, _: _preview("edit", args))
 def edit_annotation(
     call: Call, annotation_id: AnnotationId, content: Annotated[str, "The new words"]
 ) -> Annotation:
-    """Replace the words of an annotation."""
-    return annotations.edit_annotation(project(), call.view, annotation_id, content)
+    """Replace the words of an annotation of yours; another's takes write access."""
+    made = annotations.edit_annotation(project(), call.view, annotation_id, content)
+    return _answer(call, made)
 
 
 @_op(access="run")
 def resolve_annotation(call: Call, annotation_id: AnnotationId) -> Annotation:
     """Mark an annotation as resolved."""
-    return annotations.set_status(project(), call.view, annotation_id, "resolved")
+    made = annotations.resolve_annotation(project(), call.view, annotation_id)
+    call.suggest("list_annotations", status="submitted")
+    return _answer(call, made)
 
 
 @_op(access="run")
 def reopen_annotation(call: Call, annotation_id: AnnotationId) -> Annotation:
     """Open a resolved annotation again; it is submitted then."""
-    return annotations.set_status(project(), call.view, annotation_id, "submitted")
+    made = annotations.reopen_annotation(project(), call.view, annotation_id)
+    return _answer(call, made)
 
 
-@_op(access="run")
+@_op(access="run", preview=lambda args, _: _preview("delete", args))
 def delete_annotation(call: Call, annotation_id: AnnotationId) -> Deleted:
-    """Delete an annotation of yours with all replies, and its review where that is left empty."""
-    return annotations.delete_annotation(project(), call.view, annotation_id)
+    """Delete an annotation of yours with all replies, and its review where that is left empty.
+
+    What another wrote takes write access.
+    """
+    gone = annotations.delete_annotation(project(), call.view, annotation_id)
+    call.suggest("list_annotations")
+    return gone
 
 
-@_op(access="run")
+@_op(access="run", preview=lambda args, _: _preview("submit", args))
 def submit_review(
     call: Call,
     target: Target,
     annotation_ids: Annotated[list[str] | None, "All drafts there where it is left out"] = None,
 ) -> Submitted:
-    """Submit annotations of one target as a review."""
-    return reviews.submit_review(project(), call.view, target, annotation_ids)
+    """Submit annotations of one target as a review, all of them or none.
+
+    Another's drafts take write access.
+    """
+    made = reviews.submit_review(project(), call.view, target, annotation_ids)
+    call.max_items = made["count"]
+    call.suggest("get_review", review_id=made["review_id"])
+    return {**made, "items": _shown(call, made["items"])}
 
 
 @_op(access="read")
 def list_reviews(
     call: Call,
-    target: Annotated[str | None, "Only there, such as doc:README.md"] = None,
+    target: Annotated[str | None, "Only there and on its parts, such as doc:README.md"] = None,
     status: Annotated[ReviewStatus | None, "Only in this state"] = None,
 ) -> Items[Review]:
     """List reviews, the newest first."""
-    items = list(reviews.list_reviews(project(), call.view, target, status))
-    return {"items": items, "total": len(items)}
+    items, total = reviews.list_reviews(project(), call.view, target, status)
+    call.max_items = len(items)
+    if total > len(items):
+        more = f"{total - len(items)} older reviews are not listed: name a target."
+        call.notifications.append(more)
+    for one in items[:1]:
+        call.suggest("get_review", review_id=one["id"])
+    if not items:
+        call.suggest("list_annotations")
+    return {"items": list(items), "total": total}
 
 
 @_op(access="read")
 def get_review(call: Call, review_id: ReviewId) -> ReviewedAnnotations:
     """Read one review with its annotations, the oldest first."""
-    return reviews.get_review(project(), call.view, review_id)
+    found = reviews.get_review(project(), call.view, review_id)
+    call.max_items = len(found["annotations"])
+    waiting = [one["id"] for one in found["annotations"] if one["status"] != "resolved"]
+    for id in waiting[:1]:
+        call.suggest("get_annotation", annotation_id=id)
+    if found["review"]["status"] != "completed":
+        call.suggest("complete_review", review_id=review_id)
+    call.suggest("list_annotations", review_id=review_id)
+    return {**found, "annotations": _shown(call, found["annotations"])}
 
 
 @_op(access="run")
 def complete_review(call: Call, review_id: ReviewId) -> Review:
     """Mark a review as completed."""
-    return reviews.complete_review(project(), call.view, review_id)
+    made = reviews.complete_review(project(), call.view, review_id)
+    call.suggest("list_reviews", status="submitted")
+    return made
 
 
-@_op(access="read")
-def list_pages(
-    call: Call, private: Annotated[bool, "Private ones too, where inspect is open"] = False
-) -> Items[PageLine]:
+@_op(access="read", needs={"private": "inspect"})
+def list_pages(call: Call, private: Annotated[bool, "Private ones too"] = False) -> Items[PageLine]:
     """List the Markdown pages and notebooks of the project, which can be annotated."""
-    return {"items": [], "total": 0}
+    items = list(pages.list_pages(project().root, call.view, private=private))
+    call.max_items = len(items)
+    if len(items) == pages.MOST_PAGES:
+        call.notifications.append(f"Of more than {len(items)} pages the first are listed.")
+    for page in items[:1]:
+        kind = next(k for k, ends in PAGES.items() if page["path"].lower().endswith(ends))
+        call.suggest("list_annotations", target=f"{kind}:{page['path']}")
+    if not items:
+        call.suggest("list_annotations")
+    return {"items": items, "total": len(items)}
+
+
+def _answer(call: Call, made: Annotation) -> Annotation:
+    """Return an annotation that was changed, with the way to its thread."""
+    call.max_items = MOST_CHARS["content"]
+    call.suggest("get_annotation", annotation_id=made["parent_id"] or made["id"])
+    return _shown(call, [made])[0]
+
+
+def _suggest_target(call: Call, text: str) -> None:
+    target = parse_target(text)
+    if is_registered(call.view, target):
+        call.suggest(f"get_{target.kind}", **{f"{target.kind}_id": target.name})
+
+
+def _shown(call: Call, found: Sequence[Annotation]) -> list[Any]:
+    """Return annotations as a reply holds them.
+
+    Words that the caller itself wrote stay as they are: a marker would confirm a guess. Of what
+    agents wrote nothing is learned.
+    """
+    return [_shown_one(call, one) for one in found]
+
+
+def _shown_one(call: Call, one: Annotation) -> Any:
+    author, caller = one["principal"], call.view.principal
+    slots: Mapping[str, Any] = {**one}
+    writers = {"content": one.get("edited_by", author)}
+    writers |= dict.fromkeys(("target", "section", "quote"), author)
+    if by_agents := [slots[slot] for slot, writer in writers.items() if writer != PERSON]:
+        call.secrets.ignore(by_agents)
+    own = [slot for slot, writer in writers.items() if writer == caller != PERSON]
+    return {**slots, **{slot: call.add_raw_json(_as_sent(call, slots[slot])) for slot in own}}
+
+
+def _as_sent(call: Call, text: str) -> Any:
+    secrets = CallSecrets(call.view.principal)
+    secrets.take_sent(text)
+    limits = Limits(text=max(Limits().text, call.max_items))
+    return send_out(text, secrets=secrets, limits=limits).value
+
+
+def _preview(verb: str, args: Mapping[str, Any]) -> Preview:
+    """Show the person, who is asked, the remarks that a call would change."""
+    ids: Sequence[str] = args.get("annotation_ids") or [str(args.get("annotation_id"))]
+    if "target" in args and not args.get("annotation_ids"):
+        return {"kind": "call", "title": f"submit the drafts on {args['target']}", "text": ""}
+    lines = [line for id in ids for line in _lines_of(id)]
+    after = [f"+ {args['content']}"] if "content" in args else []
+    title = f"{verb} {len(lines)} remarks" if len(lines) > 1 else f"{verb} a remark"
+    return {"kind": "list", "title": title, "text": "\n".join([*lines, *after])}
+
+
+def _lines_of(id: str) -> list[str]:
+    try:
+        thread = annotations.get_annotation(project(), View(), id)
+    except RequestError as error:  # it went while its caller waited
+        return [error.message]
+    whole = [thread["annotation"], *thread["replies"]]
+    return [f"{one['principal']} on {one['target']}: {one['content']}" for one in whole]

@@ -152,7 +152,8 @@ class Table:
 
         `needs` maps a parameter to the further access that it takes; without that access the
         parameter does not exist. `persons` ops do not exist for an agent. `code` is the parameter
-        whose whole text the person can read in the log of agents' calls.
+        whose whole text the person can read in the log of agents' calls. `project` ops are never
+        stoppable: a stop could leave a transaction open.
         """
         assert access in ACCESS, access
         assert lane in LANES, lane
@@ -177,7 +178,7 @@ class Table:
                 context=next(iter(contexts), None),
                 deadline=deadline,
                 unfinished=unfinished,
-                stoppable=stoppable,
+                stoppable=stoppable and not project,
                 preview=preview,
                 terms=terms,
                 check=check,

@@ -1,107 +1,132 @@
 """The database of a project: opened at first use, in SQLite, with each change one transaction."""
 
 import os
-import sqlite3
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from repl_pair.errors import RequestError
-from repl_pair.records import Undo
-from repl_pair.runtime.project.root import FOLDER, find_root
-from repl_pair.runtime.project.schema import STEPS, VERSION
+from repl_pair.records import Undo, mutable
+from repl_pair.runtime.project.root import FOLDER, NAME, find_root
+from repl_pair.runtime.project.watching import Watchers
 
-NAME = "pair.db"
-BUSY_S = 10.0
-"""How long a change waits for one of another process."""
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+    from repl_pair.runtime.project.connections import Connections
 
 
 class Database:
     """The database in the folder of a project; every method may be called from any thread.
 
-    It is made at the first change, mode 0600. RequestError `bad_database` where the file is damaged
-    or of a newer version; such a file is not written.
+    It is made at the first change; until then reads find nothing, and SQLite is not imported.
+    RequestError `bad_database` where the file is damaged, of a newer version or not of this
+    project: then it is not written. `cannot_run` where a change cannot be made: the folder or the
+    file is read-only, the disk is full, or another process has been changing it for 5 s.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.file = root / FOLDER / NAME
-        self._lock = threading.RLock()
-        self._connection: sqlite3.Connection | None = None
-        self._process = 0
-        self._watchers: dict[object, Callable[[], None]] = {}
+        self._uses: dict[int, _Use] = {}
 
     @contextmanager
-    def reading(self) -> Generator[sqlite3.Connection | None]:
-        """Give a connection that only reads; None where nothing was kept yet."""
-        with self._lock:
-            yield self._open() if self.file.exists() else None
+    def reading(self) -> "Generator[Connection | None]":
+        """Give a connection that reads one state of the database; None where nothing was kept yet.
+
+        Inside `writing` of the same thread it reads what that has changed.
+        """
+        connections = self._opened()
+        if connections is None:
+            yield None
+            return
+        with connections.reading() as connection:
+            yield connection
 
     @contextmanager
-    def writing(self) -> Generator[sqlite3.Connection]:
-        """Give a connection within one transaction, rolled back where the block raises."""
-        with self._lock:
-            connection = self._open()
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-            except BaseException:
-                connection.rollback()
-                raise
-            connection.commit()
-        for fn in tuple(self._watchers.values()):
-            fn()
+    def writing(self) -> "Generator[Connection]":
+        """Give a connection within one transaction, rolled back where the block raises.
+
+        Of several threads and processes one writes at a time. A block in another one is a defect.
+        """
+        with self._connections().writing() as connection:
+            yield connection
+        self._use().watchers.report()
 
     def watch(self, fn: Callable[[], None]) -> Undo:
-        """Call `fn` after each change, on any thread, until the undo."""
-        token = object()
-        self._watchers[token] = fn
+        """Call `fn` after each change, on any thread, until the undo; it must not raise.
 
-        def undo() -> None:
-            self._watchers.pop(token, None)
+        After one of this process at once; after those of others within half a second, in one call.
+        """
+        return self._use().watchers.add(fn)
 
-        return undo
+    def version(self) -> object:
+        """Return what differs after any change by any process, and at times without one.
+
+        It costs microseconds. RequestError as for a read.
+        """
+        connections = self._opened()
+        return None if connections is None else connections.version()
 
     def close(self) -> None:
-        """Close it; the next use opens it again."""
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-            self._connection = None
+        """Close it, at the end of what uses it; the next use opens it again."""
+        connections = self._use().connections
+        if connections is not None:
+            connections.close()
 
-    def _open(self) -> sqlite3.Connection:
-        if self._connection is None or self._process != os.getpid():
-            self._connection, self._process = _connect(self.file), os.getpid()
-        return self._connection
+    def _opened(self) -> "Connections | None":
+        connections = self._use().connections
+        return self._connections() if connections is None and self.file.exists() else connections
+
+    def _connections(self) -> "Connections":
+        use = self._use()
+        if use.connections is None:
+            # SQLite is not imported where a project has no database and nobody makes one.
+            from repl_pair.runtime.project.connections import Connections
+
+            with use.lock:
+                use.connections = use.connections or Connections(self.root)
+        return use.connections
+
+    def _use(self) -> "_Use":
+        """Return what this process has of it: a child that was forked opens its own connections."""
+        process = os.getpid()
+        return self._uses.get(process) or self._uses.setdefault(
+            process, _Use(watchers=Watchers(self._read_version), lock=threading.Lock())
+        )
+
+    def _read_version(self) -> object:
+        """Return the version, or the refusal of a file that cannot be read."""
+        try:
+            return self.version()
+        except RequestError as error:
+            return error.message
 
 
-def _connect(file: Path) -> sqlite3.Connection:
-    file.parent.mkdir(exist_ok=True)
-    file.touch(mode=0o600)
-    connection = sqlite3.connect(
-        file, timeout=BUSY_S, isolation_level=None, check_same_thread=False
-    )
-    connection.row_factory = sqlite3.Row
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > VERSION:
-        connection.close()
-        raise RequestError("bad_database", f"{file} is of version {version}, newer than {VERSION}.")
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA foreign_keys = ON")
-    for step in STEPS[version:]:
-        connection.executescript(f"BEGIN IMMEDIATE; {step}; COMMIT")
-    connection.execute(f"PRAGMA user_version = {VERSION}")
-    return connection
+@mutable
+class _Use:
+    """What one process has of a database."""
+
+    watchers: Watchers
+    lock: threading.Lock
+    connections: "Connections | None" = None
 
 
 _open: list[Database] = []
-_opening = threading.Lock()
+_choosing = threading.Lock()
 
 
 def project() -> Database:
     """Return the database of this process's project, which is fixed at the first call."""
-    with _opening:
+    with _choosing:
         if not _open:
             _open.append(Database(find_root(Path.cwd())))
         return _open[0]
+
+
+def close_project() -> None:
+    """Close the database of this process's project, if it was opened."""
+    for database in _open:
+        database.close()

@@ -1,9 +1,11 @@
-"""The folder of the project around a folder."""
+"""Where the project around a folder is, and what it keeps."""
 
 from pathlib import Path
 
 FOLDER = ".repl_pair"
 """The folder of a project that holds what is kept of it."""
+NAME = "pair.db"
+"""The database, in that folder."""
 _MARKS = (FOLDER, "pyproject.toml", ".git")
 
 

@@ -11,15 +11,16 @@ STEPS = (
         author TEXT NOT NULL,
         principal TEXT NOT NULL,
         status TEXT NOT NULL,
-        orphaned INTEGER NOT NULL DEFAULT 0,
         tier TEXT,
+        edited_by TEXT,
         parent_id TEXT REFERENCES annotations(id) ON DELETE CASCADE,
         review_id TEXT REFERENCES reviews(id),
         created_at REAL NOT NULL,
         updated_at REAL NOT NULL
     );
-    CREATE INDEX annotations_by_target ON annotations (target, created_at);
-    CREATE INDEX annotations_by_time ON annotations (created_at);
+    CREATE INDEX annotations_by_target ON annotations (target, created_at, id);
+    CREATE INDEX annotations_by_time ON annotations (created_at, id);
+    CREATE INDEX annotations_by_status ON annotations (status, created_at, id);
     CREATE INDEX annotations_by_parent ON annotations (parent_id);
     CREATE INDEX annotations_by_review ON annotations (review_id);
     CREATE TABLE reviews (
@@ -28,6 +29,7 @@ STEPS = (
         author TEXT NOT NULL,
         principal TEXT NOT NULL,
         status TEXT NOT NULL,
+        tier TEXT,
         created_at REAL NOT NULL,
         updated_at REAL NOT NULL
     );
@@ -41,23 +43,32 @@ STEPS = (
         status TEXT NOT NULL,
         counts TEXT NOT NULL,
         started_at REAL NOT NULL,
+        counted_at REAL NOT NULL,
         ended_at REAL
     );
+    CREATE INDEX sessions_by_status ON sessions (status);
     CREATE TABLE notices (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
         kind TEXT NOT NULL,
         subject TEXT NOT NULL,
         text TEXT NOT NULL,
         recipient TEXT NOT NULL,
         by TEXT NOT NULL,
+        by_several INTEGER NOT NULL DEFAULT 0,
+        tier TEXT,
+        access TEXT,
         count INTEGER NOT NULL,
         created_at REAL NOT NULL,
         updated_at REAL NOT NULL
     );
+    CREATE INDEX notices_by_recipient ON notices (recipient, created_at);
+    CREATE INDEX notices_by_subject ON notices (subject, kind, recipient, created_at);
+    CREATE INDEX notices_by_time ON notices (created_at);
     CREATE TABLE seen (
         number INTEGER NOT NULL REFERENCES notices(number) ON DELETE CASCADE,
         principal TEXT NOT NULL,
-        seen_at REAL NOT NULL,
+        count INTEGER NOT NULL,
         PRIMARY KEY (number, principal)
     );
     CREATE TABLE known_contracts (
@@ -68,5 +79,11 @@ STEPS = (
     );
     """,
 )
-"""Times are seconds since the epoch. A released step is never changed: a new one is added."""
+"""Times are seconds since the epoch. A released step is never changed: a new one is added.
+
+A semicolon ends a statement, and stands nowhere else.
+"""
 VERSION = len(STEPS)
+"""`user_version` of a file that every step was done in."""
+APPLICATION = 0x52504149
+"""`application_id` of each such file, so that no database of another program is changed."""

@@ -1,13 +1,15 @@
 """Annotations: made, read, changed and deleted, by one set of rules for the person and agents."""
 
+import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from sqlite3 import Connection, Row
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.notices.notices import report_notice
 from repl_pair.runtime.project.database import Database
+from repl_pair.runtime.review.finding import find_known_target
 from repl_pair.runtime.review.model import (
     Annotation,
     AnnotationStatus,
@@ -16,10 +18,23 @@ from repl_pair.runtime.review.model import (
     author_of,
     read_annotation,
 )
-from repl_pair.wire import PERSON, View
+from repl_pair.runtime.review.orphans import orphans_of
+from repl_pair.runtime.review.placing import find_place
+from repl_pair.runtime.review.querying import (
+    Conditions,
+    at_target,
+    find_annotation,
+    find_review,
+    shown_to,
+)
+from repl_pair.runtime.review.reporting import report_remark
+from repl_pair.runtime.review.rules import check_owner, check_words
+from repl_pair.runtime.review.sight import tier_of
+from repl_pair.wire import View
 
 REPEATED_S = 30.0
 """Within how long the same words of the same author are one annotation."""
+_REPLIES = "SELECT * FROM annotations WHERE parent_id = ? ORDER BY created_at, id"
 
 
 def list_annotations(
@@ -31,32 +46,45 @@ def list_annotations(
     status: AnnotationStatus | None = None,
     review_id: str | None = None,
     limit: int,
-    offset: int,
+    after: str | None = None,
 ) -> tuple[Sequence[Annotation], int]:
-    """Return a page of annotations, the newest first, and how many there are."""
+    """Return a page of annotations, the newest first, and how many there are.
+
+    A target without a part covers its parts. `after` is the last annotation of the page before.
+    RequestError `stale_cursor` where that is gone; `not_found` or `bad_arguments` for a review or
+    target that is not there.
+    """
     with database.reading() as connection:
+        place = target and find_known_target(connection, database.root, view, target)
+        if review_id is not None:
+            find_review(connection, database.root, view, review_id)
         if connection is None:
             return [], 0
-        asked = {"target": target, "status": status, "review_id": review_id}
-        given = {name: value for name, value in asked.items() if value is not None}
-        where = " AND ".join(f"{name} = :{name}" for name in given) or "1"
-        query = f"FROM annotations WHERE {where}"
-        (total,) = connection.execute(f"SELECT count(*) {query}", given).fetchone()
-        order = "ORDER BY created_at DESC LIMIT :limit OFFSET :offset"
-        rows = connection.execute(
-            f"SELECT * {query} {order}", {**given, "limit": limit, "offset": offset}
-        )
-        return list(map(read_annotation, rows)), total
+        asked = seen = shown_to(connection, database.root, view)
+        if place:
+            asked = at_target(asked, place)
+        if section is not None:
+            asked = asked.and_also("instr(lower(section), lower(:section))", section=section)
+        if review_id is not None:
+            asked = asked.and_also("review_id = :review_id", review_id=review_id)
+        if status is not None:
+            asked = in_status(database, connection, asked, status)
+        (total,) = asked.rows(connection, "count(*) FROM annotations")[0]
+        if after is not None:
+            asked = _behind(connection, seen, asked, after)
+        newest = "ORDER BY created_at DESC, id DESC LIMIT :limit"
+        return read_rows(
+            database, asked.rows(connection, "* FROM annotations", newest, limit=limit)
+        ), total
 
 
 def get_annotation(database: Database, view: View, id: str) -> Thread:
     """Return an annotation with its replies; RequestError `not_found`."""
     with database.reading() as connection:
-        row = find_row(connection, view, id)
+        row = find_annotation(connection, database.root, view, id)
         assert connection is not None
-        query = "SELECT * FROM annotations WHERE parent_id = ? ORDER BY created_at, id"
-        replies = list(map(read_annotation, connection.execute(query, (id,))))
-        return {"annotation": read_annotation(row), "replies": replies}
+        first, *replies = read_rows(database, [row, *connection.execute(_REPLIES, (id,))])
+        return {"annotation": first, "replies": replies}
 
 
 def create_annotation(
@@ -70,77 +98,161 @@ def create_annotation(
     parent_id: str | None = None,
     review_id: str | None = None,
 ) -> Annotation:
-    """Make an annotation, or the reply to one."""
+    """Make an annotation, or the reply to one, which takes its target, review and section over.
+
+    The same words of the same author in the same place are one annotation for 30 s, and answered as
+    `duplicate`. RequestError `bad_arguments` and `not_found` for what does not fit together.
+    """
+    check_words(content=content, quote=quote, section=section)
+    asked = (database.root, view, target, section, parent_id, review_id)
+    with database.reading() as connection:
+        place = find_place(connection, *asked)
     with database.writing() as connection:
-        id, now, author = os.urandom(4).hex(), time.time(), author_of(view.principal)
-        is_draft = author == "human" and parent_id is None
-        values = (
-            *(id, target, section, quote, content, author, view.principal),
-            *("draft" if is_draft else "submitted", parent_id, review_id, now, now),
-        )
-        connection.execute(
-            "INSERT INTO annotations (id, target, section, quote, content, author, principal,"
-            " status, parent_id, review_id, created_at, updated_at)"
-            f" VALUES ({', '.join('?' * len(values))})",
-            values,
-        )
+        if parent_id is not None or review_id is not None:  # which may have changed meanwhile
+            place = find_place(connection, *asked)
+        words = {**place, "principal": view.principal, "quote": quote, "content": content}
+        same = connection.execute(_SAME, {**words, "after": time.time() - REPEATED_S}).fetchone()
+        if same is not None:
+            return {**read_rows(database, [same])[0], "duplicate": True}
+        row = _insert(connection, words)
         if parent_id is not None:
-            _set_status(connection, parent_id, "replied", now)
-        if not is_draft:
-            recipient = "agents" if author == "human" else PERSON
-            report_notice(
-                connection,
-                kind="remark",
-                subject=target,
-                text=f"A remark on {target}.",
-                recipient=recipient,
-                by=view.principal,
-            )
-        return read_annotation(find_row(connection, view, id))
+            connection.execute(_ANSWERED, (row["created_at"], parent_id))
+        if row["status"] != "draft":
+            does = "remarked" if parent_id is None else f"replied to {parent_id} with"
+            report_remark(connection, database.root, view, row, does)
+        return read_rows(database, [row])[0]
 
 
 def edit_annotation(database: Database, view: View, id: str, content: str) -> Annotation:
-    """Replace the words of an annotation."""
-    with database.writing() as connection:
-        find_row(connection, view, id)
-        query = "UPDATE annotations SET content = ?, updated_at = ? WHERE id = ?"
-        connection.execute(query, (content, time.time(), id))
-        return read_annotation(find_row(connection, view, id))
+    """Replace the words of an annotation; RequestError `forbidden` where they are another's."""
+    check_words(content=content)
+    with _changing(database, view, id) as (connection, row):
+        check_owner(view, [row])
+        query = "UPDATE annotations SET content = ?, edited_by = ?, updated_at = ? WHERE id = ?"
+        connection.execute(query, (content, view.principal, time.time(), id))
+        return _read_again(database, connection, id)
 
 
-def set_status(database: Database, view: View, id: str, status: AnnotationStatus) -> Annotation:
-    """Resolve an annotation, or reopen it with `submitted`."""
-    with database.writing() as connection:
-        find_row(connection, view, id)
-        _set_status(connection, id, status, time.time())
-        return read_annotation(find_row(connection, view, id))
+def resolve_annotation(database: Database, view: View, id: str) -> Annotation:
+    """Resolve an annotation; one that is resolved stays as it is."""
+    with _changing(database, view, id) as (connection, row):
+        if row["status"] != "resolved":
+            _set_status(connection, id, "resolved")
+            report_remark(connection, database.root, view, row, "resolved")
+        return _read_again(database, connection, id)
+
+
+def reopen_annotation(database: Database, view: View, id: str) -> Annotation:
+    """Submit a resolved annotation again; another stays as it is."""
+    with _changing(database, view, id) as (connection, row):
+        if row["status"] == "resolved":
+            _set_status(connection, id, "submitted")
+            report_remark(connection, database.root, view, row, "reopened")
+        return _read_again(database, connection, id)
 
 
 def delete_annotation(database: Database, view: View, id: str) -> Deleted:
-    """Delete an annotation with its replies, and its review where nothing is left of it."""
-    with database.writing() as connection:
-        row = find_row(connection, view, id)
-        count = "SELECT count(*) FROM annotations WHERE parent_id = ?"
-        (replies,) = connection.execute(count, (id,)).fetchone()
+    """Delete an annotation with its replies, and its review where nothing is left of it.
+
+    RequestError `forbidden` where another wrote any of them.
+    """
+    with _changing(database, view, id) as (connection, row):
+        replies = connection.execute(_REPLIES, (id,)).fetchall()
+        check_owner(view, [row, *replies])
         connection.execute("DELETE FROM annotations WHERE id = ?", (id,))
-        emptied = connection.execute(
-            "DELETE FROM reviews WHERE id = ?1"
-            " AND NOT EXISTS (SELECT 1 FROM annotations WHERE review_id = ?1)",
-            (row["review_id"],),
-        )
-        return {"deleted": id, "replies": replies, "review_deleted": emptied.rowcount == 1}
+        connection.execute(_UNANSWERED, (row["parent_id"],))
+        emptied = delete_emptied_reviews(connection)
+        return {"deleted": id, "replies": len(replies), "review_deleted": emptied}
 
 
-def find_row(connection: Connection | None, view: View, id: str) -> Row:
-    """Return the row of an annotation that a view may see; RequestError `not_found`."""
-    row = None
-    if connection is not None:
-        row = connection.execute("SELECT * FROM annotations WHERE id = ?", (id,)).fetchone()
-    if row is None:
-        raise RequestError("not_found", f"There is no annotation {id!r}.")
-    return row
+def delete_emptied_reviews(connection: Connection) -> bool:
+    """Delete reviews without an annotation; return whether there was one."""
+    query = (
+        "DELETE FROM reviews WHERE NOT EXISTS"
+        " (SELECT 1 FROM annotations WHERE review_id = reviews.id)"
+    )
+    return connection.execute(query).rowcount > 0
 
 
-def _set_status(connection: Connection, id: str, status: str, now: float) -> None:
+def read_rows(database: Database, rows: Sequence[Row]) -> list[Annotation]:
+    """Return rows of the table as annotations."""
+    orphans = orphans_of(database).among(rows)
+    return [read_annotation(row, orphaned=row["id"] in orphans) for row in rows]
+
+
+_SAME = (
+    "SELECT * FROM annotations WHERE principal = :principal AND target = :target"
+    " AND section = :section AND quote = :quote AND content = :content"
+    " AND parent_id IS :parent_id AND review_id IS :review_id AND created_at > :after"
+    " ORDER BY created_at DESC LIMIT 1"
+)
+_ANSWERED = (
+    "UPDATE annotations SET status = 'replied', updated_at = ?"
+    " WHERE id = ? AND status != 'resolved'"
+)
+_UNANSWERED = (
+    "UPDATE annotations SET status = 'submitted' WHERE id = ?1 AND status = 'replied'"
+    " AND NOT EXISTS (SELECT 1 FROM annotations WHERE parent_id = ?1)"
+)
+
+
+@contextmanager
+def _changing(database: Database, view: View, id: str) -> Generator[tuple[Connection, Row]]:
+    """Give a connection that writes, and the row of an annotation that the view sees."""
+    with database.reading() as connection:  # for an unknown id no database is made
+        find_annotation(connection, database.root, view, id)
+    with database.writing() as connection:
+        yield connection, find_annotation(connection, database.root, view, id)
+
+
+def _read_again(database: Database, connection: Connection, id: str) -> Annotation:
+    query = "SELECT * FROM annotations WHERE id = ?"
+    return read_rows(database, connection.execute(query, (id,)).fetchall())[0]
+
+
+def _set_status(connection: Connection, id: str, status: str) -> None:
     query = "UPDATE annotations SET status = ?, updated_at = ? WHERE id = ?"
-    connection.execute(query, (status, now, id))
+    connection.execute(query, (status, time.time(), id))
+
+
+def _insert(connection: Connection, words: Mapping[str, str | None]) -> Row:
+    author, now = author_of(str(words["principal"])), time.time()
+    is_draft = author == "human" and words["parent_id"] is None
+    values = {
+        **words,
+        "id": os.urandom(4).hex(),
+        "author": author,
+        "status": "draft" if is_draft else "submitted",
+        "tier": tier_of(str(words["target"])),
+        "created_at": now,
+        "updated_at": now,
+    }
+    slots = ", ".join(values)
+    places = ", ".join(f":{name}" for name in values)
+    connection.execute(f"INSERT INTO annotations ({slots}) VALUES ({places})", values)
+    query = "SELECT * FROM annotations WHERE id = ?"
+    return connection.execute(query, (values["id"],)).fetchone()
+
+
+def in_status(
+    database: Database, connection: Connection, asked: Conditions, status: AnnotationStatus
+) -> Conditions:
+    """Return conditions that hold for annotations of a status too; orphans are of no other."""
+    among = "id IN (SELECT value FROM json_each(:orphans))"
+    if status == "resolved":
+        return asked.and_also("status = :status", status=status)
+    orphans = orphans_of(database).all(connection)
+    listed = json.dumps([*orphans])
+    if status == "orphaned":
+        return asked.and_also(among, orphans=listed)
+    found = asked.and_also("status = :status", status=status)
+    return found.and_also(f"NOT {among}", orphans=listed) if orphans else found
+
+
+def _behind(connection: Connection, seen: Conditions, asked: Conditions, after: str) -> Conditions:
+    last = seen.and_also("id = :id", id=after).rows(connection, "created_at, id FROM annotations")
+    for created_at, id in last:
+        return asked.and_also("(created_at, id) < (:at, :after)", at=created_at, after=id)
+    raise RequestError(
+        "stale_cursor", "The last of that page was deleted: call again without a cursor."
+    )

@@ -1,9 +1,9 @@
 """Annotations and reviews as records, and the words of their states."""
 
-from datetime import UTC, datetime
 from sqlite3 import Row
 from typing import Literal, NotRequired, TypedDict
 
+from repl_pair.runtime.project.times import write_time
 from repl_pair.wire import PERSON
 
 Author = Literal["human", "agent"]
@@ -14,7 +14,8 @@ ReviewStatus = Literal["submitted", "completed"]
 class Annotation(TypedDict):
     """A remark on a target, or the reply to one; times are ISO 8601 in UTC.
 
-    `quote` are the words of the target that it speaks of. `duplicate`: it was there already.
+    `quote` are the words of the target that it speaks of. `edited_by` wrote its content where that
+    is another than its author. `duplicate`: it was there already.
     """
 
     id: str
@@ -29,6 +30,7 @@ class Annotation(TypedDict):
     review_id: str | None
     created_at: str
     updated_at: str
+    edited_by: NotRequired[str]
     duplicate: NotRequired[Literal[True]]
 
 
@@ -87,27 +89,27 @@ def author_of(principal: str) -> Author:
     return "human" if principal == PERSON else "agent"
 
 
-def write_time(at: float) -> str:
-    """Return seconds since the epoch as ISO 8601 in UTC, to the microsecond."""
-    return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
-
-
-def read_annotation(row: Row) -> Annotation:
-    """Return a row of the table as an annotation."""
-    return {
-        "id": row["id"],
-        "target": row["target"],
-        "section": row["section"],
-        "quote": row["quote"],
-        "content": row["content"],
-        "author": row["author"],
-        "principal": row["principal"],
-        "status": "orphaned" if row["orphaned"] and row["status"] != "resolved" else row["status"],
-        "parent_id": row["parent_id"],
-        "review_id": row["review_id"],
-        "created_at": write_time(row["created_at"]),
-        "updated_at": write_time(row["updated_at"]),
+def read_annotation(row: Row, *, orphaned: bool) -> Annotation:
+    """Return a row of the table, with its slots in their order, as an annotation."""
+    id, target, section, quote, content, author, principal, status, _, editor, *more = row
+    parent_id, review_id, created_at, updated_at = more
+    found: Annotation = {
+        "id": id,
+        "target": target,
+        "section": section,
+        "quote": quote,
+        "content": content,
+        "author": author,
+        "principal": principal,
+        "status": "orphaned" if orphaned else status,
+        "parent_id": parent_id,
+        "review_id": review_id,
+        "created_at": write_time(created_at),
+        "updated_at": write_time(updated_at),
     }
+    if editor is not None and editor != principal:
+        found["edited_by"] = editor
+    return found
 
 
 def read_review(row: Row) -> Review:

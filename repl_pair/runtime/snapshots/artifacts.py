@@ -7,10 +7,11 @@ from pathlib import Path
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import record
 from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.project.whole_files import write_whole
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.snapshots.places import file_stem, story_file
 from repl_pair.runtime.snapshots.provenance import describe_about, describe_changes
-from repl_pair.runtime.snapshots.store import SNAPSHOTS, SnapshotStore, put_whole, shorten
+from repl_pair.runtime.snapshots.store import SNAPSHOTS, SnapshotStore, shorten
 from repl_pair.runtime.snapshots.stored import SnapshotKey, Stored, Unreadable
 
 EXPECTED, ACTUAL, DIFF = "expected", "actual", "diff"
@@ -44,9 +45,9 @@ def keep_difference(
             diff = _diff_place(folder, key)
             diff.parent.mkdir(parents=True, exist_ok=True)
             text = "".join(f"{line}\n" for line in diff_lines(before.text, given.text, 3))
-            put_whole(diff.with_name(f"{diff.name}.diff"), text.encode(errors="replace"))
+            write_whole(diff.with_name(f"{diff.name}.diff"), text.encode(errors="replace"))
             for name, image in drawn.items():
-                put_whole(diff.with_name(f"{diff.name}.{name}"), image)
+                write_whole(diff.with_name(f"{diff.name}.{name}"), image)
     except OSError as error:
         return f"The output could not be kept: {error}."
     return f"{'The output is' if before is None else 'Both outputs are'} kept in {shorten(folder)}."

@@ -1,13 +1,12 @@
 """Reads and writes stored outputs: a file a story, with the images beside it."""
 
-import os
-import sys
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
 from repl_pair.records import record
+from repl_pair.runtime.project.whole_files import locked, write_whole
 from repl_pair.runtime.snapshots import story_text
 from repl_pair.runtime.snapshots.places import file_stem, folder_of, story_file
 from repl_pair.runtime.snapshots.stored import SnapshotKey, Stored, Unreadable
@@ -41,7 +40,7 @@ class SnapshotStore:
             before = set(_images_of(path, key))
             for image, name in images.items():
                 image.parent.mkdir(exist_ok=True)
-                put_whole(image, given.images[name])
+                write_whole(image, given.images[name])
             digests = {name: _digest(image) for name, image in given.images.items()}
             body = story_text.Body(text=given.text, about=given.about, images=digests)
             entries[key] = story_text.write_entry(key, body)
@@ -89,7 +88,7 @@ class SnapshotStore:
     def _changing(self, path: Path) -> Generator[dict[SnapshotKey, story_text.EntryText]]:
         """Let the outputs of a file be changed, by one process at a time."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(path.parent):
+        with locked(path.parent):
             before = path.read_bytes() if path.is_file() else b""
             known = self._known.get(path)
             # A time stamp may be too coarse to tell what another process has just written.
@@ -101,7 +100,7 @@ class SnapshotStore:
             if not entries:
                 path.unlink(missing_ok=True)
             elif after != before:
-                put_whole(path, after)
+                write_whole(path, after)
                 self._note(path, after)
 
 
@@ -122,36 +121,6 @@ def shorten(path: Path) -> Path:
     """Return a path as it is seen from the working directory, where it is below that."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
-
-
-def put_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    # Runs of two processes may store at once.
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_bytes(content)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-@contextmanager
-def _locked(folder: Path) -> Generator[None]:
-    """Hold the lock of a folder, which ends with the process too."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT)
-        msvcrt.locking(lock, msvcrt.LK_LOCK, 1)
-    else:
-        import fcntl
-
-        lock = os.open(folder, os.O_RDONLY)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        os.close(lock)
 
 
 def _state_of(path: Path) -> tuple[int, ...]:

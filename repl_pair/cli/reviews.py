@@ -1,0 +1,212 @@
+"""Commands about remarks: their threads listed and read, and what the person does with them."""
+
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from repl_pair.bridge.kernel_info import known_only
+from repl_pair.cli.answers import FAIL, Caller, session_command
+from repl_pair.cli.tables import GAP, escape, show_page, show_slots, text_of
+from repl_pair.wire import Args, Reply
+
+_AT_ONCE = 200
+_HEAD_CHARS = 60
+_STATUSES = ("draft", "submitted", "replied", "resolved", "orphaned")
+
+
+class _Listing(click.Group):
+    """A group that lists where no command of it is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        named = args[:1] and (not args[0].startswith("-") or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if named else ["list", *args])
+
+
+@click.group(cls=_Listing)
+def reviews() -> None:
+    """List and answer remarks on stories, variants, workspaces, notebooks and pages.
+
+    Without a command: as `reviews list`. TARGET is one of story:ID, variant:ID, workspace:ID,
+    notebook:PATH#CELL and doc:PATH#HEADING; ID is an annotation's.
+    """
+
+
+@reviews.command("list")
+@click.option("--target", metavar="TARGET", help="Only there and on its parts.")
+@click.option("--status", type=click.Choice(_STATUSES), help="Only in this state.")
+@click.option("--all", "with_resolved", is_flag=True, help="Resolved ones too.")
+@session_command(gates=False)
+async def list_(caller: Caller, target: str | None, status: str | None, with_resolved: bool) -> int:
+    """List the open threads, the newest first."""
+    reply = await _list_all(caller, known_only({"target": target, "status": status}))
+    if reply["ok"]:
+        items: list[Any] = reply["result"]["items"]
+        replies = Counter(one["parent_id"] for one in items)
+        threads = [
+            {**one, "replies": replies[one["id"]]}
+            for one in items
+            if one["parent_id"] is None and (with_resolved or status or one["status"] != "resolved")
+        ]
+        reply = {**reply, "result": {"items": threads, "total": len(threads)}}
+        reply.pop("next_steps", None)
+    return caller.print(reply, _show_threads)
+
+
+@reviews.command()
+@click.argument("id")
+@session_command(gates=False)
+async def show(caller: Caller, id: str) -> int:
+    """Show a remark with its replies."""
+    return await caller.show("get_annotation", {"annotation_id": id}, _show_thread)
+
+
+@reviews.command()
+@click.argument("target")
+@click.argument("words")
+@click.option("--section", metavar="S", help="Which part; of a page one of its headings.")
+@click.option("--quote", metavar="Q", help="The words of the target that you speak of.")
+@session_command(gates=False)
+async def add(
+    caller: Caller, target: str, words: str, section: str | None, quote: str | None
+) -> int:
+    """Remark on a TARGET; it is a draft until `submit`."""
+    more = known_only({"section": section, "quote": quote})
+    args = {"target": target, "content": words, **more}
+    return await caller.show("create_annotation", args, show_slots)
+
+
+@reviews.command()
+@click.argument("id")
+@click.argument("words")
+@session_command(gates=False)
+async def reply(caller: Caller, id: str, words: str) -> int:
+    """Reply in the thread of a remark."""
+    found = await caller.call("get_annotation", {"annotation_id": id})
+    if not found["ok"]:
+        return caller.print(found, show_slots)
+    one: Any = found["result"]["annotation"]
+    args = {"target": one["target"], "content": words, "parent_id": one["parent_id"] or one["id"]}
+    return await caller.show("create_annotation", args, show_slots)
+
+
+@reviews.command()
+@click.argument("id")
+@click.argument("words")
+@session_command(gates=False)
+async def edit(caller: Caller, id: str, words: str) -> int:
+    """Replace the words of a remark or reply."""
+    args = {"annotation_id": id, "content": words}
+    return await caller.show("edit_annotation", args, show_slots)
+
+
+@reviews.command()
+@click.argument("id")
+@session_command(gates=False)
+async def resolve(caller: Caller, id: str) -> int:
+    """Resolve a remark."""
+    return await caller.show("resolve_annotation", {"annotation_id": id}, show_slots)
+
+
+@reviews.command()
+@click.argument("id")
+@session_command(gates=False)
+async def reopen(caller: Caller, id: str) -> int:
+    """Open a resolved remark again."""
+    return await caller.show("reopen_annotation", {"annotation_id": id}, show_slots)
+
+
+@reviews.command()
+@click.argument("target")
+@click.argument("ids", nargs=-1)
+@session_command(gates=False)
+async def submit(caller: Caller, target: str, ids: tuple[str, ...]) -> int:
+    """Submit the drafts on a TARGET and its parts as a review, or those of these IDS."""
+    args = {"target": target, **({"annotation_ids": list(ids)} if ids else {})}
+    return await caller.show("submit_review", args, _show_submitted)
+
+
+@reviews.command()
+@click.argument("review")
+@session_command(gates=False)
+async def complete(caller: Caller, review: str) -> int:
+    """Complete a REVIEW, by its id."""
+    return await caller.show("complete_review", {"review_id": review}, show_slots)
+
+
+@reviews.command()
+@click.argument("id")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@session_command(gates=False)
+async def delete(caller: Caller, id: str, yes: bool) -> int:
+    """Delete a remark with all replies; a terminal says how many and asks before that."""
+    asks = sys.stdin.isatty() and sys.stdout.isatty() and not caller.choice.as_json
+    if asks and not yes:
+        found = await caller.call("get_annotation", {"annotation_id": id})
+        if not found["ok"]:
+            return caller.print(found, show_slots)
+        count = len(found["result"]["replies"])
+        replies = f" with {count} repl{'y' if count == 1 else 'ies'}" if count else ""
+        click.echo(_line(found["result"]["annotation"]), err=True)
+        if not click.confirm(f"Delete it{replies}?", err=True):
+            click.echo("It stays.", err=True)
+            return FAIL
+    return await caller.show("delete_annotation", {"annotation_id": id}, show_slots)
+
+
+async def _list_all(caller: Caller, args: Args) -> Reply:
+    """Return the reply with the items of all pages, or the first refusal."""
+    items: list[Any] = []
+    found = await caller.call("list_annotations", {**args, "limit": _AT_ONCE})
+    while found["ok"]:
+        items += found["result"]["items"]
+        cursor = found["result"].get("cursor")
+        if cursor is None:
+            return {**found, "result": {"items": items, "total": len(items)}}
+        again = {**args, "limit": _AT_ONCE, "cursor": cursor}
+        found = await caller.call("list_annotations", again)
+    return found
+
+
+def _show_threads(page: Mapping[str, Any]) -> None:
+    rows = [
+        {
+            "id": one["id"],
+            "status": one["status"],
+            "author": one["principal"],
+            "target": one["target"],
+            "replies": str(one["replies"] or ""),
+            "words": _head(one["content"]),
+        }
+        for one in page["items"]
+    ]
+    show_page({"items": rows, "total": len(rows)})
+
+
+def _head(content: Any) -> str:
+    words = " ".join(text_of(content).split())
+    return words if len(words) <= _HEAD_CHARS else f"{words[: _HEAD_CHARS - 1]}…"
+
+
+def _show_thread(thread: Mapping[str, Any]) -> None:
+    one = thread["annotation"]
+    click.echo(_line(one))
+    for name in ("target", "section", "quote", "review_id"):
+        if one[name]:
+            click.echo(f"{GAP}{name}: {escape(text_of(one[name]))}")
+    for remark in (one, *thread["replies"]):
+        if remark is not one:
+            click.echo(_line(remark))
+        for line in text_of(remark["content"]).split("\n"):
+            click.echo(f"{GAP}{GAP}{escape(line)}")
+
+
+def _line(one: Mapping[str, Any]) -> str:
+    words = (one["id"], one["status"], one["principal"], one["created_at"])
+    return escape(GAP.join(words))
+
+
+def _show_submitted(submitted: Mapping[str, Any]) -> None:
+    click.echo(f"{submitted['review_id']}{GAP}{submitted['count']} submitted")

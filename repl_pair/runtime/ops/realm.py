@@ -1,0 +1,151 @@
+"""Ops over the realm of the project: what its repos agreed on, and how far their branches are."""
+
+from collections.abc import Mapping
+from functools import partial
+from itertools import islice
+from typing import Annotated, Any
+
+from repl_pair.errors import ReplPairError
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.entering import decide
+from repl_pair.runtime.ops.sessions import owner_of
+from repl_pair.runtime.ops.table import Preview, op
+from repl_pair.runtime.project.database import project
+from repl_pair.runtime.realm.changes import report_changes
+from repl_pair.runtime.realm.checks import check_realm
+from repl_pair.runtime.realm.model import (
+    CheckedRealm,
+    Readiness,
+    Realm,
+    RealmStatus,
+    WholeContract,
+    Worktrees,
+)
+from repl_pair.runtime.realm.readiness import read_readiness
+from repl_pair.runtime.realm.realms import open_realm
+from repl_pair.runtime.realm.status import describe_realm, get_contract
+from repl_pair.runtime.realm.worktrees import Plan, make_worktrees, plan_worktrees
+from repl_pair.runtime.secrets.learning import learn_secrets
+from repl_pair.runtime.secrets.schemas import public_schema
+from repl_pair.runtime.sessions.open import OPEN
+from repl_pair.wire import PERSON
+
+GIT_DEADLINE_S = 50.0
+_op = partial(op, toolset="realm", project=True)
+_git_op = partial(_op, deadline=lambda _args: GIT_DEADLINE_S, stoppable=False)
+
+RealmName = Annotated[str | None, "Another realm: its folder, as seen from the project"]
+Rfc = Annotated[str, "Its branch is rfc/NAME"]
+
+
+@_op(access="read")
+def realm_status(call: Call, realm: RealmName = None) -> RealmStatus:
+    """List the repos of the realm, its domains with their contracts and bindings, and your repo."""
+    found = _open(call, realm)
+    contracts = ((d.name, contract) for d in found.domains.values() for contract in d.contracts)
+    for domain, contract in islice(contracts, 1):
+        call.suggest("contract_get", domain=domain, contract=contract, realm=realm)
+    session = OPEN.find(owner_of(call))
+    if session is None and call.view.principal != PERSON:
+        call.suggest("session_start")
+    call.suggest("realm_check", realm=realm)
+    call.suggest("pr_status", realm=realm)
+    if not found.domains:
+        call.notifications.append(
+            "The realm has no domain. The person binds a repo to one: "
+            "repl-pair realm bind DOMAIN --role provider"
+        )
+    return describe_realm(found, None if session is None else session.id)
+
+
+@_op(access="read")
+def realm_check(
+    call: Call,
+    strict: Annotated[bool, "A schema that changed at the same version is an error"] = False,
+    realm: RealmName = None,
+) -> CheckedRealm:
+    """Check what the repos of the realm agreed on: versions, bindings, requirements and owners."""
+    found = _open(call, realm)
+    checked = check_realm(found, strict=strict)
+    for fault in (*checked["errors"], *checked["warnings"]):
+        domain = found.domains.get(fault["domain"])
+        kind, _, name = fault["file"].removesuffix(".json").rpartition("/")
+        if domain is not None and kind.endswith("contracts") and name in domain.contracts:
+            call.suggest("contract_get", domain=domain.name, contract=name, realm=realm)
+            break
+    call.suggest("realm_status", realm=realm)
+    if checked["valid"]:
+        call.suggest("pr_status", realm=realm)
+    return checked
+
+
+@_op(access="read")
+def contract_get(
+    call: Call,
+    domain: Annotated[str, "As realm_status has it"],
+    contract: Annotated[str, "As realm_status has it"],
+    realm: RealmName = None,
+) -> WholeContract:
+    """Read a whole contract: schema, value, history, and the repos that export or import it."""
+    found = get_contract(_open(call, realm), domain, contract)
+    call.suggest("realm_check", realm=realm)
+    call.suggest("realm_status", realm=realm)
+    learn_secrets()
+    schema: Any = call.add_raw_json(public_schema(found["schema"]))
+    return {**found, "schema": schema}
+
+
+def _preview(args: Mapping[str, Any], _principal: str) -> Preview:
+    try:
+        plan = _plan(None, args["rfc"], args.get("repos"), args.get("realm"))[1]
+    except ReplPairError as error:
+        return {"kind": "list", "title": "make worktrees", "text": error.message}
+    lines = [f"{repo}: {path}" for repo, path in plan.paths.items()]
+    title = f"make {len(lines)} worktrees on the branch {plan.branch}"
+    return {"kind": "list", "title": title, "text": "\n".join([*lines, "", plan.reason])}
+
+
+def _plan(
+    call: Call | None, rfc: str, repos: list[str] | None, realm: str | None
+) -> tuple[Realm, Plan]:
+    found = _open(call, realm)
+    return found, plan_worktrees(found, rfc, repos)
+
+
+@_git_op(access="write", preview=_preview)
+def worktree_create(
+    call: Call,
+    rfc: Rfc,
+    repos: Annotated[list[str] | None, "By default those that share a domain with yours"] = None,
+    realm: RealmName = None,
+) -> Worktrees:
+    """Make a git worktree of each repo for an RFC, on the branch rfc/NAME, in the realm."""
+    found, plan = _plan(call, rfc, repos, realm)
+    decide(call)
+    call.suggest("pr_status", rfc=rfc, realm=realm)
+    call.suggest("realm_status", realm=realm)
+    return make_worktrees(found, plan)
+
+
+@_git_op(access="read")
+def pr_status(
+    call: Call,
+    rfc: Annotated[Rfc | None, "By default the current branches"] = None,
+    realm: RealmName = None,
+) -> Readiness:
+    """Read how far the branch of each repo is: uncommitted, unpushed, behind, its pull request."""
+    found = read_readiness(_open(call, realm), rfc)
+    call.suggest("realm_check", realm=realm)
+    call.suggest("realm_status", realm=realm)
+    return found
+
+
+def _open(call: Call | None, realm: str | None) -> Realm:
+    """Open the realm of a call, and report what other repos changed in that of the project."""
+    database = project()
+    found = open_realm(database.root, realm)
+    if call is not None:
+        report_changes(database, realm=found if realm is None else None)
+        if unread := len(found.faults):
+            call.notifications.append(f"{unread} files could not be read: realm_check names them.")
+    return found

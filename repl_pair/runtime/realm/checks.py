@@ -1,0 +1,108 @@
+"""Whether what the repos of a realm agreed on holds."""
+
+from collections.abc import Iterator
+
+from repl_pair.errors import RequestError
+from repl_pair.runtime.realm.files import REALM_FILE
+from repl_pair.runtime.realm.model import (
+    Binding,
+    CheckedRealm,
+    Contract,
+    Domain,
+    Fault,
+    FaultKind,
+    Import,
+    Realm,
+)
+from repl_pair.runtime.realm.realms import CONTRACTS
+from repl_pair.runtime.realm.versions import hash_schema, is_requirement, meets, read_version
+
+WARNINGS: frozenset[FaultKind] = frozenset({"bad_requirement", "unknown_repo", "changed_schema"})
+STRICT: frozenset[FaultKind] = frozenset({"changed_schema"})
+"""What is a warning, and which of that is an error where the check is strict."""
+
+
+def check_realm(realm: Realm, *, strict: bool = False) -> CheckedRealm:
+    """Check all domains of a realm; valid is a realm without errors."""
+    warning_kinds = WARNINGS - STRICT if strict else WARNINGS
+    faults = [*realm.faults, *(f for d in realm.domains.values() for f in _check_domain(realm, d))]
+    errors = [fault for fault in faults if fault["kind"] not in warning_kinds]
+    warnings = [fault for fault in faults if fault["kind"] in warning_kinds]
+    return {"valid": not errors, "errors": errors, "warnings": warnings}
+
+
+def is_changed(contract: Contract) -> bool:
+    """Return whether the schema of a contract is another than the one that was saved."""
+    return hash_schema(contract["schema"]) != contract["schema_hash"]
+
+
+def _check_domain(realm: Realm, domain: Domain) -> Iterator[Fault]:
+    has_repos = not any(fault["file"] == REALM_FILE for fault in realm.faults)
+    for name, contract in domain.contracts.items():
+        file = f"domains/{domain.name}/contracts/{name}.json"
+        faults = [*_check_contract(domain.name, name, contract)]
+        if has_repos and contract["owner"] not in realm.repos:
+            faults.append(("unknown_repo", f"{name} is owned by {_no_repo(contract['owner'])}"))
+        for kind, message in faults:
+            yield {"domain": domain.name, "kind": kind, "message": message, "file": file}
+    for repo, binding in domain.bindings.items():
+        file = f"domains/{domain.name}/bindings/{repo}.json"
+        faults = [*_check_exports(domain, repo, binding), *_check_imports(domain, binding)]
+        if has_repos and repo not in realm.repos:
+            faults.append(("unknown_repo", f"The binding is of {_no_repo(repo)}"))
+        for kind, message in faults:
+            yield {"domain": domain.name, "kind": kind, "message": message, "file": file}
+
+
+def _check_contract(domain: str, name: str, contract: Contract) -> Iterator[tuple[FaultKind, str]]:
+    for version in dict.fromkeys(
+        [contract["version"], *(r["version"] for r in contract["evolution"])]
+    ):
+        if read_version(version) is None:
+            yield "no_semver", f"{name} has the version {version!r}, which is no semver."
+    try:
+        changed = is_changed(contract)
+    except RequestError as error:
+        yield "bad_file", f"{name}: {error.message}"
+        return
+    if changed:
+        yield (
+            "changed_schema",
+            f"The schema of {name} is not the one that was saved as {contract['version']}. Its "
+            f"owner {contract['owner']} raises the version: repl-pair realm save {domain} {name} "
+            "--version HIGHER",
+        )
+
+
+def _check_exports(domain: Domain, repo: str, binding: Binding) -> Iterator[tuple[FaultKind, str]]:
+    for name in binding["exports"]:
+        contract = domain.contracts.get(name)
+        if contract is not None and contract["owner"] != repo:
+            owner = contract["owner"]
+            yield "not_owner", f"{repo} exports {name}, which {owner} owns."
+        elif contract is None and f"{CONTRACTS}/{name}" not in domain.unread:
+            yield "broken_binding", f"{repo} exports {name}, and there is no such contract."
+
+
+def _check_imports(domain: Domain, binding: Binding) -> Iterator[tuple[FaultKind, str]]:
+    for one in binding["imports"]:
+        name, contract = one["contract"], domain.contracts.get(one["contract"])
+        if contract is None and f"{CONTRACTS}/{name}" not in domain.unread:
+            yield "broken_binding", f"{name} is imported, and there is no such contract."
+        if one["status"] == "broken":
+            yield "broken_import", f"The import of {name} is marked as broken. Bind it anew."
+        if not is_requirement(one["requirement"]):
+            text = f"The requirement {one['requirement']!r} of {name} cannot be read."
+            yield "bad_requirement", f"{text} Write one such as '>=1.0,<2'."
+        elif contract is not None and is_met(one, contract) is False:
+            found = contract["version"]
+            yield "unmet_requirement", f"{name} {one['requirement']} is required; it is at {found}."
+
+
+def is_met(one: Import, contract: Contract) -> bool | None:
+    """Return whether a contract meets the requirement of an import; None: it can't be decided."""
+    return meets(contract["version"], one["requirement"])
+
+
+def _no_repo(name: str) -> str:
+    return f"{name}, and no repo of the realm has that name."

@@ -1,0 +1,178 @@
+"""How far the branches of several repos are: by git alone, and by gh where that is installed."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, cast
+
+from repl_pair.records import mutable
+from repl_pair.runtime.realm.git import local_filters, run_git, run_program
+from repl_pair.runtime.realm.model import PullRequest, Readiness, Realm, RepoReadiness
+from repl_pair.runtime.realm.worktrees import MOST_AT_ONCE, branch_of, worktree_of
+
+GH_S = 10.0
+_PR_SLOTS = ("number", "state", "title", "url")
+
+
+def read_readiness(realm: Realm, rfc: str | None = None) -> Readiness:
+    """Return how far the current branches are, or those of an RFC; nothing is fetched.
+
+    RequestError `bad_arguments` for an RFC whose name is no branch's.
+    """
+    branch = None if rfc is None else branch_of(realm, rfc)
+
+    def read(repo: str) -> RepoReadiness:
+        folder = realm.path_of(repo)
+        if rfc is not None and (worktree := worktree_of(realm, rfc, repo)).is_dir():
+            folder = worktree
+        return _read(repo, folder, branch)
+
+    with ThreadPoolExecutor(MOST_AT_ONCE) as threads:
+        found = list(threads.map(read, sorted(realm.repos)))
+    return {"repos": found, "ready": bool(found) and all(repo["ready"] for repo in found)}
+
+
+@mutable
+class _Branch:
+    """What git reports of a branch."""
+
+    name: str | None = None
+    upstream: str | None = None
+    uncommitted: int = 0
+    ahead: int | None = None
+    behind: int | None = None
+
+    @property
+    def remote(self) -> str:
+        """Return the remote of the upstream, empty where there is none."""
+        return (self.upstream or "").partition("/")[0]
+
+
+def _read(repo: str, folder: Path, branch: str | None) -> RepoReadiness:
+    state = _read_status(folder)
+    if isinstance(state, str):
+        return _unready(repo, branch, state)
+    if branch is not None and state.name != branch:
+        if not run_git(folder, "show-ref", "--verify", f"refs/heads/{branch}").is_well:
+            return _unready(repo, branch, f"There is no branch {branch}.")
+        state = _read_other(folder, branch)
+    proposed = _count_proposed(folder, state)
+    pr, problem = _read_pull_request(folder, state)
+    reasons = [*_reasons(state, proposed)]
+    return {
+        "name": repo,
+        "branch": state.name,
+        "uncommitted": state.uncommitted,
+        "ahead": state.ahead,
+        "behind": state.behind,
+        "proposed": proposed,
+        "pr": pr,
+        "ready": not reasons,
+        "reason": " ".join([*reasons, *filter(None, [problem])]),
+    }
+
+
+def _reasons(state: _Branch, proposed: int | None) -> Iterator[str]:
+    """Yield why a branch is not ready."""
+    if state.name is None:
+        yield "No branch is checked out."
+    elif state.upstream is None:
+        yield f"{state.name} has no upstream: it was never pushed."
+    elif state.ahead is None:
+        yield f"Its upstream {state.upstream} is gone."
+    if state.uncommitted:
+        yield f"{state.uncommitted} files are not committed."
+    if state.ahead:
+        yield f"{state.ahead} commits are not pushed."
+    if state.behind:
+        yield f"It lacks {state.behind} commits of {state.upstream}."
+    if proposed == 0:
+        yield f"It holds nothing that the main branch of {state.remote} lacks."
+
+
+def _read_status(folder: Path) -> _Branch | str:
+    """Return the state of the branch that is checked out in a folder, or why there is none."""
+    if not folder.is_dir():
+        return f"The repo is not at {folder}."
+    words = ("status", "--porcelain=v2", "--branch", "-z", "--ignore-submodules=dirty")
+    listed = run_git(folder, *words, settings=local_filters(folder))
+    if not listed.is_well:
+        return listed.why
+    state, lines = _Branch(), iter(listed.out.split("\0"))
+    for line in lines:
+        kind, _, rest = line.partition(" ")
+        if kind == "#":
+            _take_header(state, rest)
+        elif kind:
+            state.uncommitted += 1
+            if kind == "2":  # renamed: the name before follows
+                next(lines, None)
+    return state
+
+
+def _take_header(state: _Branch, text: str) -> None:
+    name, _, value = text.partition(" ")
+    if name == "branch.head" and value != "(detached)":
+        state.name = value
+    elif name == "branch.upstream":
+        state.upstream = value
+    elif name == "branch.ab":
+        ahead, behind = value.split()
+        state.ahead, state.behind = int(ahead), -int(behind)
+
+
+def _read_other(folder: Path, branch: str) -> _Branch:
+    """Return the state of a branch that is checked out nowhere."""
+    ref = f"{branch}@{{upstream}}"
+    upstream = run_git(folder, "rev-parse", "--abbrev-ref", ref).out.strip() or None
+    state = _Branch(name=branch, upstream=upstream)
+    counts = run_git(folder, "rev-list", "--left-right", "--count", f"{branch}...{ref}", "--")
+    if counts.is_well:
+        state.ahead, state.behind = map(int, counts.out.split())
+    return state
+
+
+def _count_proposed(folder: Path, state: _Branch) -> int | None:
+    """Return how many commits the main branch of the upstream's remote lacks."""
+    for name in ("HEAD", "main", "master") if state.remote else ():
+        span = f"refs/remotes/{state.remote}/{name}..refs/heads/{state.name}"
+        counts = run_git(folder, "rev-list", "--count", span, "--")
+        if counts.is_well:
+            return int(counts.out)
+    return None
+
+
+def _read_pull_request(folder: Path, state: _Branch) -> tuple[PullRequest | None, str]:
+    """Return the pull request of a branch, or why it could not be read; none is no fault."""
+    if state.name is None or state.upstream is None or (gh := shutil.which("gh")) is None:
+        return None, ""
+    words = [gh, "pr", "view", state.name, "--json", ",".join(_PR_SLOTS)]
+    ended = run_program(words, folder, GH_S)
+    if not ended.is_well:
+        is_none = "no pull requests found" in ended.why
+        return None, "" if is_none else f"gh: {ended.why[:200]}"
+    try:
+        data = json.loads(ended.out)
+        found = {slot: data[slot] for slot in _PR_SLOTS}
+    except (ValueError, TypeError, KeyError):
+        return None, "gh: what it answered is no pull request."
+    kinds = {slot: int if slot == "number" else str for slot in _PR_SLOTS}
+    if any(type(found[slot]) is not kind for slot, kind in kinds.items()):
+        return None, "gh: what it answered is no pull request."
+    return cast("Any", found), ""
+
+
+def _unready(repo: str, branch: str | None, why: str) -> RepoReadiness:
+    return {
+        "name": repo,
+        "branch": branch,
+        "uncommitted": None,
+        "ahead": None,
+        "behind": None,
+        "proposed": None,
+        "pr": None,
+        "ready": False,
+        "reason": why,
+    }

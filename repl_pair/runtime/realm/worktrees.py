@@ -1,0 +1,111 @@
+"""Worktrees for an RFC: a branch of one name, checked out in the realm's folder, for some repos."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from repl_pair.errors import RequestError, did_you_mean, next_step
+from repl_pair.records import record
+from repl_pair.runtime.realm.files import check_name
+from repl_pair.runtime.realm.git import CHECKOUT_S, run_git
+from repl_pair.runtime.realm.membership import WORKTREES
+from repl_pair.runtime.realm.model import Realm, Worktrees
+from repl_pair.runtime.realm.realms import domains_of
+
+MOST_AT_ONCE = 8
+
+
+@record
+class Plan:
+    """Which worktrees an RFC is to have: the branch, and the path of each repo."""
+
+    branch: str
+    paths: dict[str, Path]
+    reason: str
+
+
+def plan_worktrees(realm: Realm, rfc: str, repos: Sequence[str] | None = None) -> Plan:
+    """Return which worktrees are to be made; nothing is made.
+
+    By default of all repos that share a domain with the project's, which alone shares with itself.
+    RequestError `bad_arguments` for a name that is no branch's, `not_found` for an unknown repo.
+    """
+    branch = branch_of(realm, rfc)
+    chosen, reason = _choose(realm, repos)
+    paths = {repo: worktree_of(realm, rfc, repo) for repo in chosen}
+    return Plan(branch=branch, paths=paths, reason=reason)
+
+
+def make_worktrees(realm: Realm, plan: Plan) -> Worktrees:
+    """Make worktrees by git, each by itself: what fails for one repo stops no other."""
+
+    def make(repo: str) -> str:
+        return _make(realm.path_of(repo), plan.paths[repo], plan.branch)
+
+    with ThreadPoolExecutor(MOST_AT_ONCE) as threads:
+        faults = dict(zip(plan.paths, threads.map(make, plan.paths), strict=True))
+    created = [repo for repo, fault in faults.items() if not fault]
+    return {
+        "created": created,
+        "paths": {repo: str(plan.paths[repo]) for repo in created},
+        "reason": plan.reason,
+        "errors": {repo: fault for repo, fault in faults.items() if fault},
+    }
+
+
+def branch_of(realm: Realm, rfc: str) -> str:
+    """Return the branch of an RFC; RequestError `bad_arguments` for what git takes for none."""
+    branch = f"rfc/{check_name(rfc, 'an RFC')}"
+    checked = run_git(realm.folder, "check-ref-format", f"refs/heads/{branch}")
+    if not checked.is_well:
+        raise RequestError("bad_arguments", f"git takes no branch {branch!r}.")
+    return branch
+
+
+def worktree_of(realm: Realm, rfc: str, repo: str) -> Path:
+    """Return the folder of a worktree, whether it is there or not."""
+    return realm.folder / WORKTREES / rfc / repo
+
+
+def _choose(realm: Realm, repos: Sequence[str] | None) -> tuple[list[str], str]:
+    if repos is not None:
+        for unknown in (repo for repo in repos if repo not in realm.repos):
+            near = did_you_mean(unknown, realm.repos)
+            raise RequestError(
+                "not_found",
+                f"The realm {realm.name} has no repo {unknown!r}.{near}",
+                next_steps=[next_step("realm_status")],
+            )
+        if not repos:
+            raise RequestError("bad_arguments", "repos is empty: name one, or leave it out.")
+        return sorted(set(repos)), "The repos that were named."
+    own = realm.repo
+    if own is None or own not in realm.repos:
+        known = ", ".join(sorted(realm.repos)) or "none"
+        raise RequestError(
+            "bad_arguments",
+            f"This project is no repo of the realm {realm.name}: name repos. It has {known}.",
+        )
+    shared = [domain for domain in domains_of(realm, own) if len(domain.bindings) > 1]
+    peers = {repo for domain in shared for repo in domain.bindings if repo in realm.repos}
+    if not peers - {own}:
+        return [own], f"{own} shares no domain with another repo."
+    named = ", ".join(domain.name for domain in shared)
+    return sorted(peers | {own}), f"They share a domain with {own}: {named}."
+
+
+def _make(repo: Path, path: Path, branch: str) -> str:
+    """Make one worktree; return why that failed, empty where it did not."""
+    if path.exists():
+        return f"{path} is there already."
+    if not repo.is_dir():
+        return f"The repo is not at {repo}."
+    top = run_git(repo, "rev-parse", "--show-toplevel")
+    if not top.is_well or Path(top.out.rstrip("\n")).resolve() != repo.resolve():
+        return f"{repo} is no repo of git."
+    if not run_git(repo, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").is_well:
+        return f"{repo} has no commit yet."
+    known = run_git(repo, "for-each-ref", f"refs/heads/{branch}", f"refs/remotes/*/{branch}")
+    how = [str(path), branch] if known.out else ["-b", branch, str(path)]
+    made = run_git(repo, "worktree", "add", *how, timeout_s=CHECKOUT_S)
+    return made.why

@@ -1,0 +1,145 @@
+"""What a target holds as text: for the person as it is, for an agent without secrets."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from repl_pair.records import record
+from repl_pair.runtime.registry.as_data import to_data
+from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.origin import is_of_agent
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.review.markdown import plain_text, read_headings, slug
+from repl_pair.runtime.review.notebooks import read_cells
+from repl_pair.runtime.review.pages import is_page, read_text
+from repl_pair.runtime.review.targets import ENTRIES, Target
+from repl_pair.runtime.secrets.egress import Limits, send_out
+from repl_pair.runtime.secrets.entries import secrets_of_entry, slots_of
+from repl_pair.runtime.secrets.known import CallSecrets
+from repl_pair.runtime.secrets.learning import learn_secrets
+from repl_pair.runtime.values.frozen import texts_in, to_plain
+from repl_pair.wire import PERSON
+
+_WHOLE = Limits(depth=64, width=100_000, text=50_000_000, nodes=100_000)
+_OF_TIERED = frozenset(
+    {"content", "decorators", "extends", "modes", "render", "story", "tags", "variants"}
+)
+"""The slots of bodies that name entries, which may be hidden from who sees the body."""
+
+
+@record
+class Content:
+    """The text of a target, and of its parts by their labels; `others` are labels by other names.
+
+    The parts of a page are its headings or cells.
+    """
+
+    text: str
+    parts: Mapping[str, str] = field(default_factory=dict[str, str])
+    others: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def find_part(self, name: str) -> str | None:
+        """Return the label of a part; None where there is none of that name."""
+        return name if name in self.parts else self.others.get(slug(name))
+
+    def holds(self, part: str, quote: str) -> bool:
+        """Return whether a quote stands in a part, or without one whether the part is there.
+
+        Where the part is gone, the quote is looked for in the whole.
+        """
+        label = self.find_part(part) if part else None
+        if not quote:
+            return not part or label is not None
+        text = self.text if label is None else self.parts[label]
+        return _one_line(quote) in _one_line(text) or _stands_in(_as_read(quote), _as_read(text))
+
+
+def read_content(root: Path, target: Target, principal: str) -> Content | None:
+    """Return what a target holds as a principal may read it; None where it is not there."""
+    if target.kind in ENTRIES:
+        entry = REGISTRY.find(target.kind, target.name)
+        return None if entry is None else Content(text=_entry_text(entry, principal))
+    text = read_text(root / target.name) if is_page(root, target.name) else None
+    if text is None:
+        return None
+    return (_read_doc if target.kind == "doc" else _read_notebook)(text, principal)
+
+
+def read_version(root: Path, target: Target) -> object:
+    """Return what changes when a target's content does; None where it is not there."""
+    if target.kind in ENTRIES:
+        entry = REGISTRY.find(target.kind, target.name)
+        return None if entry is None else entry.revision
+    try:
+        found = os.stat(f"{root}/{target.name}")
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def redact_text(text: str, principal: str) -> str:
+    """Return a text as a principal may read it."""
+    if principal == PERSON:
+        return text
+    learn_secrets()
+    return str(send_out(text, limits=_WHOLE, secrets=CallSecrets(principal)).value)
+
+
+def _read_doc(text: str, principal: str) -> Content:
+    text = redact_text(text, principal)
+    lines, headings = text.splitlines(), read_headings(text)
+    return Content(
+        text=text,
+        parts={one.label: "\n".join(lines[one.line : one.end]) for one in headings},
+        others={slug(one.label): one.label for one in headings},
+    )
+
+
+def _read_notebook(text: str, principal: str) -> Content:
+    cells = read_cells(text)
+    parts = {cell.name: redact_text(cell.text, principal) for cell in cells}
+    others = {str(cell.number): cell.name for cell in cells}
+    return Content(text="\n".join(parts.values()), parts=parts, others=others)
+
+
+def _entry_text(entry: Entry, principal: str) -> str:
+    """Return the body of an entry as text: as an agent reads it, for the person as it is too."""
+    slots = to_plain({"id": entry.id, **slots_of(entry.body)})
+    if principal == PERSON:
+        return _data_text(_sent(entry, slots, PERSON)) + _data_text(to_data(entry.kind, entry.id))
+    if entry.tier is not None:
+        slots = {name: value for name, value in slots.items() if name not in _OF_TIERED}
+    learn_secrets()
+    return _data_text(_sent(entry, slots, principal))
+
+
+def _sent(entry: Entry, slots: Mapping[str, Any], principal: str) -> Any:
+    secrets = CallSecrets(principal)
+    if is_of_agent(entry.origin, principal):  # a marker would confirm a guess
+        secrets.take_sent(entry.origin.sent)
+    places = secrets_of_entry(entry)
+    return send_out(dict(slots), sensitive=places, limits=_WHOLE, secrets=secrets).value
+
+
+def _data_text(data: Any) -> str:
+    """Return data as its texts, and as JSON in the two ways in which that is shown."""
+    compact = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return "\n".join((*texts_in(data), compact, json.dumps(data, ensure_ascii=False), ""))
+
+
+@lru_cache(maxsize=16)
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+@lru_cache(maxsize=16)
+def _as_read(text: str) -> str:
+    return _one_line(plain_text(text))
+
+
+def _stands_in(words: str, text: str) -> bool:
+    return bool(words) and words in text

@@ -1,0 +1,98 @@
+"""The headings of a Markdown text, the text below each, and the text as it reads."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from repl_pair.records import row
+
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
+_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
+_NO_PARAGRAPH = re.compile(r"\s*(?:[-*+]|\d+[.)])\s|\s*>|\s*\||\s*<|(?: {4}|\t)")
+_LINK = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])")
+_MARKS = re.compile(r"(?m)[*`]|(?<!\w)_+|_+(?!\w)|^[ \t]*(?:>|[-+]|\d+[.)])[ \t]+|\\(?=\W)")
+
+
+@row
+class Heading:
+    """A heading: its label, which no other of its text has, and from which line to which it holds.
+
+    It holds up to the next heading of its level or above.
+    """
+
+    label: str
+    level: int
+    line: int
+    end: int
+
+
+def read_headings(text: str) -> Sequence[Heading]:
+    """Return the headings in order; of those that read alike, a second one is `Usage-1`.
+
+    What stands in fenced code, in a comment or in front matter is none.
+    """
+    lines = text.splitlines()
+    places = [*_find(lines)]
+    found: list[Heading] = []
+    taken: set[str] = set()
+    for at, (title, level, line) in enumerate(places):
+        label, count = title, 0
+        while slug(label) in taken:
+            count += 1
+            label = f"{title}-{count}"
+        taken.add(slug(label))
+        behind = (start for _, other, start in places[at + 1 :] if other <= level)
+        found.append(Heading(label, level, line, next(behind, len(lines))))
+    return found
+
+
+def slug(words: str) -> str:
+    """Return the anchor of a heading: small letters, digits, - and _."""
+    return re.sub(r"[^\w\- ]", "", plain_text(words).strip().casefold()).replace(" ", "-")
+
+
+def plain_text(text: str) -> str:
+    """Return Markdown as it reads: without marks of emphasis, code, lists, and where links lead."""
+    return _MARKS.sub("", _LINK.sub(r"\1", text))
+
+
+def _find(lines: Sequence[str]) -> Iterator[tuple[str, int, int]]:
+    paragraph: list[str] = []
+    at = _skip_front_matter(lines)
+    while at < len(lines):
+        line = lines[at]
+        if (end := _end_of_block(lines, at)) is not None:
+            paragraph, at = [], end
+            continue
+        if (atx := _ATX.fullmatch(line)) is not None:
+            yield plain_text(atx[2] or "").strip(), len(atx[1]), at
+            paragraph = []
+        elif paragraph and (under := _UNDERLINE.fullmatch(line)):
+            words = plain_text(" ".join(map(str.strip, paragraph)))
+            yield words, 1 if under[1][0] == "=" else 2, at - len(paragraph)
+            paragraph = []
+        elif not line.strip() or (not paragraph and _NO_PARAGRAPH.match(line)):
+            paragraph = []
+        elif not _NO_PARAGRAPH.match(line):
+            paragraph.append(line)
+        else:
+            paragraph = []
+        at += 1
+
+
+def _skip_front_matter(lines: Sequence[str]) -> int:
+    if lines[:1] != ["---"]:
+        return 0
+    return next((at + 1 for at, line in enumerate(lines) if at and line.rstrip() == "---"), 0)
+
+
+def _end_of_block(lines: Sequence[str], at: int) -> int | None:
+    """Return the line behind the fenced code or comment that begins here; None where none does."""
+    line = lines[at]
+    if fence := _FENCE.match(line):
+        closed = re.compile(rf" {{0,3}}{fence[1][0]}{{{len(fence[1])},}}[ \t]*")
+        inside = range(at + 1, len(lines))
+        return next((n + 1 for n in inside if closed.fullmatch(lines[n])), len(lines))
+    if line.lstrip(" ").startswith("<!--"):
+        return next((n + 1 for n in range(at, len(lines)) if "-->" in lines[n]), len(lines))
+    return None

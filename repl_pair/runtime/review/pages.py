@@ -1,0 +1,174 @@
+"""The pages of a project: its Markdown files and notebooks, and which of them are private."""
+
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import Any, cast
+
+from repl_pair.errors import AuthoringError
+from repl_pair.runtime.loading.pytest_settings import NOT_ENTERED, read_toml
+from repl_pair.runtime.review.markdown import read_headings
+from repl_pair.runtime.review.model import PageLine
+from repl_pair.runtime.review.notebooks import read_cells
+from repl_pair.runtime.review.targets import PAGES
+from repl_pair.wire import PERSON, View
+
+MOST_PAGES, MOST_FILES = 2_000, 50_000
+"""How many pages are listed, and among how many files they are looked for."""
+_GIT_S = 5.0
+_ENDS = tuple(end for ends in PAGES.values() for end in ends)
+
+
+def list_pages(root: Path, view: View, *, private: bool) -> Sequence[PageLine]:
+    """Return the pages that a view sees in order of their paths, private ones where asked for."""
+    return [
+        {
+            "title": read_title(root, path),
+            "path": path,
+            "access": "private" if is_private(root, path) else "public",
+        }
+        for path in page_paths(root)
+        if not is_private(root, path) or (private and sees_private(view))
+    ]
+
+
+def sees_private(view: View) -> bool:
+    """Return whether a view sees private pages."""
+    return view.principal == PERSON or "inspect" in view.access
+
+
+def sees_page(root: Path, view: View, path: str) -> bool:
+    """Return whether a view may see a page, whether it is there or not."""
+    return sees_private(view) or not is_private(root, path)
+
+
+def is_page(root: Path, path: str) -> bool:
+    """Return whether a file is a page of the project, in which no link leads out of it."""
+    file = root / path
+    folders = PurePosixPath(path).parent.parts
+    return (
+        path.isprintable()
+        and file.is_file()
+        and file.resolve().is_relative_to(root.resolve())
+        and all(_is_entered(root.joinpath(*folders[: n + 1])) for n in range(len(folders)))
+    )
+
+
+def page_paths(root: Path) -> Sequence[str]:
+    """Return the sorted paths of the project's pages, without those that git ignores."""
+    found = sorted(_walk(root))
+    ignored = _ignored(root, found)
+    return [path for path in found if path not in ignored][:MOST_PAGES]
+
+
+def is_private(root: Path, path: str) -> bool:
+    """Return whether the project's settings make a page private, by any name that it has.
+
+    AuthoringError `bad_body` where the setting is not legal: then nothing of a page is shown.
+    """
+    patterns = private_patterns(root)
+    if not patterns:
+        return False
+    names = {path}
+    real = (root / path).resolve()
+    if real.is_relative_to(root.resolve()):
+        names.add(real.relative_to(root.resolve()).as_posix())
+    return any(_fits(name.casefold(), pattern) for name in names for pattern in patterns)
+
+
+def private_patterns(root: Path) -> Sequence[str]:
+    """Return `[tool.repl_pair] private` of the project's pyproject.toml, in small letters."""
+    file = root / "pyproject.toml"
+    try:
+        found = file.stat()
+    except OSError:
+        return ()
+    return _read_private(file, (found.st_mtime_ns, found.st_size))
+
+
+def read_title(root: Path, path: str) -> str:
+    """Return the first heading of a page, else the name of its file."""
+    try:
+        found = (root / path).stat()
+    except OSError:
+        return PurePosixPath(path).name
+    return _read_title(root / path, (found.st_mtime_ns, found.st_size))
+
+
+def read_text(file: Path) -> str | None:
+    """Return the text of a page; None where it cannot be read."""
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=64)
+def _read_private(file: Path, _version: object) -> Sequence[str]:
+    settings: Any = read_toml(file).get("tool", {})
+    found = settings.get("repl_pair", {}).get("private", [])
+    patterns = cast("list[Any]", found)
+    if not (isinstance(found, list) and all(isinstance(pattern, str) for pattern in patterns)):
+        what = '[tool.repl_pair] private is a list of patterns: ["drafts/*", "*.private.md"].'
+        raise AuthoringError("bad_body", f"{file}: {what}")
+    return [pattern.removeprefix("./").rstrip("/").casefold() for pattern in patterns]
+
+
+def _fits(path: str, pattern: str) -> bool:
+    """Return whether a pattern is of a page, of a folder that it stands in, or of their names."""
+    places = [path, *map(str, PurePosixPath(path).parents)][:-1]
+    if "/" not in pattern:
+        places += PurePosixPath(path).parts
+    # `a/**/b` is a folder below `a` too.
+    return any(fnmatchcase(p, q) for p in places for q in (pattern, pattern.replace("**/", "")))
+
+
+@lru_cache(maxsize=MOST_PAGES)
+def _read_title(file: Path, _version: object) -> str:
+    text = read_text(file) or ""
+    if file.suffix == ".ipynb":
+        text = "\n\n".join(cell.text for cell in read_cells(text) if cell.kind == "markdown")
+    headings = read_headings(text)
+    return next((heading.label for heading in headings if heading.label), file.name)
+
+
+def _walk(root: Path) -> Iterator[str]:
+    seen = 0
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if _is_entered(Path(folder, name))]
+        seen += len(files)
+        for name in files:
+            if name.lower().endswith(_ENDS):
+                path = Path(folder, name).relative_to(root).as_posix()
+                if is_page(root, path):
+                    yield path
+        if seen > MOST_FILES:
+            return
+
+
+def _is_entered(folder: Path) -> bool:
+    is_venv = (folder / "pyvenv.cfg").is_file() or (folder / "conda-meta").is_dir()
+    words = (*NOT_ENTERED, "__pycache__")
+    return not is_venv and not any(fnmatchcase(folder.name, word) for word in words)
+
+
+def _ignored(root: Path, paths: Sequence[str]) -> frozenset[str]:
+    """Return which paths git ignores; none where there is no git, or no repository."""
+    if not paths:
+        return frozenset()
+    try:
+        asked = subprocess.run(
+            ["git", "-c", "core.fsmonitor=false", "check-ignore", "-z", "--stdin"],
+            cwd=root,
+            input="\0".join(paths).encode("utf-8", "surrogateescape"),
+            capture_output=True,
+            timeout=_GIT_S,
+            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"},
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return frozenset()
+    return frozenset(asked.stdout.decode("utf-8", "surrogateescape").split("\0"))

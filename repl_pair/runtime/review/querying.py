@@ -1,0 +1,75 @@
+"""Rows of annotations and reviews that a view sees."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from sqlite3 import Connection, Row
+from typing import Any
+
+from repl_pair.errors import RequestError, did_you_mean, next_step
+from repl_pair.records import record
+from repl_pair.runtime.review.sight import SHOWN, hidden_targets
+from repl_pair.runtime.review.targets import Target
+from repl_pair.wire import View
+
+_NEWEST = 200
+"""Among how many ids one is looked for that is near."""
+
+
+@record
+class Conditions:
+    """Conditions of a query, and the values that they bind."""
+
+    terms: Sequence[str]
+    values: Mapping[str, Any]
+
+    def and_also(self, term: str, **values: Any) -> "Conditions":
+        """Return these conditions with one more."""
+        return Conditions(terms=[*self.terms, term], values={**self.values, **values})
+
+    def rows(self, connection: Connection, what: str, rest: str = "", **values: Any) -> list[Row]:
+        """Return `what`, such as `* FROM reviews`, where the conditions hold."""
+        where = f"WHERE {' AND '.join(self.terms)}" if self.terms else ""
+        query = f"SELECT {what} {where} {rest}"
+        return connection.execute(query, {**self.values, **values}).fetchall()
+
+
+def shown_to(connection: Connection, root: Path, view: View) -> Conditions:
+    """Return the condition of the annotations or reviews that a view sees."""
+    hidden = hidden_targets(connection, root, view)
+    nothing = Conditions(terms=[], values={})
+    return nothing if hidden is None else nothing.and_also(SHOWN, hidden=hidden)
+
+
+def at_target(found: Conditions, target: Target) -> Conditions:
+    """Return conditions that hold at a target too; one without a part covers its parts."""
+    if target.part:
+        return found.and_also("target = :target", target=target.text)
+    below = "(target = :target OR target >= :target || '#' AND target < :target || '$')"
+    return found.and_also(below, target=target.text)
+
+
+def find_annotation(connection: Connection | None, root: Path, view: View, id: str) -> Row:
+    """Return the row of an annotation that a view sees; RequestError `not_found`."""
+    return _find(connection, root, view, "annotation", id)
+
+
+def find_review(connection: Connection | None, root: Path, view: View, id: str) -> Row:
+    """Return the row of a review that a view sees; RequestError `not_found`."""
+    return _find(connection, root, view, "review", id)
+
+
+def _find(connection: Connection | None, root: Path, view: View, kind: str, id: str) -> Row:
+    near = ""
+    if connection is not None:
+        seen = shown_to(connection, root, view)
+        table = f"FROM {kind}s"  # one of two words of this module
+        for row in seen.and_also("id = :id", id=id).rows(connection, f"* {table}"):
+            return row
+        newest = "ORDER BY created_at DESC LIMIT :most"
+        ids = [one for (one,) in seen.rows(connection, f"id {table}", newest, most=_NEWEST)]
+        near = did_you_mean(id, ids)
+    raise RequestError(
+        "not_found",
+        f"There is no {kind} {id!r}.{near}",
+        next_steps=[next_step(f"list_{kind}s")],
+    )

@@ -1,0 +1,42 @@
+"""What a remark may be, and who may change it."""
+
+from collections.abc import Iterable
+from sqlite3 import Row
+
+from repl_pair.errors import RequestError
+from repl_pair.wire import PERSON, View
+
+MOST_CHARS = {"content": 8_000, "quote": 2_000, "section": 200}
+"""How many characters the words of a remark have at most."""
+
+
+def check_words(**words: str) -> None:
+    """Refuse words that are too long or no text, and content that is empty."""
+    for name, text in words.items():
+        if name == "content" and not text.strip():
+            raise RequestError("bad_arguments", "content is empty: say something in it.")
+        if len(text) > MOST_CHARS[name]:
+            raise RequestError(
+                "bad_arguments",
+                f"{name} has {len(text):,} characters; at most {MOST_CHARS[name]:,} are kept.",
+            )
+        if text.encode("utf-8", "ignore").decode() != text:
+            raise RequestError(
+                "bad_arguments", f"{name} holds halves of characters; it is no text."
+            )
+
+
+def check_owner(view: View, rows: Iterable[Row]) -> None:
+    """Refuse a change of what another principal wrote; the person and `write` may change all.
+
+    RequestError `forbidden`, with the access that would open it.
+    """
+    others = sorted({row["principal"] for row in rows} - {view.principal})
+    if not others or view.principal == PERSON or "write" in view.access:
+        return
+    raise RequestError(
+        "forbidden",
+        f"{', '.join(others)} wrote there: only they and the person change it, or who has access "
+        "to write. Nothing was changed.",
+        detail={"access": ["write"]},
+    )

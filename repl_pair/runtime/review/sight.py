@@ -1,0 +1,61 @@
+"""Which remarks and reviews a view sees: those whose targets it sees."""
+
+import json
+from pathlib import Path
+from sqlite3 import Connection
+
+from repl_pair.runtime.registry.exposure import is_seen
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.review.pages import private_patterns, sees_page, sees_private
+from repl_pair.runtime.review.targets import ENTRIES, Target, parse_target
+from repl_pair.wire import View
+
+SHOWN = (
+    "(:hidden IS NULL OR target || char(10) || ifnull(tier, '') NOT IN"
+    " (SELECT value FROM json_each(:hidden)))"
+)
+"""The condition of what a view sees, with what `hidden_targets` gives."""
+
+
+def sees_target(root: Path, view: View, text: str, tier: str | None) -> bool:
+    """Return whether a view sees a target; `tier` decides where its entry is gone."""
+    target = parse_target(text)
+    if target.kind not in ENTRIES:
+        return sees_page(root, view, target.name)
+    entry = REGISTRY.find(target.kind, target.name)
+    return view.tier in (None, tier) if entry is None else is_seen(view, entry)
+
+
+def is_registered(view: View, target: Target) -> bool:
+    """Return whether a target is an entry that is registered and that a view sees."""
+    entry = REGISTRY.find(target.kind, target.name) if target.kind in ENTRIES else None
+    return entry is not None and is_seen(view, entry)
+
+
+def tier_of(text: str) -> str | None:
+    """Return the tier of the entry that a target is; None where it has none, or is no entry."""
+    target = parse_target(text)
+    entry = REGISTRY.find(target.kind, target.name) if target.kind in ENTRIES else None
+    return None if entry is None else entry.tier
+
+
+def is_for_all(root: Path, text: str, tier: str | None) -> bool:
+    """Return whether every view sees a target, whatever its tier and access."""
+    target = parse_target(text)
+    if target.kind in ENTRIES:
+        return tier is None
+    return sees_page(root, View(principal="", access=frozenset()), target.name)
+
+
+def hidden_targets(connection: Connection, root: Path, view: View) -> str | None:
+    """Return, as JSON, what of the targets in the tables a view does not see; None: nothing."""
+    if view.tier is None and (sees_private(view) or not private_patterns(root)):
+        return None
+    query = "SELECT target, tier FROM annotations UNION SELECT target, tier FROM reviews"
+    return json.dumps(
+        [
+            f"{target}\n{tier or ''}"
+            for target, tier in connection.execute(query)
+            if not sees_target(root, view, target, tier)
+        ]
+    )

@@ -1,0 +1,96 @@
+"""Remarks through the real server: what takes write access is asked for, or refused."""
+
+import pytest
+from bounds import BOUND_S
+
+SETUP = """
+import repl_pair
+from pathlib import Path
+from repl_pair.runtime.clients.approvals import QUEUE
+from repl_pair.runtime.ops.asked_calls import preview_call
+from repl_pair.runtime.project.database import project
+from repl_pair.runtime.review.annotations import create_annotation, list_annotations
+from repl_pair.wire import View
+Path("README.md").write_text("# Shop")
+
+def remark(*said):
+    "Remark as the person; the later ones are replies."
+    id = None
+    for words in said:
+        made = create_annotation(
+            project(), View(), target="doc:README.md", content=words, parent_id=id
+        )
+        id = id or made["id"]
+    print(id)
+
+def answer(word):
+    [one] = QUEUE.pending()
+    print(one.access, preview_call(one)["text"])
+    QUEUE.answer(one.handle, word)
+
+def contents():
+    print([one["content"] for one in list_annotations(project(), View(), limit=50)[0]])
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel(start_kernel):
+    return start_kernel(SETUP)
+
+
+@pytest.fixture
+def remark(kernel):
+    """Let the person remark, and reply to it; gives the id. After the test no remark is left."""
+    yield lambda *said: kernel.cell(f"remark(*{said!r})").strip()
+    kernel.cell("with project().writing() as c: c.execute('DELETE FROM annotations')")
+
+
+@pytest.fixture(scope="module")
+def asking(kernel, connect):
+    with connect("--kernel", kernel.path, "--ask", "write") as agent:
+        yield agent
+
+
+@pytest.mark.parametrize(("word", "via"), [("once", "run_op"), ("deny", "itself")])
+def test_where_write_asks_the_person_is_asked_for_exactly_this_deletion(
+    kernel, asking, until, remark, word, via
+):
+    id = remark(f"Mine {word} {via}", "And more")
+    one = {"annotation_id": id}
+    if via == "itself":
+        started = asking.start("delete_annotation", **one)
+    else:
+        started = asking.start("run_op", op="delete_annotation", args=one)
+    until(lambda: kernel.cell("print(len(QUEUE.pending()))") == "1\n", "what waits")
+    shown = kernel.cell(f"answer({word!r})")
+    reply = started.result(BOUND_S).structured_content
+    left = asking.ask("list_annotations")["result"]["total"]
+    assert "('write',)" in shown
+    assert f"person on doc:README.md: Mine {word} {via}" in shown
+    assert "person on doc:README.md: And more" in shown
+    if word == "once":
+        gone = {"deleted": id, "replies": 1, "review_deleted": False}
+        assert (reply["result"], left) == (gone, 0)
+    else:
+        assert (reply["error"]["code"], left) == ("approval_denied", 2)
+
+
+def test_where_write_is_closed_nobody_is_asked_and_where_it_is_open_it_is_done(
+    kernel, connect, remark
+):
+    id = remark("Mine")
+    calls = [
+        ("edit_annotation", {"annotation_id": id, "content": "Changed"}),
+        ("submit_review", {"target": "doc:README.md", "annotation_ids": [id]}),
+        ("delete_annotation", {"annotation_id": id}),
+    ]
+    with connect("--kernel", kernel.path, "--toolsets", "review") as agent:
+        refused = [agent.ask(op, **args)["error"] for op, args in calls]
+        refused.append(agent.ask("run_op", op=calls[2][0], args=calls[2][1])["error"])
+        listed = {tool.name for tool in agent.tools()}
+    assert {error["code"] for error in refused} == {"forbidden"}
+    assert kernel.cell("print(QUEUE.pending()); contents()") == "[]\n['Mine']\n"
+    assert {"list_annotations", "submit_review", "list_pages"} <= listed
+    with connect("--kernel", kernel.path, "--allow", "write") as agent:
+        assert [agent.ask(op, **args)["ok"] for op, args in calls] == [True] * 3
+    assert kernel.cell("contents()") == "[]\n"

@@ -1,0 +1,28 @@
+"""What begins a look at what other repos changed."""
+
+import pytest
+
+from repl_pair.runtime.clients.own_calls import OWN_CALLS
+from repl_pair.runtime.kernel import triggers
+from repl_pair.wire import PERSON, Request, View
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """Calls `look(at, principal)` at a moment of the clock; gives how many looks began."""
+    now, begun, served = [0.0], [], triggers.Triggers()
+    monkeypatch.setattr(triggers.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(triggers, "start_thread", lambda *args, **how: begun.append(args))
+
+    def look(at, principal="ann"):
+        now[0] = at
+        served.serve(Request(op="ping", call="1", client="c1", view=View(principal=principal)))
+        return len(begun)
+
+    yield look
+    OWN_CALLS.end(lambda owner: owner == "c1")
+
+
+def test_calls_of_agents_begin_one_look_in_two_seconds_and_calls_of_the_person_none(looks):
+    assert [looks(at) for at in (100.0, 101.9, 102.0, 102.1)] == [1, 1, 2, 2]
+    assert looks(200.0, PERSON) == 2

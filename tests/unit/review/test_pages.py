@@ -1,0 +1,90 @@
+"""The pages of a project: which there are, how they are titled, and which are private."""
+
+import json
+import subprocess
+
+import pytest
+
+from repl_pair.errors import AuthoringError
+from repl_pair.runtime.review.pages import is_private, list_pages
+from repl_pair.wire import View
+
+from .conftest import CLAUDE, ME
+
+INSPECTOR = View(principal="claude", access=frozenset({"read", "inspect"}))
+
+
+def write(project, **files):
+    for name, text in files.items():
+        path = project / name.replace("__", "/").replace("_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def paths_of(project, view=ME, private=False):
+    return [page["path"] for page in list_pages(project, view, private=private)]
+
+
+def test_pages_are_titled_by_their_first_heading_or_their_file(project):
+    cells = [{"cell_type": "code", "source": "# 1"}, {"cell_type": "markdown", "source": "# Run"}]
+    write(
+        project,
+        docs__guide_md="---\ntitle: no\n---\nThe guide\n===\n",
+        docs__plain_markdown="no heading",
+        run_ipynb=json.dumps({"cells": cells}),
+        broken_ipynb="{",
+    )
+    assert list_pages(project, CLAUDE, private=False) == [
+        {"title": "Shop", "path": "README.md", "access": "public"},
+        {"title": "broken.ipynb", "path": "broken.ipynb", "access": "public"},
+        {"title": "The guide", "path": "docs/guide.md", "access": "public"},
+        {"title": "plain.markdown", "path": "docs/plain.markdown", "access": "public"},
+        {"title": "Run", "path": "run.ipynb", "access": "public"},
+    ]
+    write(project, README_md="# Another\n")
+    assert list_pages(project, CLAUDE, private=False)[0]["title"] == "Another"
+
+
+def test_what_git_ignores_and_what_tools_made_is_not_listed(project):
+    write(
+        project, **{f"{name}__a_md": "# A" for name in ("_hidden", "node-modules", "out", "docs")}
+    )
+    (project / "node-modules").rename(project / "node_modules")
+    write(project, venv__a_md="", env__pyvenv_cfg="", env__a_md="", _gitignore="out/\n*.draft.md\n")
+    write(project, docs__b_draft_md="")
+    assert paths_of(project) == ["README.md", "docs/a.md", "docs/b.draft.md", "out/a.md"]
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    assert paths_of(project) == ["README.md", "docs/a.md"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "private"),
+    [
+        ("drafts", ["drafts/a.md", "drafts/deep/b.md"]),
+        ("./drafts/", ["drafts/a.md", "drafts/deep/b.md"]),
+        ("drafts/*", ["drafts/a.md", "drafts/deep/b.md"]),
+        ("Drafts/**/B.md", ["drafts/deep/b.md"]),
+        ("*.plan.md", ["docs/c.plan.md"]),
+        ("deep", ["drafts/deep/b.md"]),
+        ("docs/c.plan.md", ["docs/c.plan.md"]),
+        ("nothing", []),
+    ],
+)
+def test_private_pages_are_listed_only_where_inspect_is_open_and_asked_for(
+    project, pattern, private
+):
+    (project / "pyproject.toml").write_text(f'[tool.repl_pair]\nprivate = ["{pattern}"]\n')
+    write(project, drafts__a_md="", drafts__deep__b_md="", docs__c_plan_md="")
+    every = ["README.md", "docs/c.plan.md", "drafts/a.md", "drafts/deep/b.md"]
+    public = [path for path in every if path not in private]
+    assert paths_of(project, CLAUDE) == paths_of(project, CLAUDE, private=True) == public
+    assert paths_of(project, INSPECTOR) == public
+    assert paths_of(project, INSPECTOR, private=True) == every
+    assert [path for path in every if is_private(project, path)] == private
+
+
+@pytest.mark.parametrize("setting", ['"drafts"', "[1]", "{a = 1}", "["])
+def test_a_setting_that_is_not_legal_shows_no_page(project, setting):
+    (project / "pyproject.toml").write_text(f"[tool.repl_pair]\nprivate = {setting}\n")
+    with pytest.raises(AuthoringError, match=r"pyproject\.toml"):
+        list_pages(project, CLAUDE, private=False)
