@@ -1,8 +1,10 @@
 """The audit: a line of JSON for each call, in a file that only its owner reads."""
 
+import errno
 import json
 import logging
 import os
+import stat
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -17,6 +19,10 @@ from repl_pair.wire import REPLY_CHARS, Args
 
 P = TypeVar("P")
 T = TypeVar("T")
+NAME_CHARS = 200
+# What agents write must not come into a file that a link names, nor wait for who reads a pipe.
+_SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _SAFELY
 _log = logging.getLogger(__name__)
 
 
@@ -28,13 +34,16 @@ class Audit:
     """
 
     def __init__(self, path: str) -> None:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         try:
-            self._file = os.open(path, flags, 0o600)
-            os.chmod(path, 0o600)
+            self._file = os.open(path, _FLAGS, 0o600)
+            if not stat.S_ISREG(os.fstat(self._file).st_mode):
+                raise OSError(errno.EINVAL, "it is no file")
+            if os.name == "posix":
+                os.fchmod(self._file, 0o600)
         except OSError as error:
+            why = "it is a link" if os.path.islink(path) else error.strerror
             raise ReplPairError(
-                "cannot_run", f"--audit cannot write {path}: {error.strerror}. Nothing was started."
+                "cannot_run", f"--audit cannot write {path}: {why}. Nothing was started."
             ) from error
 
     def watch(
@@ -58,7 +67,7 @@ class Audit:
             finally:
                 op, args = describe(params)
                 ms = round(1000 * (time.monotonic() - began), 1)
-                self._write(who=who, op=op, verdict=verdict, args=args, ms=ms)
+                self._write(who=who, op=op[:NAME_CHARS], verdict=verdict, args=args, ms=ms)
 
         return handle
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 from serving import http_environment, make_token, serve
@@ -74,6 +75,11 @@ curl -s $URL -H "Authorization: Bearer $REPL_PAIR_TOKEN" \
        "io.modelcontextprotocol/clientCapabilities": {}}}}'
 """
 """One call by curl, without a session; docs/http.md shows it."""
+PAGE = Path(__file__).parents[2] / "docs" / "http.md"
+
+
+def test_the_page_shows_the_call_that_is_tested():
+    assert f"```sh{CURL}```" in PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")

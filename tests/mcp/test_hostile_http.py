@@ -1,13 +1,15 @@
 """Hostile requests over HTTP: fuzzed bytes, headers, bodies and handles; it serves on, unharmed."""
 
 import json
+import os
 import random
 import socket
+from contextlib import ExitStack
 
 import psutil
 import pytest
 from bounds import BOUND_S
-from serving import HANDSHAKE, STATELESS, Answer, make_token, read_all, serve
+from serving import HANDSHAKE, STATELESS, Answer, make_token, read_all, run_command, serve
 
 SETUP = "import repl_pair"
 SEEDS = range(4)
@@ -155,3 +157,137 @@ def test_clients_that_vanish_leave_nothing(server, token, unharmed):
             connection.sendall((head + body)[:cut])
             if cut == len(head) + len(body):
                 assert b"200 OK" in connection.recv(100)
+
+
+LENGTHS = {
+    "two lengths": ("Content-Length: 0", "Content-Length: {n}"),
+    "a length and chunks": ("Content-Length: {n}", "Transfer-Encoding: chunked"),
+    "chunks twice": ("Transfer-Encoding: chunked", "Transfer-Encoding: chunked"),
+    "other encoding": ("Transfer-Encoding: gzip, chunked",),
+    "a space before the colon": ("Content-Length : {n}",),
+    "a folded line": ("X-A: b\r\n Content-Length: 0", "Content-Length: {n}", "Content-Length: 1"),
+    "a length with a sign": ("Content-Length: +{n}",),
+    "a header of 100 kB": ("X-A: " + "y" * 100_000, "Content-Length: {n}"),
+    "two hosts": ("Host: evil.example", "Content-Length: {n}"),
+    "two tokens": ("Authorization: Bearer x", "Content-Length: {n}"),
+    "two sessions": ("Mcp-Session-Id: a", "Mcp-Session-Id: b", "Content-Length: {n}"),
+}
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_a_request_whose_end_two_readers_could_see_differently_is_refused(
+    server, token, unharmed, name
+):
+    inner = b"GET /mcp HTTP/1.1\r\nHost: evil.example\r\n\r\n"
+    lines = [line.format(n=len(inner)) for line in LENGTHS[name]]
+    head = ["POST /mcp HTTP/1.1", *(f"{n}: {v}" for n, v in server.headers(token).items())]
+    with server.dial() as connection:
+        connection.sendall("\r\n".join([*head, *lines]).encode() + b"\r\n\r\n" + inner)
+        answer = read_all(connection)
+    assert Answer(answer).status in (400, 413, 431)
+    assert answer.count(b"HTTP/1.1") == 1
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost:{port}", 200),
+        ("[::1]:{port}", 200),
+        ("127.0.0.1.:{port}", 421),
+        ("localhost.:{port}", 421),
+        ("127.1:{port}", 421),
+        ("2130706433:{port}", 421),
+        ("127.0.0.1:{port}:1", 421),
+        ("127.0.0.1:0{port}", 421),
+        ("user@127.0.0.1:{port}", 421),
+        ("127.0.0.1:{port}, evil.example", 421),
+        ("::1:{port}", 421),
+        ("", 421),
+    ],
+)
+def test_a_host_is_one_of_the_list_to_the_letter(server, token, host, status):
+    assert server.ask(token, "tools/list", Host=host.format(port=server.port)).status == status
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "PUT", "PATCH", "HEAD", "TRACE", "get", "X"])
+def test_other_methods_open_nothing(server, token, unharmed, method):
+    preflight = {"Origin": f"http://localhost:{server.port}"}
+    preflight |= {"Access-Control-Request-Method": "POST"}
+    anonymous = server.send(server.headers(None, **preflight), b"", method)
+    assert anonymous.status in (400, 401)
+    known = server.send(server.headers(token, **preflight), b"", method)
+    assert 400 <= known.status < 500
+    for answer in (anonymous, known):
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+        assert token.encode() not in answer.raw
+
+
+def _head(headers, method="POST"):
+    lines = [f"{method} /mcp HTTP/1.1", *(f"{name}: {text}" for name, text in headers.items())]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n"
+
+
+def test_streams_and_connections_are_bounded_and_the_server_serves_on(server, token, unharmed):
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": STATELESS,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"notifications": {"toolsListChanged": True}, "_meta": meta}
+    frame = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
+    body = json.dumps(frame).encode()
+    more = {"Mcp-Method": "subscriptions/listen", "Content-Length": str(len(body))}
+    request = _head(server.headers(token, STATELESS, **more)) + body
+    with ExitStack() as stack:
+        statuses = []
+        for _ in range(66):
+            stream = stack.enter_context(server.dial())
+            stream.sendall(request)
+            statuses.append(stream.recv(15)[9:12])
+        assert statuses == [b"200"] * 64 + [b"429"] * 2
+        assert server.ask(token, "tools/list").status == 200
+        waiting = [stack.enter_context(server.dial()) for _ in range(500)]
+        assert read_all(waiting[-1]) == b""  # ended by the server
+        for connection in waiting:
+            connection.close()
+        stream.close()
+
+
+def test_a_text_of_line_ends_and_events_stays_one_event(http_env, server, kernel):
+    """The gate reads a stream by its events: no text of a kernel ends one."""
+    token = make_token(http_env, "coder", kernels=(kernel.id,), allow=("eval", "inspect"))
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    text = f"a\r\n\r\ndata: {secret}\r\n\r\n\u2028\u0085\x0b\x0c\x1cevent: x\n\n"
+    arguments = {"code": f"print({text!r})"}
+    answer = server.ask(token, "tools/call", {"name": "eval_code", "arguments": arguments})
+    assert secret.encode() not in answer.raw
+    (frame,) = answer.frames
+    assert "\u2028" in json.dumps(frame, ensure_ascii=False)
+
+
+def test_deep_and_long_calls_are_audited_short(own_env, kernel, tmp_path):
+    audit = tmp_path / "audit"
+    token = make_token(own_env, "ada", kernels=(kernel.id,))
+    with serve(own_env, "--audit", audit) as server:
+        session, _ = server.open_session(token)
+        headers = server.headers(token, HANDSHAKE, **{"Mcp-Session-Id": session})
+        deep = []
+        for _ in range(150):
+            deep = [deep]
+        for name, args in {"x" * 1_000_000: {}, "list_stories": {"deep": deep}}.items():
+            params = {"name": name, "arguments": args}
+            frame = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+            assert server.send(headers, frame).status == 200
+    assert [len(line) < 20_000 for line in audit.read_text().splitlines()] == [True, True]
+
+
+def test_the_audit_is_written_to_no_link_and_no_pipe(own_env, tmp_path):
+    make_token(own_env, "ada")
+    target, link, pipe = (tmp_path / name for name in ("target", "link", "pipe"))
+    target.write_text("mine")
+    target.chmod(0o644)
+    link.symlink_to(target)
+    os.mkfifo(pipe)
+    for path in (link, pipe):
+        ran = run_command("mcp", "--http", "127.0.0.1:0", "--audit", path, env=own_env)
+        assert (ran.returncode, "--audit cannot write" in ran.stderr) == (1, True)
+    assert (target.read_text(), target.stat().st_mode & 0o777) == ("mine", 0o644)

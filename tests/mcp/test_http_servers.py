@@ -59,6 +59,29 @@ def test_the_kernels_of_a_token_are_the_only_ones(own_env, kernel, start_own_ker
         assert opened.ask("list_kernels")["result"]["items"] == []
 
 
+def test_without_a_kernel_the_servers_project_is_for_tokens_without_kernels(
+    own_env, alone, tmp_path
+):
+    env = {**own_env, "JUPYTER_RUNTIME_DIR": str(alone)}
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "README.md").write_text("# Shop")
+    ada, bob = (make_token(env, name, toolsets=("review",)) for name in ("ada", "bob"))
+    bound = make_token(env, "bound", kernels=("a", "b"), toolsets=("review",))
+    with (
+        serve(env, cwd=tmp_path) as server,
+        server.connect(ada) as of_ada,
+        server.connect(bob) as of_bob,
+        server.connect(bound) as of_bound,
+    ):
+        made = of_ada.ask("create_annotation", target="doc:README.md", content="Which unit?")
+        assert (made["ok"], made["result"]["author"]) == (True, "ada"), made
+        (seen,) = of_bob.ask("list_annotations")["result"]["items"]
+        assert seen["author"] == "ada"
+        foreign = of_bob.ask("edit_annotation", id=seen["id"], content="x")
+        assert foreign["error"]["code"] == "forbidden"
+        assert of_bound.ask("list_annotations")["error"]["code"] == "no_kernel"
+
+
 def test_without_a_token_nothing_starts(own_env):
     ran = run_command("mcp", "--http", "127.0.0.1:0", env=own_env)
     assert ran.returncode == 2

@@ -185,7 +185,7 @@ def make_token(env, name, **opens):
 
 
 @contextmanager
-def serve(env, *options, place="127.0.0.1:0"):
+def serve(env, *options, place="127.0.0.1:0", cwd=None):
     """Serve in an environment that has tokens; yields the server."""
     command = [sys.executable, "-m", "repl_pair", "mcp", "--http", place, *map(str, options)]
     process = subprocess.Popen(
@@ -194,6 +194,7 @@ def serve(env, *options, place="127.0.0.1:0"):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         env=env,
+        cwd=cwd,
     )
     served = None
     try:

@@ -3,6 +3,7 @@
 import logging
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -31,8 +32,9 @@ ROOM_S = 60.0
 AGAIN_S = 1
 """When an agent with too many calls may call again."""
 CLOSING_S = 2.0
-UNCOUNTED = frozenset({"subscriptions/listen", "ping"})
-"""Requests that are no calls: a stream that waits for changes, and a sign of life."""
+MOST_STREAMS = 64
+LISTENING = "subscriptions/listen"
+"""The request that is no call: its answer is a stream that waits for changes."""
 OPENING = frozenset({"initialize", "server/discover"})
 WITHOUT = frozenset({"use_kernel"})
 """What chooses a kernel for later calls: it would choose it for other clients too."""
@@ -87,7 +89,7 @@ class Principal:
             max_sessions=MOST_SESSIONS,
         )
         self._ended = anyio.Event()
-        self._calls = 0
+        self._open = Counter[str]()
         self._sessions: dict[str, _Use] = {}
         self._opening = _Use()
         self._stateless = _Use(last=-math.inf)
@@ -98,7 +100,10 @@ class Principal:
             async with self._manager.run():
                 task_status.started()
                 await self._ended.wait()
+        except Exception:  # noqa: BLE001  what fails for one agent must not end the others
+            _log.exception("an agent is not served any more")
         finally:
+            self._ended.set()
             with anyio.move_on_after(CLOSING_S, shield=True):
                 await self._session.close()
 
@@ -110,7 +115,8 @@ class Principal:
     def is_in_use(self) -> bool:
         """Whether a client has a session or a request open, or may come again without one."""
         uses = (self._stateless, *self._sessions.values())
-        return self._opening.open > 0 or any(use.idle_s() < IDLE_S for use in uses)
+        is_used = self._opening.open > 0 or any(use.idle_s() < IDLE_S for use in uses)
+        return is_used and not self._ended.is_set()
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, body: Body | None) -> int:
         """Answer one request; returns the status. 429 where the agent has too much open."""
@@ -125,7 +131,7 @@ class Principal:
             receive = replay(body.raw, receive)
             if session is None and body.method == "initialize":
                 await self._make_room(scope)
-        release = self._count_call(body)
+        release = self._count(body)
         response = GatedResponse(send, release)
         try:
             await self._manager.handle_request(scope, receive, response)
@@ -144,19 +150,22 @@ class Principal:
         is_opening = body is None or body.method in OPENING
         return self._opening if is_opening else self._stateless
 
-    def _count_call(self, body: Body | None) -> Callable[[], None]:
-        """Count a call until the undo, which may be called twice; 429 for one too many."""
-        if body is None or body.method is None or body.method in UNCOUNTED:
+    def _count(self, body: Body | None) -> Callable[[], None]:
+        """Count a call, or a stream, until the undo, which may be called twice; 429 for one too
+        many.
+        """
+        if body is None or body.method in (None, "ping"):
             return lambda: None
-        if self._calls >= MOST_CALLS:
+        kind, most = ("stream", MOST_STREAMS) if body.method == LISTENING else ("call", MOST_CALLS)
+        if self._open[kind] >= most:
             raise Refusal(HTTPStatus.TOO_MANY_REQUESTS, retry_after=str(AGAIN_S))
-        self._calls += 1
+        self._open[kind] += 1
         counted = [True]
 
         def release() -> None:
             if counted:
                 counted.clear()
-                self._calls -= 1
+                self._open[kind] -= 1
 
         return release
 

@@ -56,6 +56,8 @@ def refuse_token() -> Refusal:
 async def read_body(scope: Scope, receive: Receive) -> Body:
     """Read the body of a POST: 413 over 4 MiB, 408 where it does not come, 400 for no message."""
     length = read_header(scope, b"content-length") or "0"
+    if length != "0" and read_header(scope, b"transfer-encoding") is not None:
+        raise Refusal(HTTPStatus.BAD_REQUEST)  # a proxy could see another end of it
     if not length.isdigit() or int(length) > BODY_BYTES:
         too_large = length.isdigit()
         raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE if too_large else HTTPStatus.BAD_REQUEST)

@@ -19,6 +19,7 @@ from repl_pair.bridge.tokens import Tokens
 from repl_pair.errors import ReplPairError, RequestError
 from repl_pair.mcp_server.gated_stderr import gate_stderr, log_details
 from repl_pair.mcp_server.web.app import PATH, App
+from repl_pair.mcp_server.web.connections import Connection
 from repl_pair.mcp_server.web.principals import Defaults, Principals
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
@@ -94,7 +95,9 @@ def run(serving: Serving) -> None:
 async def serve(serving: Serving, listener: socket.socket) -> None:
     """Serve at a socket until the first SIGINT or SIGTERM; prints go to stderr."""
     port = listener.getsockname()[1]
-    sites = [f"{host}:{port}" for host in (*LOOPBACK, _in_url(serving.place.host))]
+    hosts = (*LOOPBACK, _in_url(serving.place.host))
+    # Clients leave out the port of their scheme.
+    sites = [*(hosts if port == 80 else ()), *(f"{host}:{port}" for host in hosts)]
     with redirect_stdout(sys.stderr):
         async with anyio.create_task_group() as tasks:
             principals = Principals(serving.defaults, tasks)
@@ -123,6 +126,7 @@ def _in_url(host: str) -> str:
 def _config(app: App) -> uvicorn.Config:
     return uvicorn.Config(
         app,
+        http=Connection,
         lifespan="off",
         ws="none",
         access_log=False,

@@ -1,0 +1,55 @@
+"""A connection to the server: one on which no request comes ends, and there are not too many."""
+
+import asyncio
+from typing import cast
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+MOST_CONNECTIONS = 512
+"""How many connections there are at once, so that files are left for the links to kernels."""
+HEAD_S = 30.0
+"""How long a connection is kept, at least, on which no request begins; at most twice that."""
+
+
+class Connection(H11Protocol):
+    """A connection as uvicorn serves it, which waits for the head of a request with a bound."""
+
+    _checking: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take a connection; one too many ends at once."""
+        super().connection_made(transport)
+        if len(self.connections) > MOST_CONNECTIONS:
+            transport.abort()
+        else:
+            self._check_later(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let go of the connection."""
+        if self._checking is not None:
+            self._checking.cancel()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no request, where nothing is answered yet; then nothing else is sent."""
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        if cycle is not None:
+            cycle.disconnected = True
+            cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+
+    def _check_later(self, answered: object) -> None:
+        self._checking = self.loop.call_later(HEAD_S, self._check, answered)
+
+    def _check(self, answered: object) -> None:
+        """End the connection where the last request is still the one that was answered before."""
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        is_answered = cycle is None or cycle.response_complete
+        if is_answered and cycle is answered:
+            self.transport.close()
+        else:
+            self._check_later(cycle if is_answered else self)
