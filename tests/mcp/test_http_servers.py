@@ -74,11 +74,12 @@ def test_without_a_kernel_the_servers_project_is_for_tokens_without_kernels(
         server.connect(bound) as of_bound,
     ):
         made = of_ada.ask("create_annotation", target="doc:README.md", content="Which unit?")
-        assert (made["ok"], made["result"]["author"]) == (True, "ada"), made
+        assert (made["ok"], made["result"]["author"]) == (True, "agent"), made
         (seen,) = of_bob.ask("list_annotations")["result"]["items"]
-        assert seen["author"] == "ada"
-        foreign = of_bob.ask("edit_annotation", id=seen["id"], content="x")
+        assert seen["id"] == made["result"]["id"]
+        foreign = of_bob.ask("edit_annotation", annotation_id=seen["id"], content="x")
         assert foreign["error"]["code"] == "forbidden"
+        assert of_ada.ask("edit_annotation", annotation_id=seen["id"], content="Which?")["ok"]
         assert of_bound.ask("list_annotations")["error"]["code"] == "no_kernel"
 
 
