@@ -49,8 +49,11 @@ def find_home(root: Path) -> Home | None:
         return None
     data = read_file(file, HOME)
     folders = [root / data["realm"], *root.parents]
-    folder = next((one for one in folders if (one / REALM_FILE).is_file()), folders[0])
-    return Home(folder=folder.resolve(), repo=data["repo"])
+    try:
+        folder = next((one for one in folders if (one / REALM_FILE).is_file()), folders[0])
+        return Home(folder=folder.resolve(), repo=data["repo"])
+    except (OSError, ValueError) as error:
+        raise bad_file(file, "realm is no path") from error
 
 
 def is_realm(folder: Path) -> bool:
