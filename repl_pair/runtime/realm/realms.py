@@ -175,6 +175,8 @@ def _read_head(folder: Path) -> Any:
     bad = [name for name, path in head["repos"].items() if type(path) is not str]
     if bad:
         raise bad_file(folder / REALM_FILE, f"repos.{bad[0]} is not a text")
+    if illegal := [name for name in head["repos"] if not NAME.fullmatch(name)]:
+        raise bad_file(folder / REALM_FILE, f"repos: {illegal[0]!r} is no name of a repo")
     return head
 
 
