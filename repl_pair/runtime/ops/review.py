@@ -249,14 +249,16 @@ def _shown(call: Call, found: Sequence[Annotation]) -> list[Any]:
     Words that the caller itself wrote stay as they are: a marker would confirm a guess. Of what
     agents wrote nothing is learned.
     """
-    return [_shown_one(call, one) for one in found]
+    replies = [one["id"] for one in found if one["parent_id"] is not None]
+    placers = annotations.placers_of(project(), replies) if replies else {}
+    return [_shown_one(call, one, placers.get(one["id"], one["principal"])) for one in found]
 
 
-def _shown_one(call: Call, one: Annotation) -> Any:
+def _shown_one(call: Call, one: Annotation, placer: str) -> Any:
     author, caller = one["principal"], call.view.principal
     slots: Mapping[str, Any] = {**one}
-    writers = {"content": one.get("edited_by", author)}
-    writers |= dict.fromkeys(("target", "section", "quote"), author)
+    writers = {"content": one.get("edited_by", author), "quote": author}
+    writers |= {"target": placer, "section": placer}
     if by_agents := [slots[slot] for slot, writer in writers.items() if writer != PERSON]:
         call.secrets.ignore(by_agents)
     own = [slot for slot, writer in writers.items() if writer == caller != PERSON]

@@ -11,7 +11,12 @@ from repl_pair.records import record
 
 READ_S, CHECKOUT_S = 10.0, 40.0
 _OF_REPO = ("local", "worktree")
-_SETTINGS = {"core.fsmonitor": "false", "core.hooksPath": os.devnull, "core.pager": "cat"}
+_SETTINGS = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.pager": "cat",
+    "submodule.recurse": "false",
+}
 _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",

@@ -148,7 +148,7 @@ def _read_pull_request(folder: Path, state: _Branch) -> tuple[PullRequest | None
     """Return the pull request of a branch, or why it could not be read; none is no fault."""
     if state.name is None or state.upstream is None or (gh := shutil.which("gh")) is None:
         return None, ""
-    words = [gh, "pr", "view", state.name, "--json", ",".join(_PR_SLOTS)]
+    words = [gh, "pr", "view", "--json", ",".join(_PR_SLOTS), "--", state.name]
     ended = run_program(words, folder, GH_S)
     if not ended.is_well:
         is_none = "no pull requests found" in ended.why

@@ -49,8 +49,11 @@ def find_home(root: Path) -> Home | None:
         return None
     data = read_file(file, HOME)
     folders = [root / data["realm"], *root.parents]
-    folder = next((one for one in folders if (one / REALM_FILE).is_file()), folders[0])
-    return Home(folder=folder.resolve(), repo=data["repo"])
+    try:
+        folder = next((one for one in folders if (one / REALM_FILE).is_file()), folders[0])
+        return Home(folder=folder.resolve(), repo=data["repo"])
+    except (OSError, ValueError) as error:
+        raise bad_file(file, "realm is no path") from error
 
 
 def is_realm(folder: Path) -> bool:
@@ -172,6 +175,8 @@ def _read_head(folder: Path) -> Any:
     bad = [name for name, path in head["repos"].items() if type(path) is not str]
     if bad:
         raise bad_file(folder / REALM_FILE, f"repos.{bad[0]} is not a text")
+    if illegal := [name for name in head["repos"] if not NAME.fullmatch(name)]:
+        raise bad_file(folder / REALM_FILE, f"repos: {illegal[0]!r} is no name of a repo")
     return head
 
 

@@ -9,6 +9,7 @@ from sqlite3 import Connection, Row
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.project.database import Database
+from repl_pair.runtime.review.contents import redact_text
 from repl_pair.runtime.review.finding import find_known_target
 from repl_pair.runtime.review.model import (
     Annotation,
@@ -64,7 +65,7 @@ def list_annotations(
         if place:
             asked = at_target(asked, place)
         if section is not None:
-            asked = asked.and_also("instr(lower(section), lower(:section))", section=section)
+            asked = in_section(connection, asked, view, section)
         if review_id is not None:
             asked = asked.and_also("review_id = :review_id", review_id=review_id)
         if status is not None:
@@ -186,6 +187,11 @@ _SAME = (
     " AND parent_id IS :parent_id AND review_id IS :review_id AND created_at > :after"
     " ORDER BY created_at DESC LIMIT 1"
 )
+_PLACED_BY = (
+    "ifnull((SELECT principal FROM annotations AS first WHERE first.id = annotations.parent_id),"
+    " principal)"
+)
+"""Who chose target and section: a reply takes them over from its remark."""
 _ANSWERED = (
     "UPDATE annotations SET status = 'replied', updated_at = ?"
     " WHERE id = ? AND status != 'resolved'"
@@ -247,6 +253,32 @@ def in_status(
         return asked.and_also(among, orphans=listed)
     found = asked.and_also("status = :status", status=status)
     return found.and_also(f"NOT {among}", orphans=listed) if orphans else found
+
+
+def in_section(connection: Connection, asked: Conditions, view: View, section: str) -> Conditions:
+    """Return conditions that hold for annotations with a part of a section, as a view reads it.
+
+    What the view itself wrote is compared as it is: neither confirms a guess.
+    """
+    other = asked.and_also(f"{_PLACED_BY} <> :own", own=view.principal)
+    rows = other.rows(connection, "DISTINCT section FROM annotations")
+    read = {one: redact_text(one, view.principal) for (one,) in rows}
+    fitting = [one for one, text in read.items() if section.lower() in text.lower()]
+    return asked.and_also(
+        f"CASE {_PLACED_BY} WHEN :own THEN instr(lower(section), lower(:section))"
+        " ELSE section IN (SELECT value FROM json_each(:sections)) END",
+        own=view.principal,
+        section=section,
+        sections=json.dumps(fitting),
+    )
+
+
+def placers_of(database: Database, ids: Sequence[str]) -> Mapping[str, str]:
+    """Return who chose the target and section of annotations, by their ids."""
+    query = f"SELECT id, {_PLACED_BY} FROM annotations WHERE id IN (SELECT value FROM json_each(?))"
+    with database.reading() as connection:
+        found = () if connection is None else connection.execute(query, (json.dumps(ids),))
+        return dict(map(tuple, found))
 
 
 def _behind(connection: Connection, seen: Conditions, asked: Conditions, after: str) -> Conditions:

@@ -1,6 +1,7 @@
 """The pages of a project: its Markdown files and notebooks, and which of them are private."""
 
 import os
+import stat
 import subprocess
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -18,6 +19,8 @@ from repl_pair.wire import PERSON, View
 
 MOST_PAGES, MOST_FILES = 2_000, 50_000
 """How many pages are listed, and among how many files they are looked for."""
+MOST_BYTES = 50_000_000
+"""How large a page may be whose text is read."""
 _GIT_S = 5.0
 _ENDS = tuple(end for ends in PAGES.values() for end in ends)
 
@@ -86,6 +89,8 @@ def private_patterns(root: Path) -> Sequence[str]:
         found = file.stat()
     except OSError:
         return ()
+    if not stat.S_ISREG(found.st_mode):
+        return ()
     return _read_private(file, (found.st_mtime_ns, found.st_size))
 
 
@@ -99,8 +104,10 @@ def read_title(root: Path, path: str) -> str:
 
 
 def read_text(file: Path) -> str | None:
-    """Return the text of a page; None where it cannot be read."""
+    """Return the text of a page; None where it cannot be read, or has over MOST_BYTES."""
     try:
+        if file.stat().st_size > MOST_BYTES:
+            return None
         return file.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
@@ -108,8 +115,9 @@ def read_text(file: Path) -> str | None:
 
 @lru_cache(maxsize=64)
 def _read_private(file: Path, _version: object) -> Sequence[str]:
-    settings: Any = read_toml(file).get("tool", {})
-    found = settings.get("repl_pair", {}).get("private", [])
+    found: Any = read_toml(file)
+    for name, other in (("tool", {}), ("repl_pair", {}), ("private", [])):
+        found = found.get(name, other) if isinstance(found, dict) else None
     patterns = cast("list[Any]", found)
     if not (isinstance(found, list) and all(isinstance(pattern, str) for pattern in patterns)):
         what = '[tool.repl_pair] private is a list of patterns: ["drafts/*", "*.private.md"].'
