@@ -112,8 +112,6 @@ class Triggers:
             report_changes(project())
         except Exception as error:  # noqa: BLE001  no caller waits who could be answered
             LATER.report(error_text(error))
-        if not self._clients:  # the last one left meanwhile
-            LATER.close()
 
 
 def _verdict_of(variant_id: str) -> str:
