@@ -1,7 +1,6 @@
 """Annotations: made, read, changed and deleted, by one set of rules for the person and agents."""
 
 import json
-import os
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,6 +8,7 @@ from sqlite3 import Connection, Row
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.project.database import Database
+from repl_pair.runtime.project.schema import new_id
 from repl_pair.runtime.review.finding import find_known_target
 from repl_pair.runtime.review.model import (
     Annotation,
@@ -220,7 +220,7 @@ def _insert(connection: Connection, words: Mapping[str, str | None]) -> Row:
     is_draft = author == "human" and words["parent_id"] is None
     values = {
         **words,
-        "id": os.urandom(4).hex(),
+        "id": new_id(),
         "author": author,
         "status": "draft" if is_draft else "submitted",
         "tier": tier_of(str(words["target"])),

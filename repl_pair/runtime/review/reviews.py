@@ -1,7 +1,6 @@
 """Reviews: annotations of one target that are submitted together."""
 
 import json
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +8,7 @@ from sqlite3 import Connection, Row
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.project.database import Database
+from repl_pair.runtime.project.schema import new_id
 from repl_pair.runtime.review.annotations import delete_emptied_reviews, read_rows
 from repl_pair.runtime.review.finding import find_known_target
 from repl_pair.runtime.review.model import (
@@ -122,7 +122,7 @@ _SUBMITTED = f"SELECT * FROM annotations WHERE id {_AMONG} {_OLDEST_FIRST}"
 
 
 def _insert(connection: Connection, view: View, place: Target) -> str:
-    id, now = os.urandom(4).hex(), time.time()
+    id, now = new_id(), time.time()
     values = (id, place.text, author_of(view.principal), view.principal, tier_of(place.text))
     connection.execute(
         "INSERT INTO reviews (id, target, author, principal, tier, status, created_at, updated_at)"
