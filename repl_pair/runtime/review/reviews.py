@@ -63,15 +63,11 @@ def submit_review(
         connection.execute(_SUBMIT, (id, time.time(), ids))
         connection.execute(_TAKE_REPLIES, (id, ids))
         delete_emptied_reviews(connection)
-        report_review(
-            connection,
-            database.root,
-            view,
-            find_review(connection, database.root, view, id),
-            len(rows),
-        )
-        items = read_rows(database, connection.execute(_SUBMITTED, (ids,)).fetchall())
-        return {"review_id": id, "count": len(items), "items": items}
+        review = find_review(connection, database.root, view, id)
+        report_review(connection, database.root, view, review, len(rows))
+        submitted = connection.execute(_SUBMITTED, (ids,)).fetchall()
+    items = read_rows(database, submitted)
+    return {"review_id": id, "count": len(items), "items": items}
 
 
 def list_reviews(
@@ -105,7 +101,8 @@ def get_review(database: Database, view: View, id: str) -> ReviewedAnnotations:
 
 def complete_review(database: Database, view: View, id: str) -> Review:
     """Complete a review; RequestError `not_found`."""
-    get_review(database, view, id)
+    with database.reading() as connection:  # for an unknown id no database is made
+        find_review(connection, database.root, view, id)
     with database.writing() as connection:
         query = "UPDATE reviews SET status = 'completed', updated_at = ? WHERE id = ?"
         connection.execute(query, (time.time(), id))
