@@ -28,6 +28,7 @@ COMMANDS = [
     "op",
     "ops",
     "pause",
+    "realm",
     "resume",
     "reviews",
     "run",

@@ -110,7 +110,7 @@ def test_attaching_prints_a_line_that_names_this_kernel(kernel, cells):
 def test_the_commands_for_a_kernel_run_against_it(kernel, cells, tmp_path):
     lines = [line for line in commands("repl-pair") if line not in IN_CI]
     lines += commands("repl-pair", INSTALL)
-    assert len(lines) == 5
+    assert len(lines) == 7
     for line in lines:
         _, *rest = shlex.split(line)
         target = [] if rest == ["kernels"] else ["--kernel", str(kernel.path)]
@@ -126,6 +126,7 @@ def test_the_commands_for_a_kernel_run_against_it(kernel, cells, tmp_path):
         written = "--write" in rest
         output = (tmp_path / ".mcp.json").read_text() if written else ran.stdout
         expected = {"kernels": "", "init": str(kernel.path)}
+        expected |= {"reviews": "1 submitted" if "submit" in rest else "Why is it 13?"}
         assert expected.get(rest[0], "shop.total/Two") in output
 
 

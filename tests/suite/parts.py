@@ -13,8 +13,16 @@ FULL = (
     "examples/",
     "browser/test_explorer_at_size.py",
     "browser/test_front_ends.py",
+    "cli/test_demo.py",
+    "kernel/test_agents.py",
+    "kernel/test_discover_programs.py",
     "kernel/test_embed.py",
+    "kernel/test_inject.py",
+    "kernel/test_sessions.py",
+    "mcp/test_big_answers.py",
+    "mcp/test_followed_kernels.py",
     "mcp/test_hostile_",
+    "mcp/test_realm_tools.py",
     "mcp/test_review_acceptance.py",
     "pytest_plugin/test_choosing.py",
     "pytest_plugin/test_five_ways.py",
@@ -23,6 +31,8 @@ FULL = (
     "pytest_plugin/test_notebook_runner.py",
     "pytest_plugin/test_notebooks.py",
     "pytest_plugin/test_same_files.py",
+    "unit/realm/test_readiness.py",
+    "unit/realm/test_worktrees.py",
 )
 """Folders and files of which each test is in the second part; single tests bear the mark `full`."""
 FIRST_ONLY = ("browser/", "kernel/public_notebooks/")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 SHOWN = 3
+LISTING = "notifications_list"
 FRESH_S = 60.0
 """How long what was read holds while nothing changes: notices expire."""
 CLIENTS = 1_000
@@ -67,7 +68,8 @@ class ReplyNotices:
             return answer
         caller = (client, view.principal)
         self._is_called = True
-        self._mark_seen(caller)
+        if request.op != LISTING:  # it lists whole what a reply only named
+            self._mark_seen(caller)
 
         def show_and_answer(reply: Reply) -> None:
             unseen = [one for one in self._unseen(view.principal) if is_open(view, one)]
@@ -82,7 +84,7 @@ class ReplyNotices:
             for forgotten in list(islice(self._shown, max(0, len(self._shown) - CLIENTS))):
                 del self._shown[forgotten]
         notices: Notices = {"ids": [*counts], "more": len(unseen) - len(counts)}
-        steps = reply.get("next_steps") or [next_step("notifications_list")]
+        steps = reply.get("next_steps") or [next_step(LISTING)]
         return {"notices": notices, "next_steps": steps}
 
     def _mark_seen(self, caller: _Caller) -> None:

@@ -99,12 +99,12 @@ def preview_deletion(database: Database, view: View, id: str) -> Deleted:
     return {"deleted": id, "replies": len(thread["replies"]), "review_deleted": not left}
 
 
-_NUMBERED = (
-    "SELECT *, count(*) OVER (PARTITION BY parent_id) AS in_all, row_number() OVER"
-    " (PARTITION BY parent_id ORDER BY created_at DESC, id DESC) AS place FROM annotations"
-    " WHERE parent_id IN (SELECT value FROM json_each(:ids))"
+_ANSWERS = "parent_id IN (SELECT value FROM json_each(:parents))"
+_NEWEST = (
+    "id IN (SELECT id FROM (SELECT id, row_number() OVER"
+    " (PARTITION BY parent_id ORDER BY created_at DESC, id DESC) AS place"
+    f" FROM annotations WHERE {_ANSWERS}) WHERE place <= :replies)"
 )
-"""The replies to some annotations, numbered from the newest of each."""
 
 
 def _among(seen: Conditions, ids: Sequence[str | None]) -> Conditions:
@@ -114,22 +114,27 @@ def _among(seen: Conditions, ids: Sequence[str | None]) -> Conditions:
 def _read_threads(
     database: Database, connection: Connection, seen: Conditions, rows: Sequence[Row]
 ) -> list[ListedThread]:
-    replies: dict[str, list[Row]] = {}
-    ids = json.dumps([row["id"] for row in rows])
-    newest = seen.and_also("place <= :replies", replies=REPLIES, ids=ids)
-    for reply in newest.rows(connection, f"* FROM ({_NUMBERED})", "ORDER BY created_at, id"):
+    parents = json.dumps([row["id"] for row in rows])
+    answers = seen.and_also(_ANSWERS, parents=parents)
+    by_parent = "parent_id, count(*) AS replies FROM annotations"
+    counted = answers.rows(connection, by_parent, "GROUP BY parent_id")
+    counts: dict[str, int] = {row["parent_id"]: row["replies"] for row in counted}
+    newest = seen.and_also(_NEWEST, parents=parents, replies=REPLIES)
+    replies: dict[str | None, list[Annotation]] = {}
+    for reply in read_rows(
+        database, newest.rows(connection, "* FROM annotations", "ORDER BY created_at, id")
+    ):
         replies.setdefault(reply["parent_id"], []).append(reply)
     of_rows = _among(seen, [row["review_id"] for row in rows])
     reviews = {row["id"]: read_review(row) for row in of_rows.rows(connection, "* FROM reviews")}
-    heads = read_rows(database, rows)
     return [
         {
             "annotation": head,
-            "replies": read_rows(database, of_head := replies.get(head["id"], [])),
-            "earlier": of_head[0]["in_all"] - len(of_head) if of_head else 0,
+            "replies": (answered := replies.get(head["id"], [])),
+            "earlier": counts.get(head["id"], 0) - len(answered),
             "review": reviews.get(head["review_id"] or ""),
         }
-        for head in heads
+        for head in read_rows(database, rows)
     ]
 
 

@@ -38,9 +38,9 @@ def report(own_project):
     return make
 
 
-def call(notices, *, client="one", view=ANN, reply=None, **slots):
+def call(notices, *, op="list_tags", client="one", view=ANN, reply=None, **slots):
     """Make a call that is answered at once; gives its reply."""
-    request = Request(op="list_tags", call="", client=client, view=view, **slots)
+    request = Request(op=op, call="", client=client, view=view, **slots)
     answered = []
     notices.follow(request, answered.append)(reply or {"ok": True})
     return answered[0]
@@ -76,6 +76,22 @@ def test_what_a_client_was_shown_is_seen_when_that_client_calls_again(notices, r
     assert shown(notices) is None
     report()
     assert shown(notices)["more"] == 0
+
+
+def test_what_a_reply_named_is_pending_in_the_list_that_is_called_next(
+    notices, report, own_project
+):
+    def pending():
+        LATER.flush()
+        with own_project.reading() as connection:
+            return [one["id"] for one in list_notices(connection, ANN)]
+
+    report()
+    ids = shown(notices)["ids"]
+    call(notices, op="notifications_list")
+    assert pending() == ids
+    call(notices)
+    assert pending() == []
 
 
 def test_calls_at_once_see_nothing_that_was_not_answered_before_them(notices, report):

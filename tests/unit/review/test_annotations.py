@@ -45,8 +45,9 @@ def refusal(call, *args, **more):
 
 
 def notices(database):
+    """Return the recipient, the subject, the last text and the count of what was reported."""
     with database.reading() as connection:
-        query = "SELECT recipient, subject, text FROM notices ORDER BY number"
+        query = "SELECT recipient, subject, text, count FROM notices ORDER BY number"
         return list(map(tuple, connection.execute(query)))
 
 
@@ -160,7 +161,7 @@ def test_the_same_words_are_one_remark_for_half_a_minute(database, remark, apart
     later = remark(CLAUDE)
     assert "duplicate" not in later
     assert later["id"] != first["id"]
-    assert len(notices(database)) == 8
+    assert sum(count for *_, count in notices(database)) == 8
 
 
 def test_two_replies_in_the_same_words_to_two_remarks_are_two(database, remark):
@@ -329,17 +330,16 @@ def test_remarks_are_reported_to_those_for_whom_they_are(database, remark, apart
     assert notices(database) == []
     submit_review(database, ME, PAGE)
     own = remark(CLAUDE, "A finding.")
+    assert "A finding." in notices(database)[1][2]
     remark(ME, "Thanks.", parent_id=own["id"])
     remark(CODEX, "Same here.", parent_id=own["id"])
     remark(CLAUDE, "Done.", parent_id=one["id"])
     resolve_annotation(database, CLAUDE, one["id"])
     reopen_annotation(database, ME, one["id"])
     found = notices(database)
-    recipients = [AGENTS, PERSON, "claude", "claude", PERSON, PERSON, PERSON, AGENTS]
-    assert [recipient for recipient, _, _ in found] == recipients
-    assert {subject for _, subject, _ in found} == {PAGE}
-    assert "A finding." in found[1][2]
-    assert found[-1][2] == f"person reopened {one['id']} on {PAGE}: A draft."
+    assert {to: count for to, *_, count in found} == {AGENTS: 2, PERSON: 4, "claude": 2}
+    assert {subject for _, subject, *_ in found} == {PAGE}
+    assert found[0][2] == f"person reopened {one['id']} on {PAGE}: A draft."
 
 
 def test_what_a_view_does_not_see_is_not_listed_counted_named_or_found(database, project, remark):
@@ -362,6 +362,6 @@ def test_what_a_view_does_not_see_is_not_listed_counted_named_or_found(database,
             for call, id in ((get_annotation, hidden[n]["id"]), (get_review, reviews[n])):
                 error = refusal(call, database, view, id)
                 assert (error.code, "Nearest: " + id in error.message) == ("not_found", False)
-    texts = [(subject, text) for recipient, subject, text in notices(database)]
+    texts = [(subject, text) for recipient, subject, text, _ in notices(database)]
     for (subject, text), review in zip(texts[:2], reviews[:2], strict=True):
         assert (subject, "plan" in text, "shop.ops" in text) == (f"review:{review}", False, False)
