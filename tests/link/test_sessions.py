@@ -86,7 +86,7 @@ async def test_a_verdict_that_flips_is_noticed_by_all_agents_but_who_caused_it(l
             "text": "shop/One is fail now; before it was pass.",
             "count": 1,
             "by": "ann",
-            "state": "seen",
+            "state": "pending",
             "created_at": "",
             "updated_at": "",
         }

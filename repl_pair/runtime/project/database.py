@@ -80,12 +80,14 @@ class Database:
             return connections.version()
 
     def close(self) -> None:
-        """Close it at the end of what uses it.
+        """Close it, at the end of what uses it.
 
-        From then on each use opens it and closes it at its end, unless somebody watches it.
+        Each later use opens it and closes it at its end; while somebody watches it stays open.
         """
-        with self._using():
-            self._use().is_kept = False
+        use = self._use()
+        use.is_kept = False
+        if use.connections is not None:
+            use.connections.close()
 
     @contextmanager
     def _using(self) -> Generator[None]:
@@ -93,8 +95,8 @@ class Database:
             yield
         finally:
             use = self._use()
-            if use.connections is not None and not use.is_kept and not use.watchers.are_any:
-                use.connections.close()
+            if not use.is_kept and not use.watchers.are_any:
+                self.close()
 
     def _opened(self) -> "Connections | None":
         connections = self._use().connections

@@ -4,7 +4,7 @@ import pytest
 
 import repl_pair
 from repl_pair.errors import RequestError
-from repl_pair.runtime.notices import notices as runtime_notices
+from repl_pair.runtime.notices.notices import AGENTS
 from repl_pair.runtime.review.annotations import (
     create_annotation,
     delete_annotation,
@@ -20,7 +20,7 @@ from repl_pair.runtime.review.reviews import (
     list_reviews,
     submit_review,
 )
-from repl_pair.wire import AGENTS, PERSON, View
+from repl_pair.wire import PERSON, View
 
 from .conftest import CLAUDE, CODEX, ME
 
@@ -49,12 +49,6 @@ def notices(database):
     with database.reading() as connection:
         query = "SELECT recipient, subject, text, count FROM notices ORDER BY number"
         return list(map(tuple, connection.execute(query)))
-
-
-@pytest.fixture
-def apart(monkeypatch):
-    """Let each report be a notice, however soon it follows one like it."""
-    monkeypatch.setattr(runtime_notices, "TOGETHER_S", 0.0)
 
 
 def ids_of(items):
@@ -142,7 +136,7 @@ def test_a_reply_is_possible_though_its_target_is_gone(database, project, remark
     assert (reply["target"], reply["status"]) == (one["target"], "orphaned")
 
 
-def test_the_same_words_are_one_remark_for_half_a_minute(database, remark, apart):
+def test_the_same_words_are_one_remark_for_half_a_minute(database, remark):
     first = remark(CLAUDE)
     again = remark(CLAUDE, target="doc:./README.md")
     assert again == {**first, "duplicate": True}
@@ -325,7 +319,7 @@ def test_pages_go_on_behind_the_last_one_though_others_came_or_went(database, re
     assert error.code == "stale_cursor"
 
 
-def test_remarks_are_reported_to_those_for_whom_they_are(database, remark, apart):
+def test_remarks_are_reported_to_those_for_whom_they_are(database, remark):
     one = remark(ME, "A draft.")
     assert notices(database) == []
     submit_review(database, ME, PAGE)
