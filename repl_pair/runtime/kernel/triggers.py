@@ -44,15 +44,15 @@ class Triggers:
 
     def serve(self, request: Request) -> None:
         """Follow what happens until the client of an agent's request is gone."""
-        client = request.client
-        if client is None or request.view.principal == PERSON:
+        client = request.agent_client
+        if client is None:
             return
         if time.monotonic() - self._looked_at >= LOOK_S:
             self._looked_at = time.monotonic()
             start_thread(self._look_at_realm, name="realm")
-        if client in self._clients:
-            return
         with self._lock:
+            if client in self._clients:
+                return
             self._clients[client] = OWN_CALLS.hold(client, lambda: self._leave(client))
             if not self._undo:
                 self._undo = (STORE.subscribe(self._on_change), PERSONS.subscribe(self._on_person))
@@ -112,8 +112,6 @@ class Triggers:
             report_changes(project())
         except Exception as error:  # noqa: BLE001  no caller waits who could be answered
             LATER.report(error_text(error))
-        if not self._clients:  # the last one left meanwhile
-            LATER.close()
 
 
 def _verdict_of(variant_id: str) -> str:

@@ -17,6 +17,7 @@ from repl_pair.runtime.ops.listing import (
 )
 from repl_pair.runtime.ops.table import Preview, op
 from repl_pair.runtime.project.database import project
+from repl_pair.runtime.project.schema import ID
 from repl_pair.runtime.review import annotations, pages, reviews
 from repl_pair.runtime.review.model import (
     Annotation,
@@ -41,7 +42,6 @@ _op = partial(op, toolset="review", project=True)
 Target = Annotated[str, "Such as variant:shop.quote/Bulk or doc:README.md#Install"]
 AnnotationId = Annotated[str, "As list_annotations has it"]
 ReviewId = Annotated[str, "As list_reviews has it"]
-_ID = "[0-9a-f]{8}"
 
 
 @_op(access="read")
@@ -66,7 +66,7 @@ def list_annotations(
         status=status,
         review_id=review_id,
         limit=limit + 1,
-        after=None if cursor is None else read_cursor(cursor, mark, _ID),
+        after=None if cursor is None else read_cursor(cursor, mark, ID),
     )
     for one in items[:1]:
         call.suggest("get_annotation", annotation_id=one["parent_id"] or one["id"])

@@ -3,9 +3,9 @@
 from pathlib import Path
 from sqlite3 import Connection, Row
 
-from repl_pair.runtime.notices.notices import AGENTS, report_notice
+from repl_pair.runtime.notices.notices import report_notice
 from repl_pair.runtime.review.sight import is_for_all
-from repl_pair.wire import PERSON, View, cut_at_word
+from repl_pair.wire import AGENTS, PERSON, View, cut_at_word
 
 _HEAD_CHARS = 80
 

@@ -303,6 +303,23 @@ def test_a_close_leaves_no_file_open_and_the_next_use_opens_it(database):
     assert subjects(database) == ["one"]
 
 
+def test_what_uses_it_after_a_close_closes_it_unless_somebody_watches(database):
+    add(database, "one")
+    database.close()
+    undo = database.watch(print)
+    assert subjects(database) == ["one"]
+    database.close()
+    assert database.version()
+    assert open_files(database)
+    undo()
+    assert open_files(database) == []
+    with database.writing() as connection:
+        insert(connection, "two")
+        assert subjects(database) == ["one", "two"]
+        assert database.version()
+    assert open_files(database) == []
+
+
 def test_the_end_of_a_process_closes_it(database):
     in_process(
         database,
