@@ -68,6 +68,7 @@ async def test_a_session_counts_what_its_client_did(link):
 
 
 async def test_a_verdict_that_flips_is_noticed_by_all_agents_but_who_caused_it(link):
+    await link.get("session_start", view=BEN)  # a project in which nothing is kept has no notices
     await link.define(SHOP)
     await link.run("shop/One", view=ANN)
     await link.define(SHOP.replace("return n", "return n + 1"))
@@ -100,6 +101,7 @@ async def test_a_verdict_that_flips_is_noticed_by_all_agents_but_who_caused_it(l
 
 
 async def test_a_watch_runs_for_the_person_so_who_watches_is_noticed_of_a_flip(link):
+    await link.get("session_start", view=AGENT)
     await link.define(SHOP)
     await link.run("shop/One")
     await link.get("watch_variant", variant_id="shop/One")

@@ -49,7 +49,8 @@ class Triggers:
             return
         if time.monotonic() - self._looked_at >= LOOK_S:
             self._looked_at = time.monotonic()
-            start_thread(self._look_at_realm, name="realm")
+            if (project().root / FOLDER).is_dir():
+                start_thread(self._look_at_realm, name="realm")
         with self._lock:
             if client in self._clients:
                 return
@@ -103,8 +104,6 @@ class Triggers:
             )
 
     def _look_at_realm(self) -> None:
-        if not (project().root / FOLDER).is_dir():
-            return
         # What reads a realm is imported where the project keeps anything.
         from repl_pair.runtime.realm.changes import report_changes
 
@@ -121,6 +120,9 @@ def _verdict_of(variant_id: str) -> str:
 
 
 def _report(**notice: str) -> None:
+    """Report a notice soon, where the project keeps anything: a run leaves no file."""
+    if not project().file.exists():
+        return
     at = time.time()
 
     def write(connection: "Connection") -> None:
