@@ -250,7 +250,7 @@ def _shown(call: Call, found: Sequence[Annotation]) -> list[Any]:
     agents wrote nothing is learned.
     """
     replies = [one["id"] for one in found if one["parent_id"] is not None]
-    placers = annotations.placers_of(project(), replies) if replies else {}
+    placers = annotations.placers_of(project(), replies) if replies else dict[str, str]()
     return [_shown_one(call, one, placers.get(one["id"], one["principal"])) for one in found]
 
 

@@ -116,8 +116,9 @@ def read_text(file: Path) -> str | None:
 @lru_cache(maxsize=64)
 def _read_private(file: Path, _version: object) -> Sequence[str]:
     found: Any = read_toml(file)
-    for name, other in (("tool", {}), ("repl_pair", {}), ("private", [])):
-        found = found.get(name, other) if isinstance(found, dict) else None
+    for name in ("tool", "repl_pair"):
+        found = cast("dict[str, Any]", found).get(name, {}) if isinstance(found, dict) else None
+    found = cast("dict[str, Any]", found).get("private", []) if isinstance(found, dict) else None
     patterns = cast("list[Any]", found)
     if not (isinstance(found, list) and all(isinstance(pattern, str) for pattern in patterns)):
         what = '[tool.repl_pair] private is a list of patterns: ["drafts/*", "*.private.md"].'
