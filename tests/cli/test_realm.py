@@ -78,8 +78,9 @@ def test_the_check_is_for_ci_a_line_a_fault_and_an_exit_code(joined, pair):
         "is no such contract.\n"
     )
     assert broken.stderr == "1 errors, 0 warnings\n"
-    (joined / "quote.json").write_text(json.dumps(SCHEMA))
     save = ("realm", "save", "pricing", "quote", "--schema", "quote.json", "--version")
+    assert pair(*save, "1.0.0").exit_code == 2  # there is no such file
+    (joined / "quote.json").write_text(json.dumps(SCHEMA))
     assert pair(*save, "1.0.0").exit_code == 0
     assert pair("realm", "check", "--strict").exit_code == 0
     data = read(joined, QUOTE)

@@ -110,7 +110,7 @@ def report_notice(
 def list_notices(
     connection: "Connection | None",
     view: View,
-    state: NoticeState | Literal["all"] = "pending",
+    state: Literal[NoticeState, "all"] = "pending",
     *,
     at: float | None = None,
 ) -> list[Notice]:

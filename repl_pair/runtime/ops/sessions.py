@@ -108,7 +108,7 @@ def get_session(call: Call, session_id: Annotated[str, "As list_sessions has it"
 @_op(access="read")
 def notifications_list(
     call: Call,
-    state: Annotated[NoticeState | Literal["all"], "Only in this state"] = "pending",
+    state: Annotated[Literal[NoticeState, "all"], "Only in this state"] = "pending",
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
 ) -> Page[Notice]:

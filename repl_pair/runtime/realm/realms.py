@@ -7,7 +7,7 @@ from shlex import quote
 from typing import Any
 
 from repl_pair.errors import RequestError, did_you_mean, nearest, next_step
-from repl_pair.records import record
+from repl_pair.records import record, replace
 from repl_pair.runtime.project.root import FOLDER
 from repl_pair.runtime.realm.files import (
     BINDING,
@@ -73,7 +73,7 @@ def open_realm(root: Path, given: str | None = None) -> Realm:
     """
     home = find_home(root)
     if given is not None:
-        return _open_given(root, home, given)
+        return replace(_open_given(root, home, given), given=given)
     if home is None:
         raise RequestError("not_found", "This project is in no realm.", hints=_ways_in(root))
     if not (home.folder / REALM_FILE).exists():
@@ -166,8 +166,12 @@ def find_contract(realm: Realm, domain: str, contract: str) -> Contract:
         message = f"There is no contract {contract!r} in {domain}."
         message += did_you_mean(contract, known.contracts)
         first = [(domain, name) for name in nearest(contract, known.contracts)]
-    steps = [next_step("contract_get", domain=one, contract=name) for one, name in first[:2]]
-    raise RequestError("not_found", message, next_steps=[*steps, next_step("realm_status")])
+    steps = [
+        next_step("contract_get", domain=one, contract=name, realm=realm.given)
+        for one, name in first[:2]
+    ]
+    steps.append(next_step("realm_status", realm=realm.given))
+    raise RequestError("not_found", message, next_steps=steps)
 
 
 def _read_head(folder: Path) -> Any:

@@ -74,7 +74,7 @@ def _choose(realm: Realm, repos: Sequence[str] | None) -> tuple[list[str], str]:
             raise RequestError(
                 "not_found",
                 f"The realm {realm.name} has no repo {unknown!r}.{near}",
-                next_steps=[next_step("realm_status")],
+                next_steps=[next_step("realm_status", realm=realm.given)],
             )
         if not repos:
             raise RequestError("bad_arguments", "repos is empty: name one, or leave it out.")

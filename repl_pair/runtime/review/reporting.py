@@ -48,11 +48,12 @@ def report_review(connection: Connection, root: Path, view: View, review: Row, c
     recipient = AGENTS if view.principal == PERSON else PERSON
     is_named = recipient == PERSON or is_for_all(root, review["target"], review["tier"])
     on = f" on {review['target']}" if is_named else ""
+    remarks = "1 remark" if count == 1 else f"{count} remarks"
     report_notice(
         connection,
         kind="remark",
         subject=review["target"] if is_named else f"review:{review['id']}",
-        text=f"{view.principal} submitted the review {review['id']}{on} ({count} remarks)",
+        text=f"{view.principal} submitted the review {review['id']}{on} ({remarks})",
         recipient=recipient,
         by=view.principal,
     )

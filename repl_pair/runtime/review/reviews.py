@@ -45,6 +45,8 @@ def submit_review(
     Without ids: the drafts there that the caller may submit, and its own remarks that are in no
     review. RequestError `not_found`, `bad_arguments` or `forbidden`; then nothing has changed.
     """
+    if annotation_ids is not None and not annotation_ids:
+        raise RequestError("bad_arguments", "annotation_ids is empty: name one, or leave it out.")
     with database.reading() as connection:
         place = find_known_target(connection, database.root, view, target)
         if connection is None:
@@ -55,8 +57,6 @@ def submit_review(
         else:
             found = dict.fromkeys(annotation_ids)
             rows = [_find_of(connection, database.root, view, place, id) for id in found]
-        if not rows:
-            raise _nothing_to_submit(place, [])
         check_owner(view, rows)
         id = _insert(connection, view, place)
         ids = json.dumps([row["id"] for row in rows])
@@ -100,11 +100,12 @@ def get_review(database: Database, view: View, id: str) -> ReviewedAnnotations:
 
 
 def complete_review(database: Database, view: View, id: str) -> Review:
-    """Complete a review; RequestError `not_found`."""
+    """Complete a review, which stays as it is where it was completed; RequestError `not_found`."""
     with database.reading() as connection:  # for an unknown id no database is made
         find_review(connection, database.root, view, id)
     with database.writing() as connection:
-        query = "UPDATE reviews SET status = 'completed', updated_at = ? WHERE id = ?"
+        change = "UPDATE reviews SET status = 'completed', updated_at = ?"
+        query = f"{change} WHERE id = ? AND status != 'completed'"
         connection.execute(query, (time.time(), id))
         return read_review(find_review(connection, database.root, view, id))
 

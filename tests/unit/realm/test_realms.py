@@ -152,6 +152,9 @@ def test_an_unknown_contract_is_refused_with_the_nearest(ground, domain, contrac
     assert near in error.message
     first = {"op": "contract_get", "args": {"domain": "pricing", "contract": "quote"}}
     assert (error.next_steps[0] == first) == ("Nearest" in near)
+    named = refused(lambda: get_contract(ground.open("web", "../shop-realm"), domain, contract))
+    assert {step["args"].pop("realm") for step in named.next_steps} == {"../shop-realm"}
+    assert named.next_steps == error.next_steps
 
 
 def test_a_contract_whose_file_is_bad_is_refused_by_its_place(ground):

@@ -235,7 +235,7 @@ def test_a_review_takes_all_or_nothing(database, remark):
         ([one["id"], "0" * 8], "not_found", "no annotation"),
         ([one["id"], elsewhere["id"]], "bad_arguments", "story:shop.quote, not on"),
         ([one["id"], reply["id"]], "bad_arguments", "is a reply"),
-        ([], "bad_arguments", "Nothing of"),
+        ([], "bad_arguments", "annotation_ids is empty"),
     ]:
         error = refusal(submit_review, database, ME, PAGE, ids)
         assert (error.code, words in error.message) == (code, True), error
@@ -274,7 +274,9 @@ def test_an_agent_submits_its_own_remarks_and_learns_that_drafts_are_anothers(da
 def test_reviews_are_completed_and_filtered(database, remark):
     remark(ME)
     review = submit_review(database, ME, PAGE)["review_id"]
-    assert complete_review(database, CLAUDE, review)["status"] == "completed"
+    completed = complete_review(database, CLAUDE, review)
+    assert completed["status"] == "completed"
+    assert complete_review(database, ME, review) == completed
     assert list_reviews(database, ME, status="submitted") == ([], 0)
     assert ids_of(list_reviews(database, ME, status="completed")[0]) == [review]
     assert refusal(complete_review, database, ME, "0" * 8).code == "not_found"
