@@ -6,7 +6,7 @@ from sqlite3 import Connection
 
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.review.pages import private_patterns, sees_page, sees_private
+from repl_pair.runtime.review.pages import is_private, private_patterns, sees_page, sees_private
 from repl_pair.runtime.review.targets import ENTRIES, Target, parse_target
 from repl_pair.wire import View
 
@@ -39,12 +39,11 @@ def tier_of(text: str) -> str | None:
     return None if entry is None else entry.tier
 
 
-def is_for_all(root: Path, text: str, tier: str | None) -> bool:
-    """Return whether every view sees a target, whatever its tier and access."""
+def access_of(root: Path, text: str) -> str | None:
+    """Return the access that an agent needs to see a target; None where it needs none."""
     target = parse_target(text)
-    if target.kind in ENTRIES:
-        return tier is None
-    return sees_page(root, View(principal="", access=frozenset()), target.name)
+    is_page = target.kind not in ENTRIES
+    return "inspect" if is_page and is_private(root, target.name) else None
 
 
 def hidden_targets(connection: Connection, root: Path, view: View) -> str | None:
