@@ -90,13 +90,13 @@ VERSION = len(STEPS)
 """`user_version` of a file that every step was done in."""
 APPLICATION = 0x52504149
 """`application_id` of each such file, so that no database of another program is changed."""
-ID = "[0-9a-f]{8}"
+ID = "[a-f][0-9a-f]{7}"
 """The pattern of an id."""
 
 
 def new_id() -> str:
-    """Return an id for a row."""
-    return os.urandom(4).hex()
+    """Return an id for a row; a command line takes none of them for a number."""
+    return "abcdef"[os.urandom(1)[0] % 6] + os.urandom(4).hex()[1:]
 
 
 @lru_cache(maxsize=4096)

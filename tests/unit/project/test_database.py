@@ -19,7 +19,7 @@ from hypothesis import given, settings, strategies as st
 from repl_pair.errors import RequestError
 from repl_pair.runtime.project import database as databases, opening
 from repl_pair.runtime.project.database import Database
-from repl_pair.runtime.project.schema import VERSION
+from repl_pair.runtime.project.schema import VERSION, new_id
 
 
 @pytest.fixture
@@ -630,3 +630,7 @@ def test_two_processes_see_the_same_and_a_version_never_stands_for_two_states(ac
         finally:
             here.close()
             elsewhere.close()
+
+
+def test_no_id_reads_as_a_number():
+    assert all("a" <= new_id()[0] <= "f" for _ in range(500))
