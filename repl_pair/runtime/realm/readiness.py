@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from repl_pair.records import mutable
-from repl_pair.runtime.realm.git import local_filters, run_git, run_program
+from repl_pair.runtime.project.git import local_filters, run_git, run_program
 from repl_pair.runtime.realm.model import PullRequest, Readiness, Realm, RepoReadiness
 from repl_pair.runtime.realm.worktrees import MOST_AT_ONCE, branch_of, worktree_of
 

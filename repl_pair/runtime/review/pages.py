@@ -2,7 +2,6 @@
 
 import os
 import stat
-import subprocess
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -11,6 +10,7 @@ from typing import Any, cast
 
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.loading.pytest_settings import NOT_ENTERED, read_toml
+from repl_pair.runtime.project.git import run_git
 from repl_pair.runtime.review.markdown import read_headings
 from repl_pair.runtime.review.model import PageLine
 from repl_pair.runtime.review.notebooks import read_cells
@@ -168,16 +168,5 @@ def _ignored(root: Path, paths: Sequence[str]) -> frozenset[str]:
     """Return which paths git ignores; none where there is no git, or no repository."""
     if not paths:
         return frozenset()
-    try:
-        asked = subprocess.run(
-            ["git", "-c", "core.fsmonitor=false", "check-ignore", "-z", "--stdin"],
-            cwd=root,
-            input="\0".join(paths).encode("utf-8", "surrogateescape"),
-            capture_output=True,
-            timeout=_GIT_S,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"},
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return frozenset()
-    return frozenset(asked.stdout.decode("utf-8", "surrogateescape").split("\0"))
+    words = ("check-ignore", "-z", "--stdin")
+    return frozenset(run_git(root, *words, timeout_s=_GIT_S, sent="\0".join(paths)).out.split("\0"))
