@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 from sqlite3 import Connection
 
+from repl_pair.runtime.notices.notices import find_entry
 from repl_pair.runtime.registry.exposure import is_seen
-from repl_pair.runtime.registry.model import Entry
-from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.review.pages import is_private, private_patterns, sees_page, sees_private
 from repl_pair.runtime.review.targets import ENTRIES, Target, parse_target
 from repl_pair.wire import View
@@ -23,19 +22,19 @@ def sees_target(root: Path, view: View, text: str, tier: str | None) -> bool:
     target = parse_target(text)
     if target.kind not in ENTRIES:
         return sees_page(root, view, target.name)
-    entry = _entry_of(target)
+    entry = find_entry(text)
     return view.tier in (None, tier) if entry is None else is_seen(view, entry)
 
 
 def is_registered(view: View, target: Target) -> bool:
     """Return whether a target is an entry that is registered and that a view sees."""
-    entry = _entry_of(target)
+    entry = find_entry(target.whole)
     return entry is not None and is_seen(view, entry)
 
 
 def tier_of(text: str) -> str | None:
     """Return the tier of the entry that a target is; None where it has none, or is no entry."""
-    entry = _entry_of(parse_target(text))
+    entry = find_entry(text)
     return None if entry is None else entry.tier
 
 
@@ -58,7 +57,3 @@ def hidden_targets(connection: Connection, root: Path, view: View) -> str | None
             if not sees_target(root, view, target, tier)
         ]
     )
-
-
-def _entry_of(target: Target) -> Entry | None:
-    return REGISTRY.find(target.kind, target.name) if target.kind in ENTRIES else None
