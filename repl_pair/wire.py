@@ -202,6 +202,11 @@ class Request:
     approval: str | None = None
     is_reported: bool = True
 
+    @property
+    def agent_client(self) -> str | None:
+        """The client of an agent's call; None for the person's, and for what no client called."""
+        return None if self.view.principal == PERSON else self.client
+
     def to_wire(self) -> dict[str, Any]:
         """Return the content of a REQUEST message: every field, and the protocol."""
         nested = {"args": dict(self.args), "view": self.view.to_wire()}

@@ -27,6 +27,7 @@ def takes_kernel(op: str) -> bool:
     return "kernel" in own or known.get("toolset") not in ("kernel", "approval")
 
 
+@cache
 def by_name() -> Mapping[str, Mapping[str, Any]]:
     """Return the same descriptors by name."""
     return {entry["name"]: entry for entry in load()}

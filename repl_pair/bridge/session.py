@@ -11,6 +11,7 @@ from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link, OnProgress
 from repl_pair.bridge.ops import FORWARDING, TABLE, BridgeCall, ForwardedReply
 from repl_pair.bridge.policy import GATED, Descriptor, Policy
+from repl_pair.bridge.refusals import complete_refusal
 from repl_pair.bridge.suggestions import in_kernel, suggest_call
 from repl_pair.errors import (
     KernelError,
@@ -159,6 +160,9 @@ class Session:
                 reply = await here.approvals.call(request, on_progress)
         except ReplPairError as error:
             reply = error_reply(error)
+        if manifest.by_name().get(op, {}).get("project"):
+            has_kernel = here.link is None or self.links.is_of_kernel(here.link)
+            reply = complete_refusal(reply, op, principal=self.principal, has_kernel=has_kernel)
         if "use_kernel" in self.policy.without:
             reply = _name_kernel_in_steps(reply)
         return _with_kernel(reply, here.link, target)

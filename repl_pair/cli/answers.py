@@ -109,6 +109,8 @@ def print_findings(findings: Sequence[Finding], *, err: bool = False) -> None:
             click.echo(f"      {escape(one.remedy)}", err=err)
 
 
+PAGE = 200
+"""How many items of a list are asked for at once."""
 AFTER_S = 1.0
 REDRAWN_S = 0.2
 
@@ -125,6 +127,18 @@ class Caller:
         about = next((str(args[name]) for name in args if name.endswith("_id")), "")
         async with _show_progress(f"{op} {about}".rstrip()) as on_progress:
             return await self.session.call(op, args, on_progress=on_progress)
+
+    async def call_all(self, op: str, args: Args) -> Reply:
+        """Call an op that lists, page after page; return a reply with all items, or a refusal."""
+        items: list[Any] = []
+        reply = await self.call(op, {"limit": PAGE, **args})
+        while reply["ok"]:
+            items += reply["result"]["items"]
+            cursor = reply["result"].get("cursor")
+            if cursor is None:
+                return {**reply, "result": {"items": items, "total": len(items)}}
+            reply = await self.call(op, {"limit": PAGE, **args, "cursor": cursor})
+        return reply
 
     async def show(self, op: str, args: Args, show: Show) -> int:
         """Call an op, print its reply and return the exit code."""

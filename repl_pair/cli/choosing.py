@@ -13,7 +13,6 @@ from repl_pair.errors import ReplPairError, RequestError, did_you_mean, next_ste
 from repl_pair.runtime.sweeps.tag_expression import read_tags
 from repl_pair.wire import raise_for_error
 
-PAGE = 200
 VARIANTS = click.argument("variants", nargs=-1, metavar="[VARIANT...]")
 TAGS = click.option("--tags", metavar="EXPR", help="Those whose tags fit: 'test and not slow'.")
 MODE = click.option("--mode", "modes", multiple=True, help="A mode to activate; repeatable.")
@@ -114,14 +113,7 @@ async def _every_variant(caller: Caller) -> list[str]:
 
 
 async def _every(caller: Caller, op: str, **args: Any) -> list[Mapping[str, Any]]:
-    items: list[Mapping[str, Any]] = []
-    cursor: Mapping[str, str] = {}
-    while True:
-        page = raise_for_error(await caller.call(op, {"limit": PAGE, **args, **cursor}))
-        items += page["items"]
-        if "cursor" not in page:
-            return items
-        cursor = {"cursor": page["cursor"]}
+    return raise_for_error(await caller.call_all(op, args))["items"]
 
 
 def _singular(word: str) -> str:

@@ -1,13 +1,10 @@
 """Schemas for contracts: those of live stories and functions, and whether one is legal."""
 
-from collections.abc import Mapping
 from typing import Any, cast
 
 from repl_pair.cli.answers import Caller
 from repl_pair.errors import RequestError, did_you_mean
-
-MOST_FUNCTIONS = 200
-"""Listed in one call."""
+from repl_pair.wire import raise_for_error
 
 
 async def read_live_schema(caller: Caller, source: str) -> Any:
@@ -17,7 +14,7 @@ async def read_live_schema(caller: Caller, source: str) -> Any:
     """
     kind, colon, id = source.partition(":")
     if kind == "story" and colon:
-        return (await _result(caller, "get_story", {"story_id": id}))["args_schema"]
+        return raise_for_error(await caller.call("get_story", {"story_id": id}))["args_schema"]
     if kind == "function" and colon:
         return await _read_function(caller, id)
     raise RequestError(
@@ -28,25 +25,11 @@ async def read_live_schema(caller: Caller, source: str) -> Any:
 
 
 async def _read_function(caller: Caller, id: str) -> Any:
-    known, args = dict[str, Any](), {"limit": MOST_FUNCTIONS}
-    while True:
-        page = await _result(caller, "list_functions", args)
-        known |= {item["id"]: item["schema"] for item in page["items"]}
-        if id in known:
-            return known[id]
-        if "cursor" not in page:
-            near = did_you_mean(id, known)
-            raise RequestError("not_found", f"There is no function {id!r}.{near}")
-        args = {"limit": MOST_FUNCTIONS, "cursor": page["cursor"]}
-
-
-async def _result(caller: Caller, op: str, args: Mapping[str, Any]) -> Any:
-    reply = await caller.call(op, args)
-    if reply["ok"]:
-        return reply["result"]
-    error = reply["error"]
-    hints = reply.get("hints", ())
-    raise RequestError(error["code"], error["message"], hints=hints)
+    page = raise_for_error(await caller.call_all("list_functions", {}))
+    known = {item["id"]: item["schema"] for item in page["items"]}
+    if id not in known:
+        raise RequestError("not_found", f"There is no function {id!r}.{did_you_mean(id, known)}")
+    return known[id]
 
 
 def check_schema(schema: Any) -> dict[str, Any]:

@@ -28,6 +28,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one envelope
 _REALM = click.option(
     "--realm", "named", metavar="FOLDER", help="Another realm than the project's."
 )
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
@@ -91,7 +92,7 @@ def unbind(domain: str, exports: Sequence[str], imports: Sequence[str]) -> None:
 @click.argument("domain")
 @click.argument("contract")
 @click.option("--version", required=True, metavar="V", help="A semantic version.")
-@click.option("--schema", "file", type=click.Path(path_type=Path), help="A file of JSON Schema.")
+@click.option("--schema", "file", type=_FILE, metavar="FILE", help="A file of JSON Schema.")
 @click.option("--from", "source", metavar="X", help="The live schema of story:ID or function:ID.")
 @click.option("--changes", default="", metavar="TEXT", help="What is other in this version.")
 @click.option("--compatible/--incompatible", default=None, help="With the version before.")

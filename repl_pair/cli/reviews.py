@@ -10,9 +10,7 @@ import click
 from repl_pair.bridge.kernel_info import known_only
 from repl_pair.cli.answers import FAIL, Caller, session_command
 from repl_pair.cli.tables import GAP, escape, show_page, show_slots, text_of
-from repl_pair.wire import Args, Reply
 
-_AT_ONCE = 200
 _HEAD_CHARS = 60
 _STATUSES = ("draft", "submitted", "replied", "resolved", "orphaned")
 
@@ -41,7 +39,8 @@ def reviews() -> None:
 @session_command(gates=False)
 async def list_(caller: Caller, target: str | None, status: str | None, with_resolved: bool) -> int:
     """List the open threads, the newest first."""
-    reply = await _list_all(caller, known_only({"target": target, "status": status}))
+    given = known_only({"target": target, "status": status})
+    reply = await caller.call_all("list_annotations", given)
     if reply["ok"]:
         items: list[Any] = reply["result"]["items"]
         replies = Counter(one["parent_id"] for one in items)
@@ -154,20 +153,6 @@ async def delete(caller: Caller, id: str, yes: bool) -> int:
             click.echo("It stays.", err=True)
             return FAIL
     return await caller.show("delete_annotation", {"annotation_id": id}, show_slots)
-
-
-async def _list_all(caller: Caller, args: Args) -> Reply:
-    """Return the reply with the items of all pages, or the first refusal."""
-    items: list[Any] = []
-    found = await caller.call("list_annotations", {**args, "limit": _AT_ONCE})
-    while found["ok"]:
-        items += found["result"]["items"]
-        cursor = found["result"].get("cursor")
-        if cursor is None:
-            return {**found, "result": {"items": items, "total": len(items)}}
-        again = {**args, "limit": _AT_ONCE, "cursor": cursor}
-        found = await caller.call("list_annotations", again)
-    return found
 
 
 def _show_threads(page: Mapping[str, Any]) -> None:

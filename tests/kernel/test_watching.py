@@ -138,9 +138,9 @@ async def test_leaving_takes_the_watches_out(notebook, kernel):
     asked = {"variant_id": "shop/A"}
     raise_for_error(await other.request("watch_variant", asked, view=view, timeout_s=BOUND_S))
     await notebook.get("watch_variant", variant_id="shop/A")
-    assert await notebook.printed(LEFT) == "1 2 True"
+    assert await notebook.printed(LEFT) == "1 4 True"  # notices are followed too
     await other.close()
-    await notebook.until(LEFT, "1 1 True")
+    await notebook.until(LEFT, "1 2 True")
     await notebook.link.close()
     await notebook.until(LEFT, "0 0 True")
     await notebook.run(REDEFINED, "another")

@@ -94,3 +94,44 @@ def test_where_write_is_closed_nobody_is_asked_and_where_it_is_open_it_is_done(
     with connect("--kernel", kernel.path, "--allow", "write") as agent:
         assert [agent.ask(op, **args)["ok"] for op, args in calls] == [True] * 3
     assert kernel.cell("contents()") == "[]\n"
+
+
+KEY = "kx7Qw9Zr2Lm4Tp8Vb3Nc"
+
+
+def test_no_secret_in_the_place_of_a_remark_is_answered_or_confirmed(kernel, connect, remark):
+    kernel.cell(f"api_key = {KEY!r}; Path('keys.md').write_text('# Key {KEY}')")
+    make = "print(create_annotation(project(), View(), content='Why?', {})['id'])"
+    place = f"target='doc:keys.md#Key {KEY}', section='Key {KEY}'"
+    id, _ = kernel.cell(make.format(place)).strip(), remark("Another")
+
+    def ask_about(agent, key):
+        """Give what the server answers to calls that name a key, without the name itself."""
+        name = f"Key {key}"
+        calls = [
+            ("list_annotations", {"section": name}),
+            ("list_annotations", {"section": name[:8]}),
+            ("list_annotations", {"target": f"doc:keys.md#{name}"}),
+            ("list_reviews", {"target": f"doc:keys.md#{name}"}),
+            ("submit_review", {"target": f"doc:keys.md#{name}"}),
+            (
+                "create_annotation",
+                {"target": f"doc:keys.md#{name}", "content": "R", "parent_id": id},
+            ),
+        ]
+        replies = [agent.ask(op, **args) for op, args in calls]
+        shown = [reply.get("error") or reply["result"]["total"] for reply in replies]
+        return [str(one).replace(key, "KEY") for one in shown]
+
+    with connect("--kernel", kernel.path) as agent:
+        [shown] = agent.ask("list_annotations", target="doc:keys.md")["result"]["items"]
+        assert ask_about(agent, KEY) == ask_about(agent, "dw2Gh5Jk8Rt3Yf6Mx9Pa")
+        assert agent.ask("list_annotations", section="key [")["result"]["total"] == 1
+        reply = {"target": shown["target"], "content": "Done.", "parent_id": id}
+        made = agent.ask("create_annotation", **reply)["result"]
+        thread = agent.ask("get_annotation", annotation_id=id)["result"]
+        assert [made["target"], made["section"]] == ["doc:keys.md#Key [redacted]", "Key [redacted]"]
+        assert KEY not in str((made, thread, agent.ask("list_annotations")))
+        guess = {"target": "doc:keys.md", "content": "Mine.", "section": "", "quote": KEY}
+        assert agent.ask("create_annotation", **guess)["result"]["quote"] == KEY
+    kernel.cell("Path('keys.md').unlink()")

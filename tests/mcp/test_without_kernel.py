@@ -9,6 +9,7 @@ import pytest
 from tests.mcp.conftest import environment
 
 HERE = {"id": "here", "name": "this process"}
+LIST_KERNELS = {"op": "list_kernels", "args": {}}
 REMARK = {"target": "doc:README.md", "content": "Which unit?"}
 
 
@@ -51,8 +52,8 @@ def test_without_a_kernel_the_server_answers_for_the_project_of_its_folder(agent
 def command(alone, project):
     """Calls an op as the person in the project; gives the envelope."""
 
-    def call(op, **args):
-        words = [sys.executable, "-m", "repl_pair", "op", op, "--json", json.dumps(args)]
+    def call(op, *options, **args):
+        words = [sys.executable, "-m", "repl_pair", "op", op, "--json", json.dumps(args), *options]
         how = {"cwd": project, "env": environment(alone), "capture_output": True}
         return json.loads(subprocess.run(words, check=False, **how).stdout)
 
@@ -64,6 +65,22 @@ def test_the_command_line_answers_for_the_same_project(agent, command):
     listed = command("list_annotations")
     assert (listed["result"]["items"], who(listed)) == ([made], HERE)
     assert command("list_stories")["error"]["code"] == "no_kernel"
+
+
+def test_an_entry_is_not_taken_for_gone_where_no_kernel_knows_it(agent, command, project):
+    (project / "pyproject.toml").write_text('[tool.repl_pair]\nstories = ["shop.py"]\n')
+    (project / "shop.py").write_text("import repl_pair\nrepl_pair.story('a.b')(lambda: 1)\n")
+    on_story = {"target": "story:a.b", "content": "Why?"}
+    refused = agent.ask("create_annotation", **on_story)
+    assert (refused["error"]["code"], refused["next_steps"]) == ("not_found", [LIST_KERNELS])
+    assert "%load_ext repl_pair" in str(refused["hints"])
+    assert "--here" in str(command("create_annotation", **on_story)["hints"])
+    made = command("create_annotation", "--here", **on_story)
+    (listed,) = agent.ask("list_annotations")["result"]["items"]
+    assert (made["result"]["status"], listed["status"]) == ("draft", "draft")
+    (project / "shop.py").write_text("import repl_pair\nrepl_pair.story('a.c')(lambda: 1)\n")
+    (listed,) = command("list_annotations", "--here")["result"]["items"]
+    assert listed["status"] == "orphaned"
 
 
 @pytest.mark.full

@@ -25,7 +25,11 @@ def safe(count: int = 2):
     return count
 repl_pair.variant("shop.safe/Plain")
 """
-WRITING = sorted(entry["name"] for entry in manifest.load() if entry["access"] == "write")
+WRITING = sorted(
+    entry["name"]
+    for entry in manifest.load()
+    if entry["access"] == "write" and not entry.get("project")
+)
 CALLS = {
     "register_tag": {"tag_id": "slow", "body": {"doc": "takes its time"}},
     "register_mode": {"mode_id": "price/high", "body": {"args": {"price": 9.0}}},

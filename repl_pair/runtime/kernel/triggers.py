@@ -44,15 +44,16 @@ class Triggers:
 
     def serve(self, request: Request) -> None:
         """Follow what happens until the client of an agent's request is gone."""
-        client = request.client
-        if client is None or request.view.principal == PERSON:
+        client = request.agent_client
+        if client is None:
             return
         if time.monotonic() - self._looked_at >= LOOK_S:
             self._looked_at = time.monotonic()
-            start_thread(self._look_at_realm, name="realm")
-        if client in self._clients:
-            return
+            if (project().root / FOLDER).is_dir():
+                start_thread(self._look_at_realm, name="realm")
         with self._lock:
+            if client in self._clients:
+                return
             self._clients[client] = OWN_CALLS.hold(client, lambda: self._leave(client))
             if not self._undo:
                 self._undo = (STORE.subscribe(self._on_change), PERSONS.subscribe(self._on_person))
@@ -103,8 +104,6 @@ class Triggers:
             )
 
     def _look_at_realm(self) -> None:
-        if not (project().root / FOLDER).is_dir():
-            return
         # What reads a realm is imported where the project keeps anything.
         from repl_pair.runtime.realm.changes import report_changes
 
@@ -112,8 +111,6 @@ class Triggers:
             report_changes(project())
         except Exception as error:  # noqa: BLE001  no caller waits who could be answered
             LATER.report(error_text(error))
-        if not self._clients:  # the last one left meanwhile
-            LATER.close()
 
 
 def _verdict_of(variant_id: str) -> str:
@@ -123,6 +120,9 @@ def _verdict_of(variant_id: str) -> str:
 
 
 def _report(**notice: str) -> None:
+    """Report a notice soon, where the project keeps anything: a run leaves no file."""
+    if not project().file.exists():
+        return
     at = time.time()
 
     def write(connection: "Connection") -> None:

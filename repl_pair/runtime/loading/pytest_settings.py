@@ -67,7 +67,7 @@ def read_toml(file: Path) -> Mapping[str, Any]:
     """Return the content of a TOML file; AuthoringError where it is none."""
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, nested too deeply
         raise AuthoringError("bad_body", f"{file}: {error}") from error
 
 

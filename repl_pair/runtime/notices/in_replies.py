@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from repl_pair.errors import next_step
 from repl_pair.records import Undo, row
 from repl_pair.runtime.notices.later import LATER
-from repl_pair.runtime.notices.notices import mark_seen, read_unseen
-from repl_pair.runtime.notices.unseen import Unseen, is_open
+from repl_pair.runtime.notices.notices import Unseen, is_open, mark_seen, read_unseen
 from repl_pair.runtime.project.database import project
-from repl_pair.wire import PERSON, Notices, Reply, Request
+from repl_pair.wire import Notices, Reply, Request
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -64,10 +63,10 @@ class ReplyNotices:
 
         Nothing is shown to the person, nor where the caller does not see the whole reply.
         """
-        view = request.view
-        if request.client is None or view.principal == PERSON or not request.is_reported:
+        view, client = request.view, request.agent_client
+        if client is None or not request.is_reported:
             return answer
-        caller = (request.client, view.principal)
+        caller = (client, view.principal)
         self._is_called = True
         if request.op != LISTING:  # it lists whole what a reply only named
             self._mark_seen(caller)

@@ -27,7 +27,7 @@ class LaterWrites:
         self._changed = threading.Condition()
         self._writing = threading.Lock()
         self._waiting: dict[object, tuple[float, Write]] = {}
-        self._is_running = self._closes = False
+        self._is_running = False
         self._wakes_at = -math.inf
         self._fault = ""
 
@@ -49,20 +49,18 @@ class LaterWrites:
         self._write(math.inf)
 
     def close(self) -> None:
-        """Close the project's database once all is made that waits; the next use opens it again."""
+        """Close the project's database, and make at once what waits, which opens it once more."""
         with self._changed:
             self._waiting = {key: (0.0, write) for key, (_, write) in self._waiting.items()}
-            self._closes = self._is_running
             self._changed.notify()
-        if not self._closes:
-            close_project()
+        close_project()
 
     def _run(self) -> None:
         while True:
             with self._changed:
                 if not self._waiting:
-                    self._is_running, closes, self._closes = False, self._closes, False
-                    break
+                    self._is_running = False
+                    return
                 self._wakes_at = min(due for due, _ in self._waiting.values())
                 self._changed.wait(self._wakes_at - time.monotonic())
                 self._wakes_at = -math.inf
@@ -70,8 +68,6 @@ class LaterWrites:
                 self._write(time.monotonic())
             except Exception as error:  # noqa: BLE001  no caller waits who could be answered
                 self.report(error_text(error))
-        if closes:
-            close_project()
 
     def _write(self, until: float) -> None:
         with self._writing:

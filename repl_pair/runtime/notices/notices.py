@@ -1,13 +1,15 @@
 """Notices: reported within the transaction of what they are about, and read by who they are for."""
 
 import math
-import os
 import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-from repl_pair.runtime.notices.unseen import Unseen, find_entry, is_open
-from repl_pair.runtime.project.times import write_time
+from repl_pair.records import row
+from repl_pair.runtime.project.schema import new_id, write_time
+from repl_pair.runtime.registry.exposure import is_seen
+from repl_pair.runtime.registry.model import KINDS, Entry
+from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.wire import AGENTS, PERSON, View
 
 if TYPE_CHECKING:
@@ -41,6 +43,17 @@ class Notice(TypedDict):
     updated_at: str
 
 
+@row
+class Unseen:
+    """A notice that a principal has not seen with this `count`, and what a view needs for it."""
+
+    id: str
+    count: int
+    subject: str
+    tier: str | None
+    access: str | None
+
+
 def report_notice(
     connection: "Connection",
     *,
@@ -65,7 +78,7 @@ def report_notice(
     new = {
         **{"kind": kind, "subject": subject, "text": text, "recipient": recipient, "by": by},
         **{"tier": None if entry is None else entry.tier, "access": access},
-        **{"id": os.urandom(4).hex(), "now": now, "since": now - TOGETHER_S},
+        **{"id": new_id(), "now": now, "since": now - TOGETHER_S},
     }
     found = connection.execute(
         "SELECT max(number) FROM notices WHERE subject = :subject AND kind = :kind"
@@ -97,7 +110,7 @@ def report_notice(
 def list_notices(
     connection: "Connection | None",
     view: View,
-    state: NoticeState | Literal["all"] = "pending",
+    state: Literal[NoticeState, "all"] = "pending",
     *,
     at: float | None = None,
 ) -> list[Notice]:
@@ -129,6 +142,26 @@ def mark_seen(connection: "Connection", principal: str, counts: Mapping[str, int
         " ON CONFLICT DO UPDATE SET count = max(seen.count, excluded.count)",
         [(principal, count, id) for id, count in counts.items()],
     )
+
+
+def is_open(view: View, notice: Unseen) -> bool:
+    """Return whether a view may be shown a notice.
+
+    One about an entry that is not registered now goes by the tier that the entry had.
+    """
+    if notice.access is not None and notice.access not in view.access:
+        return False
+    kind, _, _ = notice.subject.partition(":")
+    if view.tier is None or kind not in KINDS:
+        return True
+    entry = find_entry(notice.subject)
+    return notice.tier == view.tier if entry is None else is_seen(view, entry)
+
+
+def find_entry(subject: str) -> Entry | None:
+    """Return the entry that a subject `KIND:ID` names, None where it names none."""
+    kind, _, id = subject.partition(":")
+    return REGISTRY.find(kind, id) if kind in KINDS else None
 
 
 def _rows(connection: "Connection | None", principal: str, *, since: float) -> "Iterable[Row]":

@@ -24,7 +24,7 @@ from repl_pair.runtime.realm.model import (
 from repl_pair.runtime.realm.readiness import read_readiness
 from repl_pair.runtime.realm.realms import open_realm
 from repl_pair.runtime.realm.status import describe_realm, get_contract
-from repl_pair.runtime.realm.worktrees import Plan, make_worktrees, plan_worktrees
+from repl_pair.runtime.realm.worktrees import make_worktrees, plan_worktrees
 from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.secrets.schemas import public_schema
 from repl_pair.runtime.sessions.open import OPEN
@@ -97,19 +97,13 @@ def contract_get(
 
 def _preview(args: Mapping[str, Any], _principal: str) -> Preview:
     try:
-        plan = _plan(None, args["rfc"], args.get("repos"), args.get("realm"))[1]
+        found = open_realm(project().root, args.get("realm"))
+        plan = plan_worktrees(found, args["rfc"], args.get("repos"))
     except ReplPairError as error:
         return {"kind": "list", "title": "make worktrees", "text": error.message}
     lines = [f"{repo}: {path}" for repo, path in plan.paths.items()]
     title = f"make {len(lines)} worktrees on the branch {plan.branch}"
     return {"kind": "list", "title": title, "text": "\n".join([*lines, "", plan.reason])}
-
-
-def _plan(
-    call: Call | None, rfc: str, repos: list[str] | None, realm: str | None
-) -> tuple[Realm, Plan]:
-    found = _open(call, realm)
-    return found, plan_worktrees(found, rfc, repos)
 
 
 @_git_op(access="write", preview=_preview)
@@ -120,7 +114,8 @@ def worktree_create(
     realm: RealmName = None,
 ) -> Worktrees:
     """Make a git worktree of each repo for an RFC, on the branch rfc/NAME, in the realm."""
-    found, plan = _plan(call, rfc, repos, realm)
+    found = _open(call, realm)
+    plan = plan_worktrees(found, rfc, repos)
     decide(call)
     call.suggest("pr_status", rfc=rfc, realm=realm)
     call.suggest("realm_status", realm=realm)
@@ -140,12 +135,11 @@ def pr_status(
     return found
 
 
-def _open(call: Call | None, realm: str | None) -> Realm:
+def _open(call: Call, realm: str | None) -> Realm:
     """Open the realm of a call, and report what other repos changed in that of the project."""
     database = project()
     found = open_realm(database.root, realm)
-    if call is not None:
-        report_changes(database, realm=found if realm is None else None)
-        if unread := len(found.faults):
-            call.notifications.append(f"{unread} files could not be read: realm_check names them.")
+    report_changes(database, realm=found if realm is None else None)
+    if unread := len(found.faults):
+        call.notifications.append(f"{unread} files could not be read: realm_check names them.")
     return found

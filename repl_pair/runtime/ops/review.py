@@ -17,6 +17,7 @@ from repl_pair.runtime.ops.listing import (
 )
 from repl_pair.runtime.ops.table import Preview, op
 from repl_pair.runtime.project.database import project
+from repl_pair.runtime.project.schema import ID
 from repl_pair.runtime.review import annotations, pages, reviews
 from repl_pair.runtime.review.model import (
     Annotation,
@@ -41,7 +42,6 @@ _op = partial(op, toolset="review", project=True)
 Target = Annotated[str, "Such as variant:shop.quote/Bulk or doc:README.md#Install"]
 AnnotationId = Annotated[str, "As list_annotations has it"]
 ReviewId = Annotated[str, "As list_reviews has it"]
-_ID = "[0-9a-f]{8}"
 
 
 @_op(access="read")
@@ -66,7 +66,7 @@ def list_annotations(
         status=status,
         review_id=review_id,
         limit=limit + 1,
-        after=None if cursor is None else read_cursor(cursor, mark, _ID),
+        after=None if cursor is None else read_cursor(cursor, mark, ID),
     )
     for one in items[:1]:
         call.suggest("get_annotation", annotation_id=one["parent_id"] or one["id"])
@@ -249,14 +249,16 @@ def _shown(call: Call, found: Sequence[Annotation]) -> list[Any]:
     Words that the caller itself wrote stay as they are: a marker would confirm a guess. Of what
     agents wrote nothing is learned.
     """
-    return [_shown_one(call, one) for one in found]
+    replies = [one["id"] for one in found if one["parent_id"] is not None]
+    placers = annotations.placers_of(project(), replies) if replies else dict[str, str]()
+    return [_shown_one(call, one, placers.get(one["id"], one["principal"])) for one in found]
 
 
-def _shown_one(call: Call, one: Annotation) -> Any:
+def _shown_one(call: Call, one: Annotation, placer: str) -> Any:
     author, caller = one["principal"], call.view.principal
     slots: Mapping[str, Any] = {**one}
-    writers = {"content": one.get("edited_by", author)}
-    writers |= dict.fromkeys(("target", "section", "quote"), author)
+    writers = {"content": one.get("edited_by", author), "quote": author}
+    writers |= {"target": placer, "section": placer}
     if by_agents := [slots[slot] for slot, writer in writers.items() if writer != PERSON]:
         call.secrets.ignore(by_agents)
     own = [slot for slot, writer in writers.items() if writer == caller != PERSON]

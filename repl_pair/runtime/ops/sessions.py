@@ -5,8 +5,7 @@ from typing import Annotated, Literal, NotRequired, cast
 
 from repl_pair.errors import RequestError, next_step
 from repl_pair.runtime.notices.later import LATER
-from repl_pair.runtime.notices.notices import Notice, NoticeState, list_notices
-from repl_pair.runtime.notices.unseen import find_entry
+from repl_pair.runtime.notices.notices import Notice, NoticeState, find_entry, list_notices
 from repl_pair.runtime.ops.answers import Page
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, page
@@ -53,7 +52,7 @@ def session_start(
     if len(goal) > GOAL_CHARS or len(rfc or "") > GOAL_CHARS:
         raise RequestError("bad_arguments", f"goal and rfc have at most {GOAL_CHARS} characters.")
     _end_left_sessions()
-    start = Start(principal=call.view.principal, client=call.client, goal=goal, rfc=rfc)
+    start = Start(principal=call.view.principal, goal=goal, rfc=rfc)
     id, is_new = OPEN.start(project(), start, owner_of(call), contract_versions(project().root))
     call.suggest("list_annotations")
     call.suggest("get_session", session_id=id)
@@ -109,7 +108,7 @@ def get_session(call: Call, session_id: Annotated[str, "As list_sessions has it"
 @_op(access="read")
 def notifications_list(
     call: Call,
-    state: Annotated[NoticeState | Literal["all"], "Only in this state"] = "pending",
+    state: Annotated[Literal[NoticeState, "all"], "Only in this state"] = "pending",
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
 ) -> Page[Notice]:

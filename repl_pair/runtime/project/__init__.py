@@ -1,1 +1,1 @@
-"""The project of this process: its folder, and the database that it keeps there."""
+"""The project of this process: its folder, git on repos, and the database that it keeps there."""

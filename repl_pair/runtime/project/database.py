@@ -42,7 +42,7 @@ class Database:
         if connections is None:
             yield None
             return
-        with connections.reading() as connection:
+        with self._using(), connections.reading() as connection:
             yield connection
 
     @contextmanager
@@ -51,7 +51,7 @@ class Database:
 
         Of several threads and processes one writes at a time. A block in another one is a defect.
         """
-        with self._connections().writing() as connection:
+        with self._using(), self._connections().writing() as connection:
             yield connection
         self._use().watchers.report()
 
@@ -60,7 +60,13 @@ class Database:
 
         After one of this process at once; after those of others within half a second, in one call.
         """
-        return self._use().watchers.add(fn)
+        end_watch = self._use().watchers.add(fn)
+
+        def undo() -> None:
+            with self._using():
+                end_watch()
+
+        return undo
 
     def version(self) -> object:
         """Return what differs after any change by any process, and at times without one.
@@ -68,13 +74,29 @@ class Database:
         It costs microseconds. RequestError as for a read.
         """
         connections = self._opened()
-        return None if connections is None else connections.version()
+        if connections is None:
+            return None
+        with self._using():
+            return connections.version()
 
     def close(self) -> None:
-        """Close it, at the end of what uses it; the next use opens it again."""
-        connections = self._use().connections
-        if connections is not None:
-            connections.close()
+        """Close it, at the end of what uses it.
+
+        Each later use opens it and closes it at its end; while somebody watches it stays open.
+        """
+        use = self._use()
+        use.is_kept = False
+        if use.connections is not None:
+            use.connections.close()
+
+    @contextmanager
+    def _using(self) -> Generator[None]:
+        try:
+            yield
+        finally:
+            use = self._use()
+            if not use.is_kept and not use.watchers.are_any:
+                self.close()
 
     def _opened(self) -> "Connections | None":
         connections = self._use().connections
@@ -112,6 +134,8 @@ class _Use:
     watchers: Watchers
     lock: threading.Lock
     connections: "Connections | None" = None
+    is_kept: bool = True
+    """Whether the connections stay open though nobody watches, as until the first `close`."""
 
 
 _open: list[Database] = []
@@ -127,6 +151,6 @@ def project() -> Database:
 
 
 def close_project() -> None:
-    """Close the database of this process's project, if it was opened."""
+    """Close the database of this process's project, if it was opened; see `Database.close`."""
     for database in _open:
         database.close()

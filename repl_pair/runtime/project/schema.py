@@ -1,4 +1,8 @@
-"""The tables of a project's database; each step takes it one version further."""
+"""The tables of a project's database, and how ids and times stand in them."""
+
+import os
+from datetime import UTC, datetime
+from functools import lru_cache
 
 STEPS = (
     """
@@ -36,7 +40,6 @@ STEPS = (
     CREATE TABLE sessions (
         id TEXT PRIMARY KEY,
         principal TEXT NOT NULL,
-        client TEXT,
         process TEXT NOT NULL,
         goal TEXT NOT NULL,
         rfc TEXT,
@@ -79,7 +82,7 @@ STEPS = (
     );
     """,
 )
-"""Times are seconds since the epoch. A released step is never changed: a new one is added.
+"""Each step takes it one version further; a released one is never changed. Times are in seconds.
 
 A semicolon ends a statement, and stands nowhere else.
 """
@@ -87,3 +90,16 @@ VERSION = len(STEPS)
 """`user_version` of a file that every step was done in."""
 APPLICATION = 0x52504149
 """`application_id` of each such file, so that no database of another program is changed."""
+ID = "[a-f][0-9a-f]{7}"
+"""The pattern of an id."""
+
+
+def new_id() -> str:
+    """Return an id for a row; a command line takes none of them for a number."""
+    return "abcdef"[os.urandom(1)[0] % 6] + os.urandom(4).hex()[1:]
+
+
+@lru_cache(maxsize=4096)
+def write_time(at: float) -> str:
+    """Return seconds since the epoch as ISO 8601 in UTC, to the microsecond."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

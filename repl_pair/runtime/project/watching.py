@@ -23,14 +23,20 @@ class Watchers:
         self._reported: object = None
         self._end = threading.Event()
 
+    @property
+    def are_any(self) -> bool:
+        """Return whether anybody watches."""
+        return bool(self._watchers)
+
     def add(self, fn: Callable[[], None]) -> Undo:
         """Call `fn` after each change until the undo, on any thread; it must not raise."""
         token = object()
         with self._lock:
-            if not self._watchers:
+            is_first = not self._watchers
+            self._watchers[token] = fn
+            if is_first:
                 self._reported, self._end = self._read_version(), threading.Event()
                 start_thread(self._look, self._end, name="project")
-            self._watchers[token] = fn
 
         def undo() -> None:
             with self._lock:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from repl_pair.errors import RequestError
+from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.realm.files import REALM_FILE
 from repl_pair.runtime.realm.model import (
     Binding,
@@ -81,14 +81,14 @@ def _check_exports(domain: Domain, repo: str, binding: Binding) -> Iterator[tupl
             owner = contract["owner"]
             yield "not_owner", f"{repo} exports {name}, which {owner} owns."
         elif contract is None and f"{CONTRACTS}/{name}" not in domain.unread:
-            yield "broken_binding", f"{repo} exports {name}, and there is no such contract."
+            yield "broken_binding", f"{repo} exports {name}, {_no_contract(domain, name)}"
 
 
 def _check_imports(domain: Domain, binding: Binding) -> Iterator[tuple[FaultKind, str]]:
     for one in binding["imports"]:
         name, contract = one["contract"], domain.contracts.get(one["contract"])
         if contract is None and f"{CONTRACTS}/{name}" not in domain.unread:
-            yield "broken_binding", f"{name} is imported, and there is no such contract."
+            yield "broken_binding", f"{name} is imported, {_no_contract(domain, name)}"
         if one["status"] == "broken":
             yield "broken_import", f"The import of {name} is marked as broken. Bind it anew."
         if not is_requirement(one["requirement"]):
@@ -102,6 +102,10 @@ def _check_imports(domain: Domain, binding: Binding) -> Iterator[tuple[FaultKind
 def is_met(one: Import, contract: Contract) -> bool | None:
     """Return whether a contract meets the requirement of an import; None: it can't be decided."""
     return meets(contract["version"], one["requirement"])
+
+
+def _no_contract(domain: Domain, name: str) -> str:
+    return f"and there is no such contract.{did_you_mean(name, domain.contracts)}"
 
 
 def _no_repo(name: str) -> str:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, cast, get_args
@@ -12,7 +13,7 @@ from repl_pair.runtime.project.whole_files import write_whole
 from repl_pair.runtime.realm.model import ImportStatus, Role
 
 MOST_BYTES = 1_000_000
-_READ = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+_READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 REALM_FILE = "realm.json"
 NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(?<!\.)")
 """What is safe as the name of a file, on every system and in a branch of git."""
@@ -87,7 +88,10 @@ def read_json(path: str | Path) -> Any:
 
 
 def _size_of(path: str | Path, file: int) -> int:
-    size = os.fstat(file).st_size
+    found = os.fstat(file)
+    size = found.st_size
+    if not stat.S_ISREG(found.st_mode):
+        raise bad_file(path, "it is no plain file")
     if size > MOST_BYTES:
         raise bad_file(path, f"it has more than {MOST_BYTES:,} bytes")
     return size

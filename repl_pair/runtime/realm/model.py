@@ -90,7 +90,10 @@ class Domain:
 
 @record
 class Realm:
-    """A realm as its files have it now; `repo` is the name of this project in it, if it has one."""
+    """A realm as its files have it now; `repo` is the name of this project in it, if it has one.
+
+    `given` is how its caller named it, None for that of the project.
+    """
 
     folder: Path
     name: str
@@ -98,6 +101,7 @@ class Realm:
     repo: str | None
     domains: Mapping[str, Domain]
     faults: tuple[Fault, ...]
+    given: str | None = None
 
     def path_of(self, repo: str) -> Path:
         """Return the folder of a repo of the realm."""

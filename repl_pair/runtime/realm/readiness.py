@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from repl_pair.records import mutable
-from repl_pair.runtime.realm.git import local_filters, run_git, run_program
+from repl_pair.runtime.project.git import local_filters, run_git, run_program
 from repl_pair.runtime.realm.model import PullRequest, Readiness, Realm, RepoReadiness
 from repl_pair.runtime.realm.worktrees import MOST_AT_ONCE, branch_of, worktree_of
 
@@ -148,7 +148,7 @@ def _read_pull_request(folder: Path, state: _Branch) -> tuple[PullRequest | None
     """Return the pull request of a branch, or why it could not be read; none is no fault."""
     if state.name is None or state.upstream is None or (gh := shutil.which("gh")) is None:
         return None, ""
-    words = [gh, "pr", "view", state.name, "--json", ",".join(_PR_SLOTS)]
+    words = [gh, "pr", "view", "--json", ",".join(_PR_SLOTS), "--", state.name]
     ended = run_program(words, folder, GH_S)
     if not ended.is_well:
         is_none = "no pull requests found" in ended.why

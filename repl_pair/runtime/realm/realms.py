@@ -7,7 +7,7 @@ from shlex import quote
 from typing import Any
 
 from repl_pair.errors import RequestError, did_you_mean, nearest, next_step
-from repl_pair.records import record
+from repl_pair.records import record, replace
 from repl_pair.runtime.project.root import FOLDER
 from repl_pair.runtime.realm.files import (
     BINDING,
@@ -49,8 +49,11 @@ def find_home(root: Path) -> Home | None:
         return None
     data = read_file(file, HOME)
     folders = [root / data["realm"], *root.parents]
-    folder = next((one for one in folders if (one / REALM_FILE).is_file()), folders[0])
-    return Home(folder=folder.resolve(), repo=data["repo"])
+    try:
+        folder = next((one for one in folders if (one / REALM_FILE).is_file()), folders[0])
+        return Home(folder=folder.resolve(), repo=data["repo"])
+    except (OSError, ValueError) as error:
+        raise bad_file(file, "realm is no path") from error
 
 
 def is_realm(folder: Path) -> bool:
@@ -70,7 +73,7 @@ def open_realm(root: Path, given: str | None = None) -> Realm:
     """
     home = find_home(root)
     if given is not None:
-        return _open_given(root, home, given)
+        return replace(_open_given(root, home, given), given=given)
     if home is None:
         raise RequestError("not_found", "This project is in no realm.", hints=_ways_in(root))
     if not (home.folder / REALM_FILE).exists():
@@ -163,8 +166,12 @@ def find_contract(realm: Realm, domain: str, contract: str) -> Contract:
         message = f"There is no contract {contract!r} in {domain}."
         message += did_you_mean(contract, known.contracts)
         first = [(domain, name) for name in nearest(contract, known.contracts)]
-    steps = [next_step("contract_get", domain=one, contract=name) for one, name in first[:2]]
-    raise RequestError("not_found", message, next_steps=[*steps, next_step("realm_status")])
+    steps = [
+        next_step("contract_get", domain=one, contract=name, realm=realm.given)
+        for one, name in first[:2]
+    ]
+    steps.append(next_step("realm_status", realm=realm.given))
+    raise RequestError("not_found", message, next_steps=steps)
 
 
 def _read_head(folder: Path) -> Any:
@@ -172,6 +179,8 @@ def _read_head(folder: Path) -> Any:
     bad = [name for name, path in head["repos"].items() if type(path) is not str]
     if bad:
         raise bad_file(folder / REALM_FILE, f"repos.{bad[0]} is not a text")
+    if illegal := [name for name in head["repos"] if not NAME.fullmatch(name)]:
+        raise bad_file(folder / REALM_FILE, f"repos: {illegal[0]!r} is no name of a repo")
     return head
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from repl_pair.errors import RequestError, did_you_mean, next_step
 from repl_pair.records import record
+from repl_pair.runtime.project.git import CHECKOUT_S, local_filters, run_git
 from repl_pair.runtime.realm.files import check_name
-from repl_pair.runtime.realm.git import CHECKOUT_S, run_git
 from repl_pair.runtime.realm.membership import WORKTREES
 from repl_pair.runtime.realm.model import Realm, Worktrees
 from repl_pair.runtime.realm.realms import domains_of
@@ -74,7 +74,7 @@ def _choose(realm: Realm, repos: Sequence[str] | None) -> tuple[list[str], str]:
             raise RequestError(
                 "not_found",
                 f"The realm {realm.name} has no repo {unknown!r}.{near}",
-                next_steps=[next_step("realm_status")],
+                next_steps=[next_step("realm_status", realm=realm.given)],
             )
         if not repos:
             raise RequestError("bad_arguments", "repos is empty: name one, or leave it out.")
@@ -98,6 +98,8 @@ def _make(repo: Path, path: Path, branch: str) -> str:
     """Make one worktree; return why that failed, empty where it did not."""
     if path.exists():
         return f"{path} is there already."
+    if path.parent.resolve() != path.parent:
+        return f"A link leads from {path.parent} to {path.parent.resolve()}."
     if not repo.is_dir():
         return f"The repo is not at {repo}."
     top = run_git(repo, "rev-parse", "--show-toplevel")
@@ -107,5 +109,5 @@ def _make(repo: Path, path: Path, branch: str) -> str:
         return f"{repo} has no commit yet."
     known = run_git(repo, "for-each-ref", f"refs/heads/{branch}", f"refs/remotes/*/{branch}")
     how = [str(path), branch] if known.out else ["-b", branch, str(path)]
-    made = run_git(repo, "worktree", "add", *how, timeout_s=CHECKOUT_S)
-    return made.why
+    own = local_filters(repo)
+    return run_git(repo, "worktree", "add", *how, timeout_s=CHECKOUT_S, settings=own).why

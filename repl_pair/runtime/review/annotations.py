@@ -1,7 +1,6 @@
 """Annotations: made, read, changed and deleted, by one set of rules for the person and agents."""
 
 import json
-import os
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,6 +8,8 @@ from sqlite3 import Connection, Row
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.project.database import Database
+from repl_pair.runtime.project.schema import new_id
+from repl_pair.runtime.review.contents import redact_text
 from repl_pair.runtime.review.finding import find_known_target
 from repl_pair.runtime.review.model import (
     Annotation,
@@ -25,6 +26,7 @@ from repl_pair.runtime.review.querying import (
     at_target,
     find_annotation,
     find_review,
+    in_status,
     shown_to,
 )
 from repl_pair.runtime.review.reporting import report_remark
@@ -64,7 +66,7 @@ def list_annotations(
         if place:
             asked = at_target(asked, place)
         if section is not None:
-            asked = asked.and_also("instr(lower(section), lower(:section))", section=section)
+            asked = in_section(connection, asked, view, section)
         if review_id is not None:
             asked = asked.and_also("review_id = :review_id", review_id=review_id)
         if status is not None:
@@ -112,15 +114,17 @@ def create_annotation(
             place = find_place(connection, *asked)
         words = {**place, "principal": view.principal, "quote": quote, "content": content}
         same = connection.execute(_SAME, {**words, "after": time.time() - REPEATED_S}).fetchone()
-        if same is not None:
-            return {**read_rows(database, [same])[0], "duplicate": True}
-        row = _insert(connection, words)
-        if parent_id is not None:
-            connection.execute(_ANSWERED, (row["created_at"], parent_id))
-        if row["status"] != "draft":
-            does = "remarked" if parent_id is None else f"replied to {parent_id} with"
-            report_remark(connection, database.root, view, row, does)
-        return read_rows(database, [row])[0]
+        if same is None:
+            row = _insert(connection, words)
+            if parent_id is not None:
+                connection.execute(_ANSWERED, (row["created_at"], parent_id))
+            if row["status"] != "draft":
+                does = "remarked" if parent_id is None else f"replied to {parent_id} with"
+                report_remark(connection, database.root, view, row, does)
+        else:
+            row = same
+    (made,) = read_rows(database, [row])
+    return made if same is None else {**made, "duplicate": True}
 
 
 def edit_annotation(database: Database, view: View, id: str, content: str) -> Annotation:
@@ -130,7 +134,8 @@ def edit_annotation(database: Database, view: View, id: str, content: str) -> An
         check_owner(view, [row])
         query = "UPDATE annotations SET content = ?, edited_by = ?, updated_at = ? WHERE id = ?"
         connection.execute(query, (content, view.principal, time.time(), id))
-        return _read_again(database, connection, id)
+        row = _row(connection, id)
+    return read_rows(database, [row])[0]
 
 
 def resolve_annotation(database: Database, view: View, id: str) -> Annotation:
@@ -139,7 +144,8 @@ def resolve_annotation(database: Database, view: View, id: str) -> Annotation:
         if row["status"] != "resolved":
             _set_status(connection, id, "resolved")
             report_remark(connection, database.root, view, row, "resolved")
-        return _read_again(database, connection, id)
+        row = _row(connection, id)
+    return read_rows(database, [row])[0]
 
 
 def reopen_annotation(database: Database, view: View, id: str) -> Annotation:
@@ -148,7 +154,8 @@ def reopen_annotation(database: Database, view: View, id: str) -> Annotation:
         if row["status"] == "resolved":
             _set_status(connection, id, "submitted")
             report_remark(connection, database.root, view, row, "reopened")
-        return _read_again(database, connection, id)
+        row = _row(connection, id)
+    return read_rows(database, [row])[0]
 
 
 def delete_annotation(database: Database, view: View, id: str) -> Deleted:
@@ -175,7 +182,7 @@ def delete_emptied_reviews(connection: Connection) -> bool:
 
 
 def read_rows(database: Database, rows: Sequence[Row]) -> list[Annotation]:
-    """Return rows of the table as annotations."""
+    """Return rows of the table as annotations; files may be read, so for no open change."""
     orphans = orphans_of(database).among(rows)
     return [read_annotation(row, orphaned=row["id"] in orphans) for row in rows]
 
@@ -186,6 +193,11 @@ _SAME = (
     " AND parent_id IS :parent_id AND review_id IS :review_id AND created_at > :after"
     " ORDER BY created_at DESC LIMIT 1"
 )
+_PLACED_BY = (
+    "ifnull((SELECT principal FROM annotations AS first WHERE first.id = annotations.parent_id),"
+    " principal)"
+)
+"""Who chose target and section: a reply takes them over from its remark."""
 _ANSWERED = (
     "UPDATE annotations SET status = 'replied', updated_at = ?"
     " WHERE id = ? AND status != 'resolved'"
@@ -205,9 +217,8 @@ def _changing(database: Database, view: View, id: str) -> Generator[tuple[Connec
         yield connection, find_annotation(connection, database.root, view, id)
 
 
-def _read_again(database: Database, connection: Connection, id: str) -> Annotation:
-    query = "SELECT * FROM annotations WHERE id = ?"
-    return read_rows(database, connection.execute(query, (id,)).fetchall())[0]
+def _row(connection: Connection, id: str) -> Row:
+    return connection.execute("SELECT * FROM annotations WHERE id = ?", (id,)).fetchone()
 
 
 def _set_status(connection: Connection, id: str, status: str) -> None:
@@ -220,7 +231,7 @@ def _insert(connection: Connection, words: Mapping[str, str | None]) -> Row:
     is_draft = author == "human" and words["parent_id"] is None
     values = {
         **words,
-        "id": os.urandom(4).hex(),
+        "id": (id := new_id()),
         "author": author,
         "status": "draft" if is_draft else "submitted",
         "tier": tier_of(str(words["target"])),
@@ -230,23 +241,33 @@ def _insert(connection: Connection, words: Mapping[str, str | None]) -> Row:
     slots = ", ".join(values)
     places = ", ".join(f":{name}" for name in values)
     connection.execute(f"INSERT INTO annotations ({slots}) VALUES ({places})", values)
-    query = "SELECT * FROM annotations WHERE id = ?"
-    return connection.execute(query, (values["id"],)).fetchone()
+    return _row(connection, id)
 
 
-def in_status(
-    database: Database, connection: Connection, asked: Conditions, status: AnnotationStatus
-) -> Conditions:
-    """Return conditions that hold for annotations of a status too; orphans are of no other."""
-    among = "id IN (SELECT value FROM json_each(:orphans))"
-    if status == "resolved":
-        return asked.and_also("status = :status", status=status)
-    orphans = orphans_of(database).all(connection)
-    listed = json.dumps([*orphans])
-    if status == "orphaned":
-        return asked.and_also(among, orphans=listed)
-    found = asked.and_also("status = :status", status=status)
-    return found.and_also(f"NOT {among}", orphans=listed) if orphans else found
+def in_section(connection: Connection, asked: Conditions, view: View, section: str) -> Conditions:
+    """Return conditions that hold for annotations with a part of a section, as a view reads it.
+
+    What the view itself wrote is compared as it is: neither confirms a guess.
+    """
+    other = asked.and_also(f"{_PLACED_BY} <> :own", own=view.principal)
+    rows = other.rows(connection, "DISTINCT section FROM annotations")
+    read = {one: redact_text(one, view.principal) for (one,) in rows}
+    fitting = [one for one, text in read.items() if section.lower() in text.lower()]
+    return asked.and_also(
+        f"CASE {_PLACED_BY} WHEN :own THEN instr(lower(section), lower(:section))"
+        " ELSE section IN (SELECT value FROM json_each(:sections)) END",
+        own=view.principal,
+        section=section,
+        sections=json.dumps(fitting),
+    )
+
+
+def placers_of(database: Database, ids: Sequence[str]) -> Mapping[str, str]:
+    """Return who chose the target and section of annotations, by their ids."""
+    query = f"SELECT id, {_PLACED_BY} FROM annotations WHERE id IN (SELECT value FROM json_each(?))"
+    with database.reading() as connection:
+        found = () if connection is None else connection.execute(query, (json.dumps(ids),))
+        return dict(map(tuple, found))
 
 
 def _behind(connection: Connection, seen: Conditions, asked: Conditions, after: str) -> Conditions:

@@ -30,6 +30,9 @@ _OF_TIERED = frozenset(
 )
 """The slots of bodies that name entries, which may be hidden from who sees the body."""
 
+UNKNOWN = "unknown"
+"""The version of a target of which a process does not know whether it is there."""
+
 
 @record
 class Content:
@@ -70,10 +73,16 @@ def read_content(root: Path, target: Target, principal: str) -> Content | None:
 
 
 def read_version(root: Path, target: Target) -> object:
-    """Return what changes when a target's content does; None where it is not there."""
+    """Return what changes when a target's content does; None where it is not there.
+
+    `UNKNOWN` where that cannot be known: this process never registered an entry of its kind.
+    """
     if target.kind in ENTRIES:
         entry = REGISTRY.find(target.kind, target.name)
-        return None if entry is None else entry.revision
+        if entry is not None:
+            return entry.revision
+        collection = REGISTRY.kinds[target.kind].collection
+        return None if REGISTRY.store.revision(collection) else UNKNOWN
     try:
         found = os.stat(f"{root}/{target.name}")
     except OSError:

@@ -6,7 +6,7 @@ from sqlite3 import Connection
 from repl_pair.errors import RequestError, did_you_mean, next_step
 from repl_pair.records import replace
 from repl_pair.runtime.registry.visible import visible_entry
-from repl_pair.runtime.review.contents import Content, read_content
+from repl_pair.runtime.review.contents import Content, read_content, redact_text
 from repl_pair.runtime.review.pages import is_page, page_paths, sees_page
 from repl_pair.runtime.review.querying import at_target, shown_to
 from repl_pair.runtime.review.targets import ENTRIES, PAGES, Target, parse_target
@@ -48,7 +48,8 @@ def find_known_target(connection: Connection | None, root: Path, view: View, tex
         return find_target(root, view, text)
     except RequestError as error:
         target = parse_target(text)  # what is no target is refused here again
-        if connection is not None:
+        is_readable = redact_text(target.text, view.principal) == target.text  # else it is a guess
+        if connection is not None and is_readable:
             seen = at_target(shown_to(connection, root, view), target)
             if seen.rows(connection, "1 FROM annotations", "LIMIT 1"):
                 return target

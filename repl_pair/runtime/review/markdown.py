@@ -1,16 +1,17 @@
 """The headings of a Markdown text, the text below each, and the text as it reads."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from repl_pair.records import row
 
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t](.*))?")
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
 _NO_PARAGRAPH = re.compile(r"\s*(?:[-*+]|\d+[.)])\s|\s*>|\s*\||\s*<|(?: {4}|\t)")
-_LINK = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])")
-_MARKS = re.compile(r"(?m)[*`]|(?<!\w)_+|_+(?!\w)|^[ \t]*(?:>|[-+]|\d+[.)])[ \t]+|\\(?=\W)")
+# None of them takes longer than in proportion to a text: it may be a hostile one.
+_LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\[\]]*\])")
+_MARKS = re.compile(r"(?m)[*`]|(?<!\w)_+|(?<!_)_+(?!\w)|^[ \t]*(?:>|[-+]|\d+[.)])[ \t]+|\\(?=\W)")
 
 
 @row
@@ -33,17 +34,31 @@ def read_headings(text: str) -> Sequence[Heading]:
     """
     lines = text.splitlines()
     places = [*_find(lines)]
-    found: list[Heading] = []
+    labels = _labels(title for title, _, _ in places)
+    ends: list[int] = []
+    following = [len(lines)] * 7  # where the next heading of each level is
+    for _, level, line in reversed(places):
+        ends.append(min(following[: level + 1]))
+        following[level] = line
+    return [
+        Heading(label, level, line, end)
+        for label, (_, level, line), end in zip(labels, places, reversed(ends), strict=True)
+    ]
+
+
+def _labels(titles: Iterable[str]) -> list[str]:
+    """Return titles of which no two have one anchor: `Usage`, `Usage-1`."""
+    labels: list[str] = []
     taken: set[str] = set()
-    for at, (title, level, line) in enumerate(places):
-        label, count = title, 0
+    counts: dict[str, int] = {}
+    for title in titles:
+        label, anchor = title, slug(title)
         while slug(label) in taken:
-            count += 1
-            label = f"{title}-{count}"
+            counts[anchor] = counts.get(anchor, 0) + 1
+            label = f"{title}-{counts[anchor]}"
         taken.add(slug(label))
-        behind = (start for _, other, start in places[at + 1 :] if other <= level)
-        found.append(Heading(label, level, line, next(behind, len(lines))))
-    return found
+        labels.append(label)
+    return labels
 
 
 def slug(words: str) -> str:
@@ -65,7 +80,7 @@ def _find(lines: Sequence[str]) -> Iterator[tuple[str, int, int]]:
             paragraph, at = [], end
             continue
         if (atx := _ATX.fullmatch(line)) is not None:
-            yield plain_text(atx[2] or "").strip(), len(atx[1]), at
+            yield plain_text(_without_end(atx[2] or "")).strip(), len(atx[1]), at
             paragraph = []
         elif paragraph and (under := _UNDERLINE.fullmatch(line)):
             words = plain_text(" ".join(map(str.strip, paragraph)))
@@ -78,6 +93,13 @@ def _find(lines: Sequence[str]) -> Iterator[tuple[str, int, int]]:
         else:
             paragraph = []
         at += 1
+
+
+def _without_end(title: str) -> str:
+    """Return the text of a heading without the # that may close it."""
+    text = title.strip(" \t")
+    head = text.rstrip("#")
+    return head if head[-1:] in ("", " ", "\t") else text
 
 
 def _skip_front_matter(lines: Sequence[str]) -> int:

@@ -3,7 +3,7 @@
 from sqlite3 import Row
 from typing import Literal, NotRequired, TypedDict
 
-from repl_pair.runtime.project.times import write_time
+from repl_pair.runtime.project.schema import write_time
 from repl_pair.wire import PERSON
 
 Author = Literal["human", "agent"]

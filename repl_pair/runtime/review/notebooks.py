@@ -24,7 +24,7 @@ def read_cells(text: str) -> Sequence[Cell]:
     """Return the cells of a notebook's JSON in order; none where it is no notebook's."""
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     cells = _rows(cast("dict[str, Any]", found).get("cells")) if isinstance(found, dict) else []
     return [

@@ -7,7 +7,7 @@ from sqlite3 import Connection, Row
 from weakref import WeakKeyDictionary
 
 from repl_pair.runtime.project.database import Database
-from repl_pair.runtime.review.contents import read_content, read_version
+from repl_pair.runtime.review.contents import UNKNOWN, read_content, read_version
 from repl_pair.runtime.review.targets import parse_target
 
 
@@ -15,7 +15,7 @@ class Orphans:
     """What this process found of the remarks of one project, by target and its version.
 
     It is found anew in each process, and not stored: a process without the stories of a project
-    does not see what another sees.
+    does not see what another sees, and takes none of them for gone.
     """
 
     def __init__(self, root: Path) -> None:
@@ -58,6 +58,8 @@ class Orphans:
         """Return which rows of a target and its parts are orphans; only new ones are looked for."""
         target = parse_target(whole)
         version = read_version(self._root, target)
+        if version is UNKNOWN:
+            return []
         if version is None:
             return [row["id"] for row in rows]
         known, found = self._found.get(whole, (None, dict[str, bool]()))

@@ -1,7 +1,7 @@
 """The pages of a project: its Markdown files and notebooks, and which of them are private."""
 
 import os
-import subprocess
+import stat
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.loading.pytest_settings import NOT_ENTERED, read_toml
+from repl_pair.runtime.project.git import run_git
 from repl_pair.runtime.review.markdown import read_headings
 from repl_pair.runtime.review.model import PageLine
 from repl_pair.runtime.review.notebooks import read_cells
@@ -18,6 +19,8 @@ from repl_pair.wire import PERSON, View
 
 MOST_PAGES, MOST_FILES = 2_000, 50_000
 """How many pages are listed, and among how many files they are looked for."""
+MOST_BYTES = 50_000_000
+"""How large a page may be whose text is read."""
 _GIT_S = 5.0
 _ENDS = tuple(end for ends in PAGES.values() for end in ends)
 
@@ -86,6 +89,8 @@ def private_patterns(root: Path) -> Sequence[str]:
         found = file.stat()
     except OSError:
         return ()
+    if not stat.S_ISREG(found.st_mode):
+        return ()
     return _read_private(file, (found.st_mtime_ns, found.st_size))
 
 
@@ -99,8 +104,10 @@ def read_title(root: Path, path: str) -> str:
 
 
 def read_text(file: Path) -> str | None:
-    """Return the text of a page; None where it cannot be read."""
+    """Return the text of a page; None where it cannot be read, or has over MOST_BYTES."""
     try:
+        if file.stat().st_size > MOST_BYTES:
+            return None
         return file.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
@@ -108,8 +115,10 @@ def read_text(file: Path) -> str | None:
 
 @lru_cache(maxsize=64)
 def _read_private(file: Path, _version: object) -> Sequence[str]:
-    settings: Any = read_toml(file).get("tool", {})
-    found = settings.get("repl_pair", {}).get("private", [])
+    found: Any = read_toml(file)
+    for name in ("tool", "repl_pair"):
+        found = cast("dict[str, Any]", found).get(name, {}) if isinstance(found, dict) else None
+    found = cast("dict[str, Any]", found).get("private", []) if isinstance(found, dict) else None
     patterns = cast("list[Any]", found)
     if not (isinstance(found, list) and all(isinstance(pattern, str) for pattern in patterns)):
         what = '[tool.repl_pair] private is a list of patterns: ["drafts/*", "*.private.md"].'
@@ -159,16 +168,5 @@ def _ignored(root: Path, paths: Sequence[str]) -> frozenset[str]:
     """Return which paths git ignores; none where there is no git, or no repository."""
     if not paths:
         return frozenset()
-    try:
-        asked = subprocess.run(
-            ["git", "-c", "core.fsmonitor=false", "check-ignore", "-z", "--stdin"],
-            cwd=root,
-            input="\0".join(paths).encode("utf-8", "surrogateescape"),
-            capture_output=True,
-            timeout=_GIT_S,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"},
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return frozenset()
-    return frozenset(asked.stdout.decode("utf-8", "surrogateescape").split("\0"))
+    words = ("check-ignore", "-z", "--stdin")
+    return frozenset(run_git(root, *words, timeout_s=_GIT_S, sent="\0".join(paths)).out.split("\0"))

@@ -4,6 +4,7 @@ from pathlib import Path
 from sqlite3 import Connection, Row
 
 from repl_pair.errors import RequestError, next_step
+from repl_pair.runtime.review.contents import redact_text
 from repl_pair.runtime.review.finding import find_known_target, find_target
 from repl_pair.runtime.review.querying import find_annotation, find_review
 from repl_pair.runtime.review.targets import parse_target
@@ -25,7 +26,7 @@ def find_place(
     """
     if parent_id is not None:
         parent = _find_parent(connection, root, view, parent_id, target)
-        target, section = parent["target"], section or parent["section"]
+        target, section = parent["target"], parent["section"]
         review_id = _review_of_reply(parent, review_id)
     else:
         target = find_target(root, view, target, section).text
@@ -45,13 +46,13 @@ def _find_parent(
             f"{id} is a reply itself: reply to {parent['parent_id']}, which it answers.",
             next_steps=[next_step("get_annotation", annotation_id=parent["parent_id"])],
         )
-    place = parse_target(target).text
-    if place != parent["target"]:
+    its, place = redact_text(parent["target"], view.principal), parse_target(target).text
+    if place != its:
         place = find_known_target(connection, root, view, target).text
-    if place != parent["target"]:
+    if place != its:
         raise RequestError(
             "bad_arguments",
-            f"{id} is a remark on {parent['target']}, not on {target}: a reply has its target.",
+            f"{id} is a remark on {its}, not on {target}: a reply has its target.",
             next_steps=[next_step("get_annotation", annotation_id=id)],
         )
     return parent

@@ -1,5 +1,6 @@
 """Rows of annotations and reviews that a view sees."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from sqlite3 import Connection, Row
@@ -7,6 +8,9 @@ from typing import Any
 
 from repl_pair.errors import RequestError, did_you_mean, next_step
 from repl_pair.records import record
+from repl_pair.runtime.project.database import Database
+from repl_pair.runtime.review.model import AnnotationStatus
+from repl_pair.runtime.review.orphans import orphans_of
 from repl_pair.runtime.review.sight import SHOWN, hidden_targets
 from repl_pair.runtime.review.targets import Target
 from repl_pair.wire import View
@@ -46,6 +50,21 @@ def at_target(found: Conditions, target: Target) -> Conditions:
         return found.and_also("target = :target", target=target.text)
     below = "(target = :target OR target >= :target || '#' AND target < :target || '$')"
     return found.and_also(below, target=target.text)
+
+
+def in_status(
+    database: Database, connection: Connection, asked: Conditions, status: AnnotationStatus
+) -> Conditions:
+    """Return conditions that hold for annotations of a status too; orphans are of no other."""
+    among = "id IN (SELECT value FROM json_each(:orphans))"
+    if status == "resolved":
+        return asked.and_also("status = :status", status=status)
+    orphans = orphans_of(database).all(connection)
+    listed = json.dumps([*orphans])
+    if status == "orphaned":
+        return asked.and_also(among, orphans=listed)
+    found = asked.and_also("status = :status", status=status)
+    return found.and_also(f"NOT {among}", orphans=listed) if orphans else found
 
 
 def find_annotation(connection: Connection | None, root: Path, view: View, id: str) -> Row:

@@ -1,7 +1,6 @@
 """Reviews: annotations of one target that are submitted together."""
 
 import json
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +8,7 @@ from sqlite3 import Connection, Row
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.project.database import Database
+from repl_pair.runtime.project.schema import new_id
 from repl_pair.runtime.review.annotations import delete_emptied_reviews, read_rows
 from repl_pair.runtime.review.finding import find_known_target
 from repl_pair.runtime.review.model import (
@@ -45,6 +45,8 @@ def submit_review(
     Without ids: the drafts there that the caller may submit, and its own remarks that are in no
     review. RequestError `not_found`, `bad_arguments` or `forbidden`; then nothing has changed.
     """
+    if annotation_ids is not None and not annotation_ids:
+        raise RequestError("bad_arguments", "annotation_ids is empty: name one, or leave it out.")
     with database.reading() as connection:
         place = find_known_target(connection, database.root, view, target)
         if connection is None:
@@ -55,23 +57,17 @@ def submit_review(
         else:
             found = dict.fromkeys(annotation_ids)
             rows = [_find_of(connection, database.root, view, place, id) for id in found]
-        if not rows:
-            raise _nothing_to_submit(place, [])
         check_owner(view, rows)
         id = _insert(connection, view, place)
         ids = json.dumps([row["id"] for row in rows])
         connection.execute(_SUBMIT, (id, time.time(), ids))
         connection.execute(_TAKE_REPLIES, (id, ids))
         delete_emptied_reviews(connection)
-        report_review(
-            connection,
-            database.root,
-            view,
-            find_review(connection, database.root, view, id),
-            len(rows),
-        )
-        items = read_rows(database, connection.execute(_SUBMITTED, (ids,)).fetchall())
-        return {"review_id": id, "count": len(items), "items": items}
+        review = find_review(connection, database.root, view, id)
+        report_review(connection, database.root, view, review, len(rows))
+        submitted = connection.execute(_SUBMITTED, (ids,)).fetchall()
+    items = read_rows(database, submitted)
+    return {"review_id": id, "count": len(items), "items": items}
 
 
 def list_reviews(
@@ -104,10 +100,12 @@ def get_review(database: Database, view: View, id: str) -> ReviewedAnnotations:
 
 
 def complete_review(database: Database, view: View, id: str) -> Review:
-    """Complete a review; RequestError `not_found`."""
-    get_review(database, view, id)
+    """Complete a review, which stays as it is where it was completed; RequestError `not_found`."""
+    with database.reading() as connection:  # for an unknown id no database is made
+        find_review(connection, database.root, view, id)
     with database.writing() as connection:
-        query = "UPDATE reviews SET status = 'completed', updated_at = ? WHERE id = ?"
+        change = "UPDATE reviews SET status = 'completed', updated_at = ?"
+        query = f"{change} WHERE id = ? AND status != 'completed'"
         connection.execute(query, (time.time(), id))
         return read_review(find_review(connection, database.root, view, id))
 
@@ -122,7 +120,7 @@ _SUBMITTED = f"SELECT * FROM annotations WHERE id {_AMONG} {_OLDEST_FIRST}"
 
 
 def _insert(connection: Connection, view: View, place: Target) -> str:
-    id, now = os.urandom(4).hex(), time.time()
+    id, now = new_id(), time.time()
     values = (id, place.text, author_of(view.principal), view.principal, tier_of(place.text))
     connection.execute(
         "INSERT INTO reviews (id, target, author, principal, tier, status, created_at, updated_at)"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from sqlite3 import Row
 
-from repl_pair.errors import RequestError
+from repl_pair.errors import RequestError, next_step
 from repl_pair.wire import PERSON, View
 
 MOST_CHARS = {"content": 8_000, "quote": 2_000, "section": 200}
@@ -31,12 +31,14 @@ def check_owner(view: View, rows: Iterable[Row]) -> None:
 
     RequestError `forbidden`, with the access that would open it.
     """
-    others = sorted({row["principal"] for row in rows} - {view.principal})
-    if not others or view.principal == PERSON or "write" in view.access:
+    of_others = [row for row in rows if row["principal"] != view.principal]
+    if not of_others or view.principal == PERSON or "write" in view.access:
         return
+    others = ", ".join(sorted({row["principal"] for row in of_others}))
     raise RequestError(
         "forbidden",
-        f"{', '.join(others)} wrote there: only they and the person change it, or who has access "
+        f"{others} wrote there: only they and the person change it, or who has access "
         "to write. Nothing was changed.",
         detail={"access": ["write"]},
+        next_steps=[next_step("get_annotation", annotation_id=of_others[0]["id"])],
     )

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from sqlite3 import Connection
 
+from repl_pair.runtime.notices.notices import find_entry
 from repl_pair.runtime.registry.exposure import is_seen
-from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.review.pages import private_patterns, sees_page, sees_private
+from repl_pair.runtime.review.pages import is_private, private_patterns, sees_page, sees_private
 from repl_pair.runtime.review.targets import ENTRIES, Target, parse_target
 from repl_pair.wire import View
 
@@ -22,29 +22,27 @@ def sees_target(root: Path, view: View, text: str, tier: str | None) -> bool:
     target = parse_target(text)
     if target.kind not in ENTRIES:
         return sees_page(root, view, target.name)
-    entry = REGISTRY.find(target.kind, target.name)
+    entry = find_entry(text)
     return view.tier in (None, tier) if entry is None else is_seen(view, entry)
 
 
 def is_registered(view: View, target: Target) -> bool:
     """Return whether a target is an entry that is registered and that a view sees."""
-    entry = REGISTRY.find(target.kind, target.name) if target.kind in ENTRIES else None
+    entry = find_entry(target.whole)
     return entry is not None and is_seen(view, entry)
 
 
 def tier_of(text: str) -> str | None:
     """Return the tier of the entry that a target is; None where it has none, or is no entry."""
-    target = parse_target(text)
-    entry = REGISTRY.find(target.kind, target.name) if target.kind in ENTRIES else None
+    entry = find_entry(text)
     return None if entry is None else entry.tier
 
 
-def is_for_all(root: Path, text: str, tier: str | None) -> bool:
-    """Return whether every view sees a target, whatever its tier and access."""
+def access_of(root: Path, text: str) -> str | None:
+    """Return the access that an agent needs to see a target; None where it needs none."""
     target = parse_target(text)
-    if target.kind in ENTRIES:
-        return tier is None
-    return sees_page(root, View(principal="", access=frozenset()), target.name)
+    is_page = target.kind not in ENTRIES
+    return "inspect" if is_page and is_private(root, target.name) else None
 
 
 def hidden_targets(connection: Connection, root: Path, view: View) -> str | None:

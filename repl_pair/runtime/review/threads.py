@@ -6,7 +6,7 @@ from sqlite3 import Connection, Row
 from typing import Literal, TypedDict
 
 from repl_pair.runtime.project.database import Database
-from repl_pair.runtime.review.annotations import get_annotation, in_status, read_rows
+from repl_pair.runtime.review.annotations import get_annotation, read_rows
 from repl_pair.runtime.review.model import (
     Annotation,
     AnnotationStatus,
@@ -15,7 +15,7 @@ from repl_pair.runtime.review.model import (
     Review,
     read_review,
 )
-from repl_pair.runtime.review.querying import Conditions, shown_to
+from repl_pair.runtime.review.querying import Conditions, in_status, shown_to
 from repl_pair.runtime.review.reviews import get_review
 from repl_pair.wire import View
 

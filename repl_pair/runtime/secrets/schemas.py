@@ -5,6 +5,9 @@ from typing import Any, cast
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.marks import is_secret_key
 
+_VALUES = ("const", "default", "enum", "example", "examples")
+"""The slots of a schema that hold values."""
+
 
 def public_schema(schema: Any, *, secret: bool = False) -> Any:
     """Return a schema without secrets: a secret parameter keeps its type, not its values."""
@@ -14,14 +17,20 @@ def public_schema(schema: Any, *, secret: bool = False) -> Any:
         text, found = NEEDLES.scrub(str(schema))
         return text if found else schema
     if isinstance(schema, list):
-        return [public_schema(item) for item in cast("list[Any]", schema)]
+        return [public_schema(item, secret=secret) for item in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
         return schema
     parts = cast("dict[str, Any]", schema)
-    hidden = ("default", "enum") if secret else ()
-    public = {key: public_schema(part) for key, part in parts.items() if key not in hidden}
-    if named := cast("dict[str, Any]", parts.get("properties", {})):
+    hidden = _VALUES if secret else ()
+    public = {
+        NEEDLES.scrub(key)[0]: public_schema(part, secret=secret)
+        for key, part in parts.items()
+        if key not in hidden
+    }
+    named = parts.get("properties")
+    if isinstance(named, dict):
         public["properties"] = {
-            name: public_schema(part, secret=is_secret_key(name)) for name, part in named.items()
+            NEEDLES.scrub(name)[0]: public_schema(part, secret=secret or is_secret_key(name))
+            for name, part in cast("dict[str, Any]", named).items()
         }
     return public

@@ -1,6 +1,5 @@
 """The work sessions that are open in this process, one a client, and what was done in them."""
 
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -11,10 +10,11 @@ from repl_pair.runtime.clients.clients import ATTACHED, Client, has_ended
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.notices.later import LATER
 from repl_pair.runtime.project.database import Database
+from repl_pair.runtime.project.schema import new_id
 from repl_pair.runtime.sessions.counting import Counts, count_changed, count_reply, no_counts
 from repl_pair.runtime.sessions.sessions import Start, keep_counts, keep_ended, keep_started
 from repl_pair.runtime.store import PERSONS
-from repl_pair.wire import PERSON, Reply, Request
+from repl_pair.wire import Reply, Request
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -61,7 +61,7 @@ class OpenSessions:
         with self._changing:
             if (found := self._open.get(owner)) is not None:
                 return found.id, False
-            id, counts, client = os.urandom(4).hex(), no_counts(), _attached(owner)
+            id, counts, client = new_id(), no_counts(), _attached(owner)
             with database.writing() as connection:
                 keep_started(connection, id, start, counts, time.time())
             forget = OWN_CALLS.hold(owner, lambda: self.abandon(owner))
@@ -99,9 +99,9 @@ class OpenSessions:
 
     def follow(self, request: Request, answer: OnReply) -> OnReply:
         """Return what counts the reply to an agent's call in its client's session, and answers."""
-        if request.view.principal == PERSON or request.client is None:
+        owner = request.agent_client
+        if owner is None:
             return answer
-        owner = request.client
 
         def count_and_answer(reply: Reply) -> None:
             if owner in self._open:

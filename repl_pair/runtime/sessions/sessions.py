@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, cast
 from repl_pair.errors import RequestError, did_you_mean, next_step
 from repl_pair.records import record
 from repl_pair.runtime.clients.clients import Client, has_ended, this_process
-from repl_pair.runtime.project.times import write_time
+from repl_pair.runtime.project.schema import write_time
 from repl_pair.runtime.sessions.counting import Counts
-from repl_pair.wire import PERSON, View
+from repl_pair.wire import PERSON, View, may_have
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection, Row
+    from sqlite3 import Connection
 
 Status = Literal["open", "stopped", "abandoned"]
 
@@ -46,10 +46,9 @@ class WorkSession(Summary):
 
 @record
 class Start:
-    """Who begins a session, and for what; `client` is None where the caller names none."""
+    """Who begins a session, and for what."""
 
     principal: str
-    client: str | None
     goal: str = ""
     rfc: str | None = None
 
@@ -60,12 +59,9 @@ def keep_started(
     """Keep a session that begins in this process."""
     process = json.dumps(this_process())
     connection.execute(
-        "INSERT INTO sessions (id, principal, client, process, goal, rfc, status, counts,"
-        " started_at, counted_at) VALUES (?, ?, ?, ?, ?, ?, 'open', ?, ?, ?)",
-        (
-            *(id, start.principal, start.client, process, start.goal, start.rfc),
-            *(json.dumps(counts), at, at),
-        ),
+        "INSERT INTO sessions (id, principal, process, goal, rfc, status, counts, started_at,"
+        " counted_at) VALUES (?, ?, ?, ?, ?, 'open', ?, ?, ?)",
+        (id, start.principal, process, start.goal, start.rfc, json.dumps(counts), at, at),
     )
 
 
@@ -124,16 +120,12 @@ def list_session_ids(connection: "Connection | None", view: View) -> list[str]:
 
 def read_session(connection: "Connection | None", view: View, id: str) -> WorkSession:
     """Return a session that a view may have; RequestError `not_found` otherwise."""
-    known = list_session_ids(connection, view)
-    if connection is None or id not in known:
-        near = did_you_mean(id, known)
+    query = "SELECT * FROM sessions WHERE id = ?"
+    row = connection and connection.execute(query, (id,)).fetchone()
+    if row is None or not may_have(view.principal, row["principal"]):
+        near = did_you_mean(id, list_session_ids(connection, view))
         steps = [next_step("list_sessions")]
         raise RequestError("not_found", f"There is no session {id!r}.{near}", next_steps=steps)
-    query = "SELECT * FROM sessions WHERE id = ?"
-    return _read(connection.execute(query, (id,)).fetchone())
-
-
-def _read(row: "Row") -> WorkSession:
     ended = row["ended_at"]
     until = time.time() if ended is None else ended
     slots: dict[str, Any] = {

@@ -8,8 +8,9 @@ from repl_pair.wire import PERSON, Request, View
 
 
 @pytest.fixture
-def looks(monkeypatch):
+def looks(monkeypatch, own_project):
     """Calls `look(at, principal)` at a moment of the clock; gives how many looks began."""
+    own_project.file.parent.mkdir()
     now, begun, served = [0.0], [], triggers.Triggers()
     monkeypatch.setattr(triggers.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(triggers, "start_thread", lambda *args, **how: begun.append(args))
@@ -20,9 +21,17 @@ def looks(monkeypatch):
         return len(begun)
 
     yield look
+    own_project.file.parent.rmdir()
     OWN_CALLS.end(lambda owner: owner == "c1")
 
 
 def test_calls_of_agents_begin_one_look_in_two_seconds_and_calls_of_the_person_none(looks):
     assert [looks(at) for at in (100.0, 101.9, 102.0, 102.1)] == [1, 1, 2, 2]
     assert looks(200.0, PERSON) == 2
+
+
+def test_no_look_begins_where_the_project_keeps_nothing(looks, own_project):
+    own_project.file.parent.rmdir()
+    assert looks(100.0) == 0
+    own_project.file.parent.mkdir()
+    assert looks(102.0) == 1

@@ -19,7 +19,7 @@ from hypothesis import given, settings, strategies as st
 from repl_pair.errors import RequestError
 from repl_pair.runtime.project import database as databases, opening
 from repl_pair.runtime.project.database import Database
-from repl_pair.runtime.project.schema import VERSION
+from repl_pair.runtime.project.schema import VERSION, new_id
 
 
 @pytest.fixture
@@ -301,6 +301,23 @@ def test_a_close_leaves_no_file_open_and_the_next_use_opens_it(database):
     assert open_files(database) == []
     assert sorted(files_of(database)) == [".gitignore", "pair.db"]
     assert subjects(database) == ["one"]
+
+
+def test_what_uses_it_after_a_close_closes_it_unless_somebody_watches(database):
+    add(database, "one")
+    database.close()
+    undo = database.watch(print)
+    assert subjects(database) == ["one"]
+    database.close()
+    assert database.version()
+    assert open_files(database)
+    undo()
+    assert open_files(database) == []
+    with database.writing() as connection:
+        insert(connection, "two")
+        assert subjects(database) == ["one", "two"]
+        assert database.version()
+    assert open_files(database) == []
 
 
 def test_the_end_of_a_process_closes_it(database):
@@ -613,3 +630,7 @@ def test_two_processes_see_the_same_and_a_version_never_stands_for_two_states(ac
         finally:
             here.close()
             elsewhere.close()
+
+
+def test_no_id_reads_as_a_number():
+    assert all("a" <= new_id()[0] <= "f" for _ in range(500))

@@ -39,6 +39,7 @@ FAULTS = {
     ),
     "an export of nothing": (API, put("exports", value=["price"]), "broken_binding", "price"),
     "an import of nothing": (WEB, imported(contract="price"), "broken_binding", "price"),
+    "an import with a typo": (WEB, imported(contract="qoute"), "broken_binding", "Nearest: quote"),
     "a requirement that is unmet": (
         WEB,
         imported(requirement=">=1.1"),

@@ -164,7 +164,7 @@ def test_the_pull_request_is_that_of_gh_and_its_failure_is_a_reason_that_blocks_
     write_gh(tmp_path, monkeypatch, f'echo "$@" > {tmp_path}/asked\n{script}')
     assert read(repo) == READY | {"pr": pr, "reason": reason}
     asked = (tmp_path / "asked").read_text()
-    assert asked == "pr view feature --json number,state,title,url\n"
+    assert asked == "pr view --json number,state,title,url -- feature\n"
 
 
 def test_a_gh_that_hangs_or_asks_is_ended_with_all_that_it_started(repo, monkeypatch, tmp_path):

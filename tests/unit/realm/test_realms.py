@@ -1,6 +1,7 @@
 """Which realm a project is in, how another is named, and what a name can never reach."""
 
 import json
+import os
 
 import pytest
 
@@ -151,6 +152,9 @@ def test_an_unknown_contract_is_refused_with_the_nearest(ground, domain, contrac
     assert near in error.message
     first = {"op": "contract_get", "args": {"domain": "pricing", "contract": "quote"}}
     assert (error.next_steps[0] == first) == ("Nearest" in near)
+    named = refused(lambda: get_contract(ground.open("web", "../shop-realm"), domain, contract))
+    assert {step["args"].pop("realm") for step in named.next_steps} == {"../shop-realm"}
+    assert named.next_steps == error.next_steps
 
 
 def test_a_contract_whose_file_is_bad_is_refused_by_its_place(ground):
@@ -163,3 +167,20 @@ def test_a_contract_whose_file_is_bad_is_refused_by_its_place(ground):
 def test_the_versions_of_all_contracts_are_read_and_none_where_there_is_no_realm(ground, tmp_path):
     assert contract_versions(ground.root("web")) == {"pricing/quote": "1.0.0"}
     assert contract_versions(tmp_path) == {}
+
+
+def test_a_pipe_in_the_place_of_the_file_of_a_realm_is_a_fault_and_holds_nobody(ground):
+    (ground.folder / "realm.json").unlink()
+    os.mkfifo(ground.folder / "realm.json")
+    writer = os.open(ground.folder / "realm.json", os.O_RDWR)  # without it a reader would wait
+    try:
+        assert [fault["message"] for fault in ground.open("web").faults] == ["it is no plain file."]
+    finally:
+        os.close(writer)
+
+
+@pytest.mark.parametrize("place", ["\0", "x" * 5_000, "\ud800"])
+def test_what_is_no_path_of_a_realm_is_refused(ground, place):
+    file = ground.root("web") / ".repl_pair" / "realm.json"
+    file.write_text(json.dumps({"realm": place, "repo": "web"}))
+    assert refused(lambda: ground.open("web")).message == f"{file}: realm is no path."

@@ -129,3 +129,34 @@ def test_no_hook_of_a_repo_runs(repos, tmp_path):
         file.chmod(0o755)
     assert made(repos, "app")["created"] == ["app"]
     assert not (tmp_path / "ran").exists()
+
+
+def test_no_program_that_a_repo_names_is_run(repos, tmp_path):
+    root, ran = repos.root("app"), tmp_path / "ran"
+    commit(root, ".gitattributes", "*.txt filter=own\n")
+    for key in ("filter.own.process", "filter.own.smudge", "core.fsmonitor", "core.pager"):
+        git(root, "config", key, f"touch {ran}; cat")
+    hook = root / ".git" / "hooks" / "post-checkout"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    hook.chmod(0o755)
+    assert made(repos, "app")["created"] == ["app"]
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("name", ["../../../out", "/out", "a/b", "--help"])
+def test_a_realm_with_a_name_of_a_repo_that_is_a_path_has_no_repos(repos, name):
+    repos.edit("realm.json", lambda head: head["repos"].update({name: "../api"}))
+    (fault,) = repos.open("api").faults
+    assert repr(name) in fault["message"]
+    with pytest.raises(RequestError):
+        made(repos, "api", repos=[name])
+
+
+def test_no_worktree_is_made_where_a_link_leads(repos, tmp_path):
+    (tmp_path / "out").mkdir()
+    (repos.folder / "worktrees").symlink_to(tmp_path / "out")
+    answer = made(repos, "app")
+    assert answer["created"] == []
+    assert "A link leads" in answer["errors"]["app"]
+    assert [*(tmp_path / "out").iterdir()] == []

@@ -4,7 +4,7 @@ import pytest
 
 import repl_pair
 from repl_pair.errors import RequestError
-from repl_pair.runtime.notices.notices import AGENTS
+from repl_pair.runtime.notices.notices import AGENTS, list_notices
 from repl_pair.runtime.review.annotations import (
     create_annotation,
     delete_annotation,
@@ -235,7 +235,7 @@ def test_a_review_takes_all_or_nothing(database, remark):
         ([one["id"], "0" * 8], "not_found", "no annotation"),
         ([one["id"], elsewhere["id"]], "bad_arguments", "story:shop.quote, not on"),
         ([one["id"], reply["id"]], "bad_arguments", "is a reply"),
-        ([], "bad_arguments", "Nothing of"),
+        ([], "bad_arguments", "annotation_ids is empty"),
     ]:
         error = refusal(submit_review, database, ME, PAGE, ids)
         assert (error.code, words in error.message) == (code, True), error
@@ -274,7 +274,9 @@ def test_an_agent_submits_its_own_remarks_and_learns_that_drafts_are_anothers(da
 def test_reviews_are_completed_and_filtered(database, remark):
     remark(ME)
     review = submit_review(database, ME, PAGE)["review_id"]
-    assert complete_review(database, CLAUDE, review)["status"] == "completed"
+    completed = complete_review(database, CLAUDE, review)
+    assert completed["status"] == "completed"
+    assert complete_review(database, ME, review) == completed
     assert list_reviews(database, ME, status="submitted") == ([], 0)
     assert ids_of(list_reviews(database, ME, status="completed")[0]) == [review]
     assert refusal(complete_review, database, ME, "0" * 8).code == "not_found"
@@ -356,6 +358,9 @@ def test_what_a_view_does_not_see_is_not_listed_counted_named_or_found(database,
             for call, id in ((get_annotation, hidden[n]["id"]), (get_review, reviews[n])):
                 error = refusal(call, database, view, id)
                 assert (error.code, "Nearest: " + id in error.message) == ("not_found", False)
-    texts = [(subject, text) for recipient, subject, text, _ in notices(database)]
-    for (subject, text), review in zip(texts[:2], reviews[:2], strict=True):
-        assert (subject, "plan" in text, "shop.ops" in text) == (f"review:{review}", False, False)
+    inspector = View(principal="claude", access=frozenset({"read", "inspect"}))
+    targets = [one["target"] for one in (*hidden, seen)]
+    for view, known in ((CLAUDE, [1, 2]), (tiered, [2]), (inspector, [0, 1, 2])):
+        with database.reading() as connection:
+            subjects = {one["subject"] for one in list_notices(connection, view)}
+        assert subjects == {targets[n] for n in known}

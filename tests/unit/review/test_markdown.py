@@ -1,9 +1,12 @@
 """The headings of Markdown: what is one, what is none, and where each ends."""
 
+import time
+
 import pytest
 from hypothesis import given, strategies as st
 
-from repl_pair.runtime.review.markdown import read_headings
+from repl_pair.runtime.review.markdown import plain_text, read_headings
+from repl_pair.runtime.review.notebooks import read_cells
 
 CASES = {
     "# One\n\n## Two ##\n### `three`\n": ["One", "Two", "three"],
@@ -42,3 +45,25 @@ def test_no_two_headings_share_a_label_and_each_begins_where_the_text_has_it(lin
     headings = read_headings("\n".join(lines))
     assert len({one.label for one in headings}) == len(headings)
     assert all(0 <= one.line < one.end <= len(lines) for one in headings)
+
+
+HOSTILE = {
+    "brackets": "[" * 100_000,
+    "links": "[a](" * 100_000,
+    "underscores": "a" + "_" * 100_000 + "a",
+    "spaces": "# a" + " " * 50_000 + "b",
+    "same": "# a\n" * 20_000,
+    "levels": "# a\n## b\n### c\n" * 7_000,
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_page_is_read_in_proportion_to_its_length(text):
+    begun = time.thread_time()
+    read_headings(text)
+    plain_text(text)
+    assert time.thread_time() - begun < 3  # in proportion to its square it is over ten
+
+
+def test_a_notebook_that_is_nested_too_deeply_has_no_cells():
+    assert read_cells('{"cells":' + "[" * 100_000) == []

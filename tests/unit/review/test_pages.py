@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime.review.pages import is_private, list_pages
+from repl_pair.runtime.review.pages import MOST_BYTES, is_private, list_pages
 from repl_pair.wire import View
 
 from .conftest import CLAUDE, ME
@@ -88,3 +88,21 @@ def test_a_setting_that_is_not_legal_shows_no_page(project, setting):
     (project / "pyproject.toml").write_text(f"[tool.repl_pair]\nprivate = {setting}\n")
     with pytest.raises(AuthoringError, match=r"pyproject\.toml"):
         list_pages(project, CLAUDE, private=False)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"tool = 3", b"[tool]\nrepl_pair = 1", b"\xff", b"x = " + b"[" * 20_000],
+    ids=["tool", "table", "bytes", "deep"],
+)
+def test_settings_that_cannot_be_read_are_refused_as_such(project, content):
+    (project / "pyproject.toml").write_bytes(content)
+    with pytest.raises(AuthoringError, match=r"pyproject\.toml"):
+        paths_of(project)
+
+
+def test_a_page_that_is_too_large_is_listed_by_its_file_and_not_read(project):
+    with (project / "large.md").open("wb") as file:
+        file.write(b"# Large\n")
+        file.truncate(MOST_BYTES + 1)
+    assert list_pages(project, ME, private=False)[1]["title"] == "large.md"

@@ -11,7 +11,12 @@ from repl_pair.records import record
 
 READ_S, CHECKOUT_S = 10.0, 40.0
 _OF_REPO = ("local", "worktree")
-_SETTINGS = {"core.fsmonitor": "false", "core.hooksPath": os.devnull, "core.pager": "cat"}
+_SETTINGS = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.pager": "cat",
+    "submodule.recurse": "false",
+}
 _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
@@ -38,20 +43,28 @@ class Ended:
 
 
 def run_git(
-    folder: Path, *words: str, timeout_s: float = READ_S, settings: Mapping[str, str] | None = None
+    folder: Path,
+    *words: str,
+    timeout_s: float = READ_S,
+    settings: Mapping[str, str] | None = None,
+    sent: str = "",
 ) -> Ended:
-    """Run git on a folder; `settings` win over those of the repo."""
+    """Run git on a folder; `settings` win over those of the repo, `sent` is its input."""
     given = _SETTINGS | dict(settings or {})
     environment = {"GIT_CONFIG_COUNT": str(len(given))}
     for n, (name, value) in enumerate(given.items()):
         environment |= {f"GIT_CONFIG_KEY_{n}": name, f"GIT_CONFIG_VALUE_{n}": value}
-    return run_program(["git", *words], folder, timeout_s, environment)
+    return run_program(["git", *words], folder, timeout_s, environment, sent)
 
 
 def run_program(
-    words: list[str], folder: Path, timeout_s: float, environment: Mapping[str, str] | None = None
+    words: list[str],
+    folder: Path,
+    timeout_s: float,
+    environment: Mapping[str, str] | None = None,
+    sent: str = "",
 ) -> Ended:
-    """Run a program in a folder, at most so long; it gets no input, and no signal of the person."""
+    """Run a program in a folder, at most so long; no signal of the person reaches it."""
     program = Path(words[0]).name
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
@@ -59,7 +72,7 @@ def run_program(
             words,
             cwd=folder,
             env={**kept, **_ENVIRONMENT, **(environment or {})},
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
@@ -68,7 +81,7 @@ def run_program(
         return Ended(out="", why=f"{program} cannot be run: {error}.")
     with process:
         try:
-            out, err = process.communicate(timeout=timeout_s)
+            out, err = process.communicate(sent.encode(), timeout=timeout_s)
         except BaseException as error:
             _kill(process)
             if not isinstance(error, subprocess.TimeoutExpired):
