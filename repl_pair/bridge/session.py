@@ -9,7 +9,9 @@ from repl_pair.bridge.approval_calls import ApprovalCalls, ApprovalRequest
 from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link, OnProgress
-from repl_pair.bridge.ops import FORWARDING, TABLE, BridgeCall, ForwardedReply
+from repl_pair.bridge.ops import TABLE
+from repl_pair.bridge.ops.calls import FORWARDING
+from repl_pair.bridge.ops.table import BridgeCall, ForwardedReply
 from repl_pair.bridge.policy import GATED, Descriptor, Policy
 from repl_pair.bridge.refusals import complete_refusal
 from repl_pair.bridge.suggestions import in_kernel, suggest_call

@@ -12,7 +12,7 @@ from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.shared.exceptions import MCPError
 
 from repl_pair.bridge import manifest
-from repl_pair.bridge.ops import FORWARDING
+from repl_pair.bridge.ops.calls import FORWARDING
 from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.session import Session
 from repl_pair.errors import did_you_mean
