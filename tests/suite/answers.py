@@ -4,6 +4,7 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from repl_pair.bridge import manifest, ops
+from repl_pair.bridge.ops.table import ForwardedReply
 from repl_pair.runtime.ops.table import MAX_WAIT_S, TABLE
 from repl_pair.runtime.values.arguments import check_arguments
 from repl_pair.runtime.values.outline import typed_slots
@@ -27,7 +28,7 @@ def find_faults(op, answer):
     """Return what of an op's answer is not of the type that the op's function names."""
     found = TABLE.get(op) or ops.TABLE.get(op)
     hint = get_type_hints(found.fn)["return"] if found else Any
-    return [] if hint is ops.ForwardedReply else list(_faults(answer, hint, op))
+    return [] if hint is ForwardedReply else list(_faults(answer, hint, op))
 
 
 def _faults(value, hint, at):
