@@ -265,7 +265,8 @@ def test_a_file_left_over_is_no_kernel_and_stays_where_it_is(
     assert (every["total"], every["dead"]) == (2, 1)
     for reply in (refused, started):
         assert code_of(reply) == ("no_kernel" if name == "pid" else "kernel_gone")
-        assert reply["next_steps"]
+        # A session of that kernel alone has no other one to list.
+        assert reply.get("next_steps") or reply["hints"]
     assert dead.path.read_bytes() == content
 
 
