@@ -158,11 +158,12 @@ async def _end_on_signal(app: App, server: uvicorn.Server) -> None:
 
 async def _check(app: App) -> None:
     """End, from time to time, the agents that may not come any more or are not in use."""
+    reported = set[str]()
     while True:
-        await anyio.sleep(CHECK_S)
-        try:
-            valid = app.tokens.list()
-        except (RequestError, OSError) as error:
-            _log.error("no token is valid now: %s", error)
-            valid = ()
+        valid = app.tokens.list()
+        faults = {f"{each} {' '.join(each.hints)}" for each in app.tokens.faults}
+        for fault in sorted(faults - reported):
+            _log.error("%s", fault)
+        reported = faults
         app.principals.end_unused(valid)
+        await anyio.sleep(CHECK_S)
