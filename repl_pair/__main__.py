@@ -90,7 +90,7 @@ def _serve_http(
         )
     tokens = Tokens()
     if not tokens.list():
-        raise RequestError(
+        raise next(iter(tokens.faults), None) or RequestError(
             "bad_arguments",
             "There is no token, so nobody could come: nothing was started.",
             hints=["repl-pair token add NAME"],

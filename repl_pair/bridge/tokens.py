@@ -4,7 +4,9 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
+import stat
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,14 +16,23 @@ from typing import Any
 import platformdirs
 
 from repl_pair.bridge.policy import Policy
-from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.errors import ReplPairError, RequestError, did_you_mean
+from repl_pair.wire import PERSON
 
 FOLDER = "REPL_PAIR_CONFIG_DIR"
 """The variable that names another folder than the user's own for programs' settings."""
 PREFIX = "rpt_"
 """How each token begins, so that programs that look for secrets find it."""
 _VERSION = 1
+_DIGEST = re.compile("[0-9a-f]{64}")
 _LISTS = ("allow", "ask", "toolsets", "kernels")
+_SLOTS: Mapping[str, Any] = {
+    **dict.fromkeys(("name", "sha256"), str),
+    **dict.fromkeys(_LISTS, list),
+    "tier": str | None,
+    "added": int | float,
+}
+"""What a file holds beside its version, each with its type."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,31 +64,38 @@ class Token:
 class Tokens:
     """The tokens of a folder, read anew whenever one of its files changed.
 
-    Each is a file of its own, so that two programs that add one at a time lose none.
+    Each is a file of its own, so that two programs that add one at a time lose none, and a file
+    that holds none costs its agent only: `faults` names those of the last `list`.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or config_folder() / "tokens"
-        self._read: dict[str, tuple[tuple[int, ...], Token]] = {}
+        self.faults: Sequence[RequestError] = ()
+        self._read: dict[str, tuple[tuple[int, ...], Token | RequestError]] = {}
 
     def list(self) -> Sequence[Token]:
-        """Return all tokens, sorted by name; `unreadable` names a file that holds none."""
-        found: dict[str, tuple[tuple[int, ...], Token]] = {}
+        """Return all tokens, sorted by name; a file that others may change holds none."""
         try:
-            entries = [each for each in os.scandir(self.folder) if each.name.endswith(".json")]
-        except FileNotFoundError:
-            entries = []
-        for entry in entries:
+            self._read = self._read_changed()
+        except RequestError as error:
+            self._read, self.faults = {}, (error,)
+            return ()
+        read = [each for _, each in self._read.values()]
+        self.faults = [each for each in read if isinstance(each, RequestError)]
+        return sorted((each for each in read if isinstance(each, Token)), key=lambda it: it.name)
+
+    def _read_changed(self) -> dict[str, tuple[tuple[int, ...], Token | RequestError]]:
+        found: dict[str, tuple[tuple[int, ...], Token | RequestError]] = {}
+        for entry in _scan(self.folder):
             try:
-                status = entry.stat()
+                status = entry.stat(follow_symlinks=False)
+                mark = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_size)
+                known = self._read.get(entry.name)
+                is_same = known is not None and known[0] == mark
+                found[entry.name] = known if is_same and known else (mark, _read(entry, status))
             except FileNotFoundError:  # it was removed meanwhile
                 continue
-            mark = (status.st_mtime_ns, status.st_ino, status.st_size)
-            known = self._read.get(entry.name)
-            fresh = known is not None and known[0] == mark
-            found[entry.name] = known if fresh and known else (mark, _parse(Path(entry.path)))
-        self._read = found
-        return sorted((token for _, token in found.values()), key=lambda token: token.name)
+        return found
 
     def find(self, given: str) -> Token | None:
         """Return what a token opens; it takes as long for a wrong one as for a right one."""
@@ -93,21 +111,30 @@ class Tokens:
         """
         made = PREFIX + secrets.token_urlsafe(32)
         token = Token(name=name, sha256=_digest(made), added=round(time.time(), 3), **opens)
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        whole = self.folder / f".{name}-{secrets.token_hex(4)}"
         try:
-            with open(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                json.dump({"version": _VERSION, **asdict(token)}, file, indent=1)
-            os.link(whole, self._file(name))
+            for folder in (self.folder.parent, self.folder):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _scan(self.folder)
+            self._write(token)
         except FileExistsError:
             raise RequestError(
                 "bad_arguments",
                 f"There is a token {name!r} already; a token is seen only when it is made.",
                 hints=[f"repl-pair token remove {name}", "Or choose another name."],
             ) from None
+        except OSError as error:
+            words = f"{self.folder} does not take the token: {error.strerror}. Nothing was added."
+            raise ReplPairError("cannot_run", words) from error
+        return made
+
+    def _write(self, token: Token) -> None:
+        whole = self.folder / f".{token.name}-{secrets.token_hex(4)}"
+        try:
+            with open(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                json.dump({"version": _VERSION, **asdict(token)}, file, indent=1)
+            os.link(whole, self._file(token.name))
         finally:
             whole.unlink(missing_ok=True)
-        return made
 
     def remove(self, name: str) -> None:
         """Remove a token: from now on it opens nothing; `not_found` with the nearest name."""
@@ -120,6 +147,9 @@ class Tokens:
                 f"There is no token {name!r}.{did_you_mean(name, names)}",
                 hints=["repl-pair token list"],
             ) from None
+        except OSError as error:
+            words = f"{self._file(name)} cannot be removed: {error.strerror}."
+            raise ReplPairError("cannot_run", words) from error
 
     def _file(self, name: str) -> Path:
         return self.folder / f"{name}.json"
@@ -136,18 +166,63 @@ def _digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _parse(path: Path) -> Token:
+def _scan(folder: Path) -> Sequence["os.DirEntry[str]"]:
+    """Return the files of tokens; `unreadable` where others may put files beside them."""
     try:
-        data: Mapping[str, Any] = json.loads(path.read_bytes())
-        slots = {name: value for name, value in data.items() if name != "version"}
-        slots |= {name: tuple(slots[name]) for name in _LISTS}
-        token = Token(**slots)
-        if data["version"] != _VERSION or token.name != path.stem or len(token.sha256) != 64:
-            raise ValueError("it is of another version or name")
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise RequestError(
-            "unreadable",
-            f"{path} holds no token that this version reads ({type(error).__name__}).",
-            hints=[f"Remove the file, then `repl-pair token add {path.stem}`."],
-        ) from error
-    return token
+        if why := _describe_exposure(os.stat(folder), others=0o022):
+            raise RequestError(
+                "unreadable",
+                f"No token of {folder} opens anything: {why}.",
+                hints=[f"Make it yours alone: chmod 700 {folder}"],
+            )
+        return [entry for entry in os.scandir(folder) if entry.name.endswith(".json")]
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise RequestError("unreadable", f"{folder} cannot be read: {error.strerror}.") from error
+
+
+def _describe_exposure(status: os.stat_result, *, others: int) -> str:
+    """Say how another user may change what is there, or has `others` of it; empty if none may."""
+    if os.name != "posix":
+        return ""
+    if status.st_uid not in (os.getuid(), 0):
+        return "it belongs to another user"
+    mode = stat.S_IMODE(status.st_mode)
+    return f"other users may read or change it (mode {mode:03o})" if mode & others else ""
+
+
+def _read(entry: "os.DirEntry[str]", status: os.stat_result) -> Token | RequestError:
+    """Read the file of a token; what it holds where that is none is a refusal."""
+    path = Path(entry.path)
+    remedy = f"repl-pair token remove {path.stem}, then repl-pair token add {path.stem}"
+    if not stat.S_ISREG(status.st_mode):
+        why, remedy = "it is a link, or no file", f"Remove {path}."
+    elif why := _describe_exposure(status, others=0o077):
+        remedy = f"If nobody else changed it: chmod 600 {path}. Else {remedy}."
+    else:
+        try:
+            return _parse(json.loads(path.read_bytes()), path.stem)
+        except FileNotFoundError:
+            raise
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            why = f"this version reads no token in it ({type(error).__name__})"
+    return RequestError("unreadable", f"{path} opens nothing: {why}.", hints=[remedy])
+
+
+def _parse(data: Mapping[str, Any], name: str) -> Token:
+    """Read what the file of a name holds; ValueError and its kin for what is no token of it."""
+    lists: Mapping[str, list[Any]] = {slot: data[slot] for slot in _LISTS}
+    is_token = (
+        set(data) == {"version", *_SLOTS}
+        and all(isinstance(data[slot], kind) for slot, kind in _SLOTS.items())
+        and all(isinstance(text, str) for texts in lists.values() for text in texts)
+        and (data["version"], data["name"]) == (_VERSION, name)
+        and _DIGEST.fullmatch(data["sha256"])
+        and name != PERSON
+    )
+    if not is_token:
+        raise ValueError("it is of another version or name")
+    made: dict[str, Any] = {slot: data[slot] for slot in _SLOTS}
+    made |= {slot: tuple(texts) for slot, texts in lists.items()}
+    return Token(**made)

@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from repl_pair.bridge.kernel_info import check_name, known_only
-from repl_pair.bridge.tokens import Tokens
+from repl_pair.bridge.tokens import Token, Tokens
 from repl_pair.cli.answers import answer, report_refusal
 from repl_pair.cli.hosts import TOKEN
 from repl_pair.cli.options import Choice, check_agent_name, make_policy, session_options
 from repl_pair.cli.tables import show_rows
-from repl_pair.wire import ok_reply
+from repl_pair.wire import error_reply, ok_reply
 
 
 @click.group()
@@ -46,23 +46,16 @@ def add(name: str, choice: Choice) -> None:
 @token.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print the reply's whole envelope.")
 def list_(as_json: bool) -> None:
-    """List the tokens: who comes with each, and what it opens."""
-    with report_refusal(as_json=as_json):
-        items = [
-            known_only(
-                {
-                    "name": each.name,
-                    "tier": each.tier,
-                    "allow": ",".join(each.allow) or None,
-                    "ask": ",".join(each.ask) or None,
-                    "toolsets": ",".join(each.toolsets) or None,
-                    "kernels": ", ".join(each.kernels) or None,
-                    "added": time.strftime("%Y-%m-%d %H:%M", time.localtime(each.added)),
-                }
-            )
-            for each in Tokens().list()
-        ]
-    sys.exit(answer(ok_reply({"items": items, "total": len(items)}), _show_list, as_json=as_json))
+    """List the tokens: who comes with each, and what it opens.
+
+    A file that holds none is named after them, and the exit code is 1.
+    """
+    tokens = Tokens()
+    items = [_describe(each) for each in tokens.list()]
+    found = ok_reply({"items": items, "total": len(items)})
+    codes = [answer(found, _show_list, as_json=as_json)]
+    codes += [answer(error_reply(fault), print, as_json=as_json) for fault in tokens.faults]
+    sys.exit(max(codes))
 
 
 @token.command()
@@ -73,6 +66,20 @@ def remove(name: str, as_json: bool) -> None:
     with report_refusal(as_json=as_json):
         Tokens().remove(check_agent_name(name, "NAME"))
     sys.exit(answer(ok_reply({"removed": name}), _show_removed, as_json=as_json))
+
+
+def _describe(token: Token) -> Mapping[str, Any]:
+    return known_only(
+        {
+            "name": token.name,
+            "tier": token.tier,
+            "allow": ",".join(token.allow) or None,
+            "ask": ",".join(token.ask) or None,
+            "toolsets": ",".join(token.toolsets) or None,
+            "kernels": ", ".join(token.kernels) or None,
+            "added": time.strftime("%Y-%m-%d %H:%M", time.localtime(token.added)),
+        }
+    )
 
 
 def _show_made(result: Mapping[str, Any]) -> None:

@@ -6,8 +6,8 @@ import logging
 import os
 import stat
 import time
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar, cast
 
 from mcp import types
 from mcp.shared.exceptions import MCPError
@@ -20,6 +20,10 @@ from repl_pair.wire import REPLY_CHARS, Args
 P = TypeVar("P")
 T = TypeVar("T")
 NAME_CHARS = 200
+NOT_WRITTEN = (
+    "internal: this server's audit cannot be written, so no call is made. "
+    "The person finds the reason in its stderr."
+)
 # What agents write must not come into a file that a link names, nor wait for who reads a pipe.
 _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _SAFELY
@@ -29,8 +33,10 @@ _log = logging.getLogger(__name__)
 class Audit:
     """Appends a line for each call: when, who, op, verdict, args, ms.
 
-    The verdict is `ok`, or the code of the error; `cancelled` where nobody waits for it any more.
-    What looks like a secret in the args is replaced. Args over 16,000 characters are left out.
+    The verdict is `ok`, or the code of the error; `cancelled` where nobody waits for it any more,
+    `too_many` where it was refused as one too many. What looks like a secret in the args is
+    replaced. Args over 16,000 characters are left out. A line that cannot be written is kept, and
+    no call is made before it is.
     """
 
     def __init__(self, path: str) -> None:
@@ -45,6 +51,7 @@ class Audit:
             raise ReplPairError(
                 "cannot_run", f"--audit cannot write {path}: {why}. Nothing was started."
             ) from error
+        self._owed = b""
 
     def watch(
         self,
@@ -55,6 +62,8 @@ class Audit:
         """Return a handler that writes a line for each request; `describe` gives op and args."""
 
         async def handle(ctx: Context, params: P) -> T:
+            if not self._write_owed():
+                raise MCPError(types.INTERNAL_ERROR, NOT_WRITTEN)
             began, verdict = time.monotonic(), "cancelled"
             try:
                 result = await handler(ctx, params)
@@ -67,18 +76,45 @@ class Audit:
             finally:
                 op, args = describe(params)
                 ms = round(1000 * (time.monotonic() - began), 1)
-                self._write(who=who, op=op[:NAME_CHARS], verdict=verdict, args=args, ms=ms)
+                self.write(who=who, op=op, verdict=verdict, args=args, ms=ms)
 
         return handle
 
-    def _write(self, *, args: Args, **slots: Any) -> None:
-        size = len(json.dumps(args, default=str))
-        shown = args if size <= REPLY_CHARS else {"$elided": {"type": "dict", "size": size}}
-        line = scrub({"at": round(time.time(), 3), **slots, "args": dict(shown)})
+    def write(self, *, who: str, op: str, verdict: str, args: Args, ms: float) -> None:
+        """Append one line; where that fails, it is appended before the next call is made."""
+        slots = {"who": who, "op": scrub(op[:REPLY_CHARS])[:NAME_CHARS], "verdict": verdict, "ms": ms}
+        line = {"at": round(time.time(), 3), **slots, "args": _show(args)}
+        self._owed += json.dumps(line).encode() + b"\n"
+        self._write_owed()
+
+    def _write_owed(self) -> bool:
         try:
-            os.write(self._file, json.dumps(line).encode() + b"\n")
+            while self._owed:
+                self._owed = self._owed[os.write(self._file, self._owed) :]
         except OSError as error:
-            _log.error("a call is not in the audit: %s", error.strerror)
+            _log.error("the audit is not written, and no call made: %s", error.strerror)
+        return not self._owed
+
+
+def describe_call(method: str | None, params: Mapping[str, Any]) -> tuple[str, Args] | None:
+    """Name the op and the args of a request as it came; None for one that is no call."""
+    if method == "resources/read":
+        return "read", {"uri": str(params.get("uri"))}
+    if method != "tools/call":
+        return None
+    args: Any = params.get("arguments")
+    return str(params.get("name")), cast("Args", args) if isinstance(args, dict) else {}
+
+
+def _show(args: Args) -> Args:
+    size: int | None = None
+    try:
+        size = len(json.dumps(args, default=str))
+        if size <= REPLY_CHARS:
+            return scrub(dict(args))
+    except RecursionError:
+        _log.info("args of a call are too deep for the audit")
+    return {"$elided": {"type": "dict", "size": size}}
 
 
 def _judge(result: object) -> str:

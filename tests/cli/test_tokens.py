@@ -1,15 +1,16 @@
 """`repl-pair token`: what is printed once, what is kept, what is refused; and `init --http`."""
 
 import json
+import os
 import stat
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from click.testing import CliRunner
 
 from repl_pair.__main__ import program
 from repl_pair.bridge.tokens import FOLDER, Tokens
-from repl_pair.errors import RequestError
 
 NAMED = {
     "claude": {"type": "http", "headers": {"Authorization": "Bearer ${REPL_PAIR_TOKEN}"}},
@@ -77,16 +78,133 @@ def test_what_is_no_token_is_refused_and_nothing_changes(pair, words, code):
     assert Tokens().find(first).name == "taken"
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"version": 2}', "nul"])
-def test_a_file_that_holds_no_token_is_named(pair, tmp_path, text):
-    pair("token", "add", "ada")
+def _write(text):
+    return lambda file: file.write_text(text)
+
+
+def _change(**slots):
+    return lambda file: file.write_text(json.dumps(json.loads(file.read_text()) | slots))
+
+
+def _replace(make):
+    def damage(file):
+        file.rename(file.with_name("kept"))
+        make(file)
+
+    return damage
+
+
+DAMAGE = {
+    "empty": (_write(""), "no token in it"),
+    "no object": (_write("[]"), "no token in it"),
+    "cut": (_write('{"version": 1, "name": "bob"'), "no token in it"),
+    "deep": (_write("[" * 100_000), "no token in it"),
+    "other version": (_change(version=2), "no token in it"),
+    "other name": (_change(name="ada"), "no token in it"),
+    "a name for you": (_change(name="person"), "no token in it"),
+    "another slot": (_change(more=1), "no token in it"),
+    "a hash of other letters": (_change(sha256="\u00e9" * 64), "no token in it"),
+    "a text for a list": (_change(kernels="abc"), "no token in it"),
+    "a list of numbers": (_change(allow=[1]), "no token in it"),
+    "no time": (_change(added="x"), "no token in it"),
+    "read by others": (lambda file: file.chmod(0o644), "chmod 600"),
+    "written by others": (lambda file: file.chmod(0o620), "chmod 600"),
+    "a link": (_replace(lambda file: file.symlink_to("kept")), "it is a link"),
+    "a folder": (_replace(lambda file: file.mkdir()), "it is a link, or no file"),
+    "a pipe": (_replace(os.mkfifo), "it is a link, or no file"),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_damaged_file_of_a_token_costs_its_agent_only(pair, tmp_path, what):
+    ada, bob = (pair("token", "add", name).stdout.strip() for name in ("ada", "bob"))
+    file = tmp_path / "config" / "tokens" / "bob.json"
+    tokens, (damage, words) = Tokens(), DAMAGE[what]
+    assert tokens.find(bob).name == "bob"
+    damage(file)
+    assert tokens.find(bob) is None
+    assert tokens.find(ada).name == "ada"
+    assert [str(file) in str(fault) for fault in tokens.faults] == [True]
+    listed = pair("token", "list")
+    assert (listed.exit_code, "ada" in listed.stdout, "bob" in listed.stdout) == (1, True, False)
+    assert str(file) in listed.stderr
+    assert words in listed.stderr
+    first, second = map(json.loads, pair("token", "list", "--json").stdout.splitlines())
+    assert (first["result"]["total"], second["error"]["code"]) == (1, "unreadable")
+
+
+def test_a_file_that_is_mended_or_removed_is_no_fault_any_more(pair, tmp_path):
+    token = pair("token", "add", "bob").stdout.strip()
+    file, tokens = tmp_path / "config" / "tokens" / "bob.json", Tokens()
+    file.chmod(0o644)
+    assert tokens.find(token) is None
+    file.chmod(0o600)
+    assert (tokens.find(token).name, tokens.faults) == ("bob", [])
+    file.write_text("{")
+    assert pair("token", "remove", "bob").exit_code == 0
+    assert pair("token", "list").exit_code == 0
+
+
+def test_a_folder_that_others_may_write_to_opens_nothing(pair, tmp_path):
+    token = pair("token", "add", "ada").stdout.strip()
+    folder = tmp_path / "config" / "tokens"
+    folder.chmod(0o777)
+    assert Tokens().find(token) is None
+    for words in (("add", "bob"), ("list",)):
+        refused = pair("token", *words)
+        assert (refused.exit_code, f"chmod 700 {folder}" in refused.stderr) == (1, True)
+    started = pair("mcp", "--http", "127.0.0.1:0")
+    assert (started.exit_code, f"chmod 700 {folder}" in started.stderr) == (1, True)
+    folder.chmod(0o700)
+    assert [each.name for each in Tokens().list()] == ["ada"]
+
+
+def test_files_of_another_user_open_nothing(pair, tmp_path, monkeypatch):
+    token = pair("token", "add", "ada").stdout.strip()
     file = tmp_path / "config" / "tokens" / "ada.json"
-    file.write_text(text)
-    refused = pair("token", "list")
-    assert refused.exit_code == 1
-    assert str(file) in refused.stderr
-    with pytest.raises(RequestError):
-        Tokens().find("rpt_x")
+    if os.getuid() == 0:
+        os.chown(file, 12_345, -1)
+    else:
+        monkeypatch.setattr(os, "getuid", lambda: os.stat(file).st_uid + 1)
+    tokens = Tokens()
+    assert tokens.find(token) is None
+    assert "another user" in str(tokens.faults[0])
+
+
+@pytest.mark.parametrize("mask", [0, 0o002, 0o077])
+def test_what_is_kept_is_the_owners_alone_under_each_umask(pair, tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        assert pair("token", "add", "ada").exit_code == 0
+    finally:
+        os.umask(before)
+    folder = tmp_path / "config"
+    for path, mode in {folder: 0o700, folder / "tokens": 0o700}.items():
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+    assert stat.S_IMODE((folder / "tokens" / "ada.json").stat().st_mode) == 0o600
+
+
+def test_tokens_that_several_add_and_remove_at_once_are_all_there(tmp_path):
+    folder = tmp_path / "tokens"
+    kept = Tokens(folder).add("kept")
+    reader, seen = Tokens(folder), []
+
+    def change(worker):
+        mine = Tokens(folder)
+        for number in range(10):
+            mine.add(f"w{worker}-{number}")
+            if number % 2:
+                mine.remove(f"w{worker}-{number}")
+
+    with ThreadPoolExecutor(4) as workers:
+        changing = [workers.submit(change, worker) for worker in range(4)]
+        while not all(each.done() for each in changing):
+            seen.append(reader.find(kept) is not None and not reader.faults)
+        for each in changing:
+            each.result()
+    assert all(seen)
+    assert len(Tokens(folder).list()) == 1 + 4 * 5
+    assert len(list(folder.iterdir())) == 1 + 4 * 5
 
 
 @pytest.mark.parametrize("host", NAMED)

@@ -8,8 +8,10 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
+import anyio
 import httpx2
 from anyio.from_thread import start_blocking_portal
 from bounds import BOUND_S
@@ -17,6 +19,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from repl_pair.bridge.tokens import Tokens
+from repl_pair.mcp_server.web import serve as web
 
 ROOT = Path(__file__).parents[2]
 HANDSHAKE = "2025-11-25"
@@ -62,55 +65,24 @@ class Opened:
         return [tool.name for tool in self.portal.call(self.client.list_tools).tools]
 
 
-class Served:
-    """A server that runs; `err` is what it wrote to stderr, whole once it has ended."""
+class Reached:
+    """A server at a URL, and what its clients send."""
 
-    def __init__(self, process, config, env):
-        self.process, self.config, self.env = process, config, env
-        self.lines = []
-        self.is_up = threading.Event()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        assert self.is_up.wait(BOUND_S), self.err
-        assert self.lines, process.wait()
-        self.url = next(word for word in self.lines[0].split() if word.startswith("http://"))
-        self.port = int(self.url.split(":")[2].partition("/")[0])
-
-    def _read(self):
-        for line in self.process.stderr:
-            self.lines.append(line.decode())
-            self.is_up.set()
-        self.is_up.set()
-
-    @property
-    def err(self):
-        return "".join(self.lines)
-
-    def end(self, number=signal.SIGINT):
-        """Send a signal; gives the exit code."""
-        self.process.send_signal(number)
-        return self.wait()
-
-    def wait(self):
-        code = self.process.wait(BOUND_S)
-        self._reader.join()
-        return code
-
-    def close(self):
-        self.process.kill()
-        self.wait()
-        self.process.stderr.close()
+    def __init__(self, url):
+        self.url = url
+        self.port = int(url.rpartition(":")[2].partition("/")[0])
+        self.host = url.split("/")[2].rpartition(":")[0]
 
     def headers(self, token, era=None, **more):
         """Headers of a request: `era` is the version of the protocol, None for none."""
-        found = {"Host": f"127.0.0.1:{self.port}", "Content-Type": "application/json"}
+        found = {"Host": f"{self.host}:{self.port}", "Content-Type": "application/json"}
         found |= {"Accept": "application/json, text/event-stream"}
         found |= {} if token is None else {"Authorization": f"Bearer {token}"}
         found |= {} if era is None else {"MCP-Protocol-Version": era}
         return found | more
 
     def dial(self):
-        return socket.create_connection(("127.0.0.1", self.port), timeout=BOUND_S)
+        return socket.create_connection((self.host.strip("[]"), self.port), timeout=BOUND_S)
 
     def send(self, headers, body=b"", method="POST", path="/mcp"):
         """Send one raw request on a connection of its own; gives the answer."""
@@ -160,6 +132,45 @@ class Served:
             yield Opened(portal, client)
 
 
+class Served(Reached):
+    """A server that runs; `err` is what it wrote to stderr, whole once it has ended."""
+
+    def __init__(self, process, config, env):
+        self.process, self.config, self.env = process, config, env
+        self.lines = []
+        self.is_up = threading.Event()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        assert self.is_up.wait(BOUND_S), self.err
+        assert self.lines, process.wait()
+        super().__init__(next(w for w in self.lines[0].split() if w.startswith("http://")))
+
+    def _read(self):
+        for line in self.process.stderr:
+            self.lines.append(line.decode())
+            self.is_up.set()
+        self.is_up.set()
+
+    @property
+    def err(self):
+        return "".join(self.lines)
+
+    def end(self, number=signal.SIGINT):
+        """Send a signal; gives the exit code."""
+        self.process.send_signal(number)
+        return self.wait()
+
+    def wait(self):
+        code = self.process.wait(BOUND_S)
+        self._reader.join()
+        return code
+
+    def close(self):
+        self.process.kill()
+        self.wait()
+        self.process.stderr.close()
+
+
 def read_all(connection):
     """Read to the end of the answer."""
     parts = []
@@ -207,6 +218,29 @@ def serve(env, *options, place="127.0.0.1:0", cwd=None):
             process.stderr.close()
         else:
             served.close()
+
+
+@contextmanager
+def serve_here(folder, **defaults):
+    """Serve in this process, on a thread; yields the server and its portal.
+
+    `folder` is where the tokens stand.
+    """
+    listener = web.listen(web.Place("127.0.0.1", 0))
+    serving = web.Serving(
+        place=web.Place("127.0.0.1", 0),
+        defaults=web.Defaults(**defaults),
+        tokens=Tokens(folder / "tokens"),
+    )
+    with listener, start_blocking_portal() as portal:
+        ending = portal.call(anyio.Event)
+        serve = partial(web.serve, serving, listener, ending.wait)
+        ended = portal.start_task_soon(serve)
+        try:
+            yield Reached(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"), portal
+        finally:
+            portal.call(ending.set)
+            ended.result(BOUND_S)
 
 
 def http_environment(env, folder):

@@ -63,5 +63,4 @@ class App:
         if self.is_ending:
             raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, retry_after="5")
         body = await read_body(scope, receive) if scope["method"] == "POST" else None
-        principal = await self.principals.get(token)
-        return await principal.handle(scope, receive, send, body)
+        return await self.principals.get(token).handle(scope, receive, send, body)

@@ -1,7 +1,7 @@
-"""A connection to the server: one on which no request comes ends, and there are not too many."""
+"""A connection to the server: one on which nothing moves ends, and there are not too many."""
 
 import asyncio
-from typing import cast
+from typing import NamedTuple, cast
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
@@ -9,11 +9,19 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 MOST_CONNECTIONS = 512
 """How many connections there are at once, so that files are left for the links to kernels."""
 HEAD_S = 30.0
-"""How long a connection is kept, at least, on which no request begins; at most twice that."""
+"""How long a connection is kept, at least, on which no request begins, or nothing is read of an
+answer; at most twice that."""
+
+
+class _Standing(NamedTuple):
+    """The last request, if it is answered, and how many bytes wait for a client that reads none."""
+
+    answered: object = None
+    unread: int = 0
 
 
 class Connection(H11Protocol):
-    """A connection as uvicorn serves it, which waits for the head of a request with a bound."""
+    """A connection as uvicorn serves it, which waits for its client with a bound."""
 
     _checking: asyncio.TimerHandle | None = None
 
@@ -23,7 +31,7 @@ class Connection(H11Protocol):
         if len(self.connections) > MOST_CONNECTIONS:
             transport.abort()
         else:
-            self._check_later(None)
+            self._check_later(_Standing())
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of the connection."""
@@ -42,14 +50,15 @@ class Connection(H11Protocol):
         else:
             self.transport.close()
 
-    def _check_later(self, answered: object) -> None:
-        self._checking = self.loop.call_later(HEAD_S, self._check, answered)
+    def _check_later(self, before: _Standing) -> None:
+        self._checking = self.loop.call_later(HEAD_S, self._check, before)
 
-    def _check(self, answered: object) -> None:
-        """End the connection where the last request is still the one that was answered before."""
+    def _check(self, before: _Standing) -> None:
+        """End the connection where it stands as it stood before, with nothing under way."""
         cycle = cast("RequestResponseCycle | None", self.cycle)
         is_answered = cycle is None or cycle.response_complete
-        if is_answered and cycle is answered:
-            self.transport.close()
+        unread = self.transport.get_write_buffer_size() if self.flow.write_paused else 0
+        if (is_answered and cycle is before.answered) or 0 < before.unread == unread:
+            self.transport.abort()
         else:
-            self._check_later(cycle if is_answered else self)
+            self._check_later(_Standing(cycle if is_answered else self, unread))

@@ -2,26 +2,25 @@
 
 import logging
 import math
-import time
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 
 import anyio
-from anyio.abc import TaskGroup, TaskStatus
+from anyio.abc import TaskGroup
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Message, Receive, Scope, Send
 
 from repl_pair.bridge.approval_calls import ApprovalCalls
 from repl_pair.bridge.session import Session
 from repl_pair.bridge.tokens import Token
-from repl_pair.mcp_server.audit import Audit
+from repl_pair.mcp_server.audit import Audit, describe_call
 from repl_pair.mcp_server.server import build
 from repl_pair.mcp_server.web.gate import GatedResponse
 from repl_pair.mcp_server.web.refusals import Refusal
 from repl_pair.mcp_server.web.requests import Body, read_header, replay
+from repl_pair.mcp_server.web.use import Use
 
 MOST_SESSIONS = 64
 MOST_CALLS = 8
@@ -53,28 +52,6 @@ class Defaults:
     audit: Audit | None = None
 
 
-@dataclass(kw_only=True, eq=False)
-class _Use:
-    """How a session is used: how many requests are open, and when the last one ended."""
-
-    open: int = 0
-    last: float = field(default_factory=time.monotonic)
-
-    def idle_s(self) -> float:
-        """Return how long there was no request; 0 while there is one."""
-        return 0.0 if self.open else time.monotonic() - self.last
-
-    @contextmanager
-    def held(self) -> Generator[None]:
-        """Count a request for a block."""
-        self.open += 1
-        try:
-            yield
-        finally:
-            self.open -= 1
-            self.last = time.monotonic()
-
-
 class Principal:
     """One agent: what its token opens, and what its clients have open.
 
@@ -88,21 +65,27 @@ class Principal:
             session_idle_timeout=IDLE_S,
             max_sessions=MOST_SESSIONS,
         )
-        self._ended = anyio.Event()
+        self._audit, self._who = defaults.audit, token.name
+        self._began, self._ended = anyio.Event(), anyio.Event()
         self._open = Counter[str]()
-        self._sessions: dict[str, _Use] = {}
-        self._opening = _Use()
-        self._stateless = _Use(last=-math.inf)
+        self._sessions: dict[str, Use] = {}
+        self._opening = Use()
+        self._stateless = Use(last=-math.inf)
 
-    async def serve(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Serve until `end`; then its streams end, and its links close."""
+    async def serve(self) -> None:
+        """Serve until `end`; then its streams end, and its links close. Raises nothing."""
+        try:
+            await self._serve()
+        except Exception:  # noqa: BLE001  what fails for one agent must not end the others
+            _log.exception("%s is not served any more", self._who)
+
+    async def _serve(self) -> None:
         try:
             async with self._manager.run():
-                task_status.started()
+                self._began.set()
                 await self._ended.wait()
-        except Exception:  # noqa: BLE001  what fails for one agent must not end the others
-            _log.exception("an agent is not served any more")
         finally:
+            self._began.set()
             self._ended.set()
             with anyio.move_on_after(CLOSING_S, shield=True):
                 await self._session.close()
@@ -112,16 +95,22 @@ class Principal:
         self._ended.set()
 
     @property
+    def has_ended(self) -> bool:
+        """Whether it serves no more, because it was ended or failed."""
+        return self._ended.is_set()
+
+    @property
     def is_in_use(self) -> bool:
         """Whether a client has a session or a request open, or may come again without one."""
         uses = (self._stateless, *self._sessions.values())
         is_used = self._opening.open > 0 or any(use.idle_s() < IDLE_S for use in uses)
-        return is_used and not self._ended.is_set()
+        return is_used and not self.has_ended
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, body: Body | None) -> int:
         """Answer one request; returns the status. 429 where the agent has too much open."""
         session = read_header(scope, b"mcp-session-id")
         with self._use_of(session, body).held():
+            await self._began.wait()
             return await self._handle(session, scope, receive, send, body)
 
     async def _handle(
@@ -131,7 +120,11 @@ class Principal:
             receive = replay(body.raw, receive)
             if session is None and body.method == "initialize":
                 await self._make_room(scope)
-        release = self._count(body)
+        try:
+            release = self._count(body)
+        except Refusal:
+            self._note_refused(body)
+            raise
         response = GatedResponse(send, release)
         try:
             await self._manager.handle_request(scope, receive, response)
@@ -140,13 +133,13 @@ class Principal:
         self._note_session(scope, session, response)
         return response.status
 
-    def _use_of(self, session: str | None, body: Body | None) -> _Use:
+    def _use_of(self, session: str | None, body: Body | None) -> Use:
         """Return what a request is a use of: its session; without one, of the agent itself.
 
         What only asks what there is, or opens a session, is no use that outlives it.
         """
         if session is not None:
-            return self._sessions.get(session, _Use())
+            return self._sessions.get(session, self._opening)
         is_opening = body is None or body.method in OPENING
         return self._opening if is_opening else self._stateless
 
@@ -169,9 +162,15 @@ class Principal:
 
         return release
 
+    def _note_refused(self, body: Body | None) -> None:
+        call = None if body is None else describe_call(body.method, body.params)
+        if self._audit is not None and call is not None:
+            op, args = call
+            self._audit.write(who=self._who, op=op, verdict="too_many", args=args, ms=0.0)
+
     def _note_session(self, scope: Scope, session: str | None, response: GatedResponse) -> None:
         if session is None and response.session is not None and response.status == HTTPStatus.OK:
-            self._sessions[response.session] = _Use()
+            self._sessions[response.session] = Use()
         elif session is not None:
             is_over = scope["method"] == "DELETE" and response.status == HTTPStatus.OK
             if is_over or response.status == HTTPStatus.NOT_FOUND:
@@ -223,16 +222,14 @@ class Principals:
         self._defaults = defaults
         self._tasks = tasks
         self._serving: dict[Token, Principal] = {}
-        self._starting = anyio.Lock()
 
-    async def get(self, token: Token) -> Principal:
-        """Return the agent of a token, which is made at its first request."""
-        async with self._starting:
-            if token not in self._serving:
-                principal = Principal(token, self._defaults)
-                await self._tasks.start(principal.serve)
-                self._serving[token] = principal
-            return self._serving[token]
+    def get(self, token: Token) -> Principal:
+        """Return the agent of a token; it is made at its first request, and anew if it failed."""
+        principal = self._serving.get(token)
+        if principal is None or principal.has_ended:
+            principal = self._serving[token] = Principal(token, self._defaults)
+            self._tasks.start_soon(principal.serve)
+        return principal
 
     def end_unused(self, valid: Sequence[Token]) -> None:
         """End the agents whose tokens are not valid any more, or which are not in use."""

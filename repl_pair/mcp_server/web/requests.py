@@ -4,10 +4,12 @@ import json
 from collections.abc import Collection, Mapping
 from http import HTTPStatus
 from typing import Any, NamedTuple, cast
+from urllib.parse import unquote
 
 import anyio
 from starlette.types import Message, Receive, Scope
 
+from repl_pair.bridge.tokens import PREFIX
 from repl_pair.mcp_server.web.refusals import Refusal
 
 BODY_BYTES = 4 * 1024 * 1024
@@ -20,6 +22,7 @@ class Body(NamedTuple):
 
     raw: bytes
     method: str | None
+    params: Mapping[str, Any]
 
 
 def read_header(scope: Scope, name: bytes) -> str | None:
@@ -41,7 +44,9 @@ def check_site(scope: Scope, hosts: Collection[str], origins: Collection[str]) -
 
 
 def read_token(scope: Scope) -> str:
-    """Return the token of a request; 401 where it has none."""
+    """Return the token of a request; 401 where it has none, or one in its URL, which gets about."""
+    if PREFIX in unquote(scope["query_string"].decode("latin-1")):
+        raise refuse_token()
     scheme, _, token = (read_header(scope, b"authorization") or "").partition(" ")
     if scheme.lower() != "bearer" or not token:
         raise refuse_token()
@@ -72,10 +77,10 @@ async def read_body(scope: Scope, receive: Receive) -> Body:
             is_whole = message["type"] != "http.request" or not message.get("more_body", False)
     if waiting.cancelled_caught:
         raise Refusal(HTTPStatus.REQUEST_TIMEOUT)
-    return Body(bytes(raw), _read_method(bytes(raw)))
+    return _read_message(bytes(raw))
 
 
-def _read_method(raw: bytes) -> str | None:
+def _read_message(raw: bytes) -> Body:
     try:
         message: object = json.loads(raw)
     except (ValueError, RecursionError):
@@ -83,8 +88,9 @@ def _read_method(raw: bytes) -> str | None:
     if not isinstance(message, dict):
         raise Refusal(HTTPStatus.BAD_REQUEST)
     slots: Mapping[str, Any] = cast("dict[str, Any]", message)
-    method = slots.get("method")
-    return method if isinstance(method, str) and "id" in slots else None
+    method, params = slots.get("method"), slots.get("params")
+    is_request = isinstance(method, str) and "id" in slots
+    return Body(raw, method if is_request else None, params if isinstance(params, dict) else {})
 
 
 def replay(raw: bytes, receive: Receive) -> Receive:

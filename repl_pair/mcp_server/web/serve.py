@@ -7,7 +7,7 @@ import re
 import signal
 import socket
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -92,12 +92,27 @@ def run(serving: Serving) -> None:
         anyio.run(serve, serving, listener)
 
 
-async def serve(serving: Serving, listener: socket.socket) -> None:
-    """Serve at a socket until the first SIGINT or SIGTERM; prints go to stderr."""
-    port = listener.getsockname()[1]
-    hosts = (*LOOPBACK, _in_url(serving.place.host))
+async def wait_for_signal() -> None:
+    """Return at the first signal of ENDING; a second one ends the process at once."""
+    with anyio.open_signal_receiver(*ENDING) as signals:
+        async for _number in signals:
+            return
+
+
+def list_sites(host: str, port: int) -> Sequence[str]:
+    """Return what clients name a server by that listens there; the last one is for its URL."""
+    hosts = (*LOOPBACK, f"[{host}]" if ":" in host else host)
     # Clients leave out the port of their scheme.
-    sites = [*(hosts if port == 80 else ()), *(f"{host}:{port}" for host in hosts)]
+    return [*(hosts if port == 80 else ()), *(f"{each}:{port}" for each in hosts)]
+
+
+async def serve(
+    serving: Serving,
+    listener: socket.socket,
+    ending: Callable[[], Awaitable[None]] = wait_for_signal,
+) -> None:
+    """Serve at a socket until `ending` returns; prints go to stderr."""
+    sites = list_sites(serving.place.host, listener.getsockname()[1])
     with redirect_stdout(sys.stderr):
         async with anyio.create_task_group() as tasks:
             principals = Principals(serving.defaults, tasks)
@@ -110,17 +125,13 @@ async def serve(serving: Serving, listener: socket.socket) -> None:
                 principals=principals,
             )
             server = _Server(_config(app))
-            tasks.start_soon(_end_on_signal, app, server)
+            tasks.start_soon(_end, app, server, ending)
             tasks.start_soon(_check, app)
             names = ", ".join(token.name for token in serving.tokens.list())
             sys.stderr.write(f"repl-pair: http://{sites[-1]}{PATH} for {names}\n")
             await server.serve(sockets=[listener])
             principals.end_all()
             tasks.cancel_scope.cancel()
-
-
-def _in_url(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
 
 
 def _config(app: App) -> uvicorn.Config:
@@ -138,7 +149,7 @@ def _config(app: App) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to `_end_on_signal`."""
+    """A server that leaves signals to `wait_for_signal`."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -146,11 +157,8 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def _end_on_signal(app: App, server: uvicorn.Server) -> None:
-    """End at the first signal; a second one ends the process at once."""
-    with anyio.open_signal_receiver(*ENDING) as signals:
-        async for _number in signals:
-            break
+async def _end(app: App, server: uvicorn.Server, ending: Callable[[], Awaitable[None]]) -> None:
+    await ending()
     app.is_ending = True
     app.principals.end_all()
     server.should_exit = True
@@ -158,11 +166,12 @@ async def _end_on_signal(app: App, server: uvicorn.Server) -> None:
 
 async def _check(app: App) -> None:
     """End, from time to time, the agents that may not come any more or are not in use."""
+    reported = set[str]()
     while True:
-        await anyio.sleep(CHECK_S)
-        try:
-            valid = app.tokens.list()
-        except (RequestError, OSError) as error:
-            _log.error("no token is valid now: %s", error)
-            valid = ()
+        valid = app.tokens.list()
+        faults = {f"{each} {' '.join(each.hints)}" for each in app.tokens.faults}
+        for fault in sorted(faults - reported):
+            _log.error("%s", fault)
+        reported = faults
         app.principals.end_unused(valid)
+        await anyio.sleep(CHECK_S)
