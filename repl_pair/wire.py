@@ -49,7 +49,7 @@ AGENTS = "agents"
 MUTATES = "mutates"
 """Access to those functions of the app that change something; see `Policy`."""
 ACCESS = ("read", "run", MUTATES, "inspect", "write", "eval")
-LANES = ("inline", "worker", "main")
+LANES = ("inline", "worker", "waiting", "main")
 
 Args: TypeAlias = Mapping[str, Any]
 """The arguments of an op, by name."""

@@ -88,7 +88,6 @@ class Store:
         """The revisions of the members that are gone; one of the same name counts on."""
         # Reentrant: a live object that is collected inside a write tears down, and may write.
         self._lock = threading.RLock()
-        self._changed = threading.Condition(self._lock)
         self._ring: deque[Change] = deque(maxlen=keep)
         self._subscribers: dict[object, Callable[[Change], None]] = {}
         self.seq = 0
@@ -202,22 +201,6 @@ class Store:
             newer = list(takewhile(lambda change: change.seq > since, reversed(self._ring)))
             return newer[::-1], since + 1 < oldest or since > self.seq
 
-    def wait(
-        self, since: int, timeout_s: float, given_up: Callable[[], bool] = lambda: False
-    ) -> bool:
-        """Wait until there is a change after `since`; False when the time ran out.
-
-        `given_up` ends the wait too; it is asked at each change and each `wake`.
-        """
-        with self._changed:
-            self._changed.wait_for(lambda: self.seq > since or given_up(), timeout_s)
-            return self.seq > since
-
-    def wake(self) -> None:
-        """Let all who wait ask whether they still have to."""
-        with self._changed:
-            self._changed.notify_all()
-
     def subscribe(self, fn: Callable[[Change], None]) -> Undo:
         """Call `fn` with each change, on the thread that makes it; the undo ends that."""
         token = object()
@@ -240,7 +223,6 @@ class Store:
         self.seq += 1
         record = Change(self.seq, slot.member.name, change, key, slot.revision, *more)
         self._ring.append(record)
-        self._changed.notify_all()
         return record
 
     def _notify(self, change: Change) -> None:

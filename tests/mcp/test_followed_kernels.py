@@ -15,8 +15,8 @@ STORIES = "surface://repl_pair/stories"
 ERAS = ["legacy", "auto"]
 CLIENTS = "from repl_pair.runtime.clients.clients import CLIENTS; print(len(CLIENTS.present()))"
 WAITING = """
-import threading
-print(sum("await_members" in thread.name for thread in threading.enumerate()))
+from repl_pair.runtime.clients.own_calls import OWN_CALLS
+print(sum(len(host.lanes._waiters._waiting) for host in OWN_CALLS._handlers.values()))
 """
 
 

@@ -1,7 +1,4 @@
-import threading
-
 import pytest
-from bounds import BOUND_S
 from hypothesis import given, strategies as st
 
 from repl_pair.runtime.store import NOTHING, Cell, Change, Collection, Event, Store
@@ -63,16 +60,6 @@ def test_changes_since_a_point_come_with_a_gap_when_some_are_no_longer_kept(stor
     assert store.changes(99) == ([], True)
 
 
-def test_waiting_ends_with_the_next_change(store):
-    done = []
-    thread = threading.Thread(target=lambda: done.append(store.wait(0, BOUND_S)))
-    thread.start()
-    assert store.wait(0, 0.01) is False
-    store.set("c", 1)
-    thread.join(BOUND_S)
-    assert done == [True]
-
-
 def test_a_removed_key_that_was_not_there_changes_nothing(store):
     assert store.remove("k", "x") is False
     assert store.seq == 0
@@ -116,16 +103,6 @@ def test_a_declaration_owns_its_slot_and_its_kind_may_change(store):
     ]
     store.declare(Cell(name="x"))
     assert store.revision("x") == 4
-
-
-def test_who_waits_learns_that_a_member_left(store):
-    undo, done = store.declare(Cell(name="x")), []
-    since = store.seq
-    thread = threading.Thread(target=lambda: done.append(store.wait(since, 60)))
-    thread.start()
-    undo()
-    thread.join(60)
-    assert done == [True]
 
 
 def test_a_change_keeps_the_outlines_of_what_was_there_and_is_there():

@@ -13,6 +13,7 @@ from repl_pair.records import Undo, record
 from repl_pair.runtime.clients.activity import LOG, ActivityLog
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
+from repl_pair.runtime.stopping.waiting import Alarm
 from repl_pair.runtime.store import PERSONS, Collection, Store
 from repl_pair.wire import Request, View
 
@@ -234,25 +235,29 @@ class Approvals:
             raise _unknown_handle(handle)
         return self.find(handle)
 
-    def wait(
+    async def wait(
         self,
         handle: str,
         asker: Asker,
         timeout_s: float,
+        changed: Alarm,
         given_up: Callable[[], bool] = lambda: False,
     ) -> Approval:
         """Wait until an approval is no longer pending or the time is over; return it then.
 
-        `given_up` is checked at each change and each `wake` of the store.
+        `given_up` is checked whenever the alarm `changed` rings, as it does at each change.
         """
         until = time.monotonic() + timeout_s
-        while True:
-            seq = self._store.seq
-            found = self.of(handle, asker)
-            left_s = min(until - time.monotonic(), found.expires_at - self._now())
-            if found.state != "pending" or left_s <= 0 or given_up():
-                return self.of(handle, asker)
-            self._store.wait(seq, left_s, given_up)
+        unsubscribe = self._store.subscribe(lambda _change: changed.ring())
+        try:
+            while True:
+                found = self.of(handle, asker)
+                left_s = min(until - time.monotonic(), found.expires_at - self._now())
+                if found.state != "pending" or left_s <= 0 or given_up():
+                    return self.of(handle, asker)
+                await changed.wait(left_s)
+        finally:
+            unsubscribe()
 
     def pending(self) -> list[Approval]:
         """Return the pending approvals, the oldest first."""

@@ -210,7 +210,7 @@ class Deadlines:
         if job.lane == "main":
             job.at_answer(self._timers.every(TICK_S, lambda: self._report_waiting(job)))
             job.at_answer(self._timers.after(job.wait_s, lambda: self._end_wait(job)))
-        elif job.lane == "worker":
+        elif job.lane != "inline":
             self.start(job)
 
     def start(self, job: Job) -> None:

@@ -67,6 +67,7 @@ class KernelLanes(Lanes):
     """Lane inline is the control thread, lane main the main thread under the kernel's own lock."""
 
     def __init__(self, kernel: Any) -> None:
+        super().__init__()
         self._kernel = kernel
         self._turns = Turns(kernel._main_asyncio_lock, main_section, self._catch_up)
         self.cells = PendingCells(kernel, self._held_by_agent)
@@ -107,7 +108,8 @@ class KernelLanes(Lanes):
         return f"repl_pair: this cell waits for {what}; Stop (the square) ends it."
 
     def close(self) -> None:
-        """Cancel the jobs that wait for their turn."""
+        """Cancel the jobs that wait for their turn too."""
+        super().close()
         self._turns.close()
 
     async def _catch_up(self, job: Job) -> None:

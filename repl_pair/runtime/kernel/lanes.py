@@ -1,9 +1,10 @@
-"""Where ops run: at once, on a worker thread, or on the main thread in turn with the cells."""
+"""Where ops run: at once, on a thread of their own or of those that wait, or between the cells."""
 
 import asyncio
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from repl_pair.runtime.capture.own_threads import start_thread
@@ -12,6 +13,7 @@ from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.stopping.loops import LoopThread, drive
 from repl_pair.runtime.stopping.sections import ThreadSection
 from repl_pair.runtime.stopping.stop import PendingStop, Section, Task
+from repl_pair.runtime.stopping.waiting import Waiters
 from repl_pair.wire import View
 
 Perform = Callable[[Job, Section], Coroutine[Any, Any, None]]
@@ -19,7 +21,10 @@ Perform = Callable[[Job, Section], Coroutine[Any, Any, None]]
 
 
 class Lanes(ABC):
-    """The three lanes of one process."""
+    """The lanes of one process."""
+
+    def __init__(self) -> None:
+        self._waiters = Waiters(partial(start_thread, name="waiting calls"))
 
     def inline(self, job: Job, perform: Perform) -> None:
         """Run a job at once on the caller's thread; only for ops on repl_pair's own records."""
@@ -30,6 +35,10 @@ class Lanes(ABC):
         is_async = inspect.iscoroutinefunction(job.op.fn)
         serve = _serve_async if is_async else _serve
         start_thread(serve, job, perform, name=f"worker {job.op.name}")
+
+    def waiting(self, job: Job, perform: Perform) -> None:
+        """Run a job that waits on the thread of all those; it awaits alarms, and never blocks."""
+        self._waiters.add(_run_beside_others(job, perform))
 
     @abstractmethod
     def main(self, job: Job, perform: Perform) -> None:
@@ -44,9 +53,9 @@ class Lanes(ABC):
         """Return the job that has the main lane now, where that is known."""
         return None
 
-    @abstractmethod
     def close(self) -> None:
         """End the lanes' threads, and what waits for its turn."""
+        self._waiters.close()
 
 
 def _run_here(job: Job, perform: Perform, section: Section) -> None:
@@ -54,6 +63,13 @@ def _run_here(job: Job, perform: Perform, section: Section) -> None:
         drive(perform(job, section))
     finally:
         section.close()
+        job.end()
+
+
+async def _run_beside_others(job: Job, perform: Perform) -> None:
+    try:
+        await perform(job, Section())
+    finally:
         job.end()
 
 
@@ -144,6 +160,7 @@ class LocalLanes(Lanes):
     """The lanes of a process without a kernel: the main lane is one thread with a loop."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._main = LoopThread("repl_pair main lane")
         self._turns = Turns(asyncio.Lock(), ThreadSection)
 
@@ -156,5 +173,6 @@ class LocalLanes(Lanes):
         return self._turns.held_by(view)
 
     def close(self) -> None:
-        """Stop the main thread's loop."""
+        """Stop the main thread's loop too."""
+        super().close()
         self._main.close()

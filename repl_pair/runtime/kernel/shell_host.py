@@ -40,6 +40,7 @@ class ShellLanes(Lanes):
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._deferred: deque[tuple[Job, Perform]] = deque()
         self.thread: int | None = None
         """The thread of the current execute."""
@@ -68,9 +69,6 @@ class ShellLanes(Lanes):
         """Run one deferred job."""
         if self._deferred:
             self.main(*self._deferred.popleft())
-
-    def close(self) -> None:
-        """Do nothing: these lanes have no thread."""
 
 
 class _Pending(Future[Reply]):

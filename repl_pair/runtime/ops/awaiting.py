@@ -5,13 +5,13 @@ as training/rows/a; or a member of the store of the registries behind `repl_pair
 repl_pair/results, or an entry in it; or `cells`, the cells of the person that have ended.
 """
 
-import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from heapq import nsmallest
 from typing import Annotated, TypedDict
 
+from repl_pair.records import Undo
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.changes import as_seen
@@ -20,8 +20,9 @@ from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import visible_ids
+from repl_pair.runtime.stopping.waiting import Alarm
 from repl_pair.runtime.store import STORE, Change
-from repl_pair.runtime.surfaces.state import STATES, set_at_change
+from repl_pair.runtime.surfaces.state import STATES, watch
 from repl_pair.runtime.values.arguments import Bounds
 from repl_pair.wire import CHANGES_WINDOW_S, View
 
@@ -52,8 +53,15 @@ class Completion(TypedDict):
     total: int
 
 
-@op(access="read", toolset="surface", internal=True, deadline=wait_deadline, stoppable=False)
-def await_members(
+@op(
+    access="read",
+    lane="waiting",
+    toolset="surface",
+    internal=True,
+    deadline=wait_deadline,
+    stoppable=False,
+)
+async def await_members(
     call: Call,
     watched: list[str],
     marks: Annotated[list[int] | None, "Of the last answer; None: as of now"] = None,
@@ -69,36 +77,34 @@ def await_members(
     if boot not in (None, BOOT.id):
         changed = [*range(len(watched))]
         return {"marks": _read_marks(call.view, watched), "changed": changed, "gone": []}
-    until, woken = time.monotonic() + wait_s, threading.Event()
+    until, changed, cancelled = time.monotonic() + wait_s, call.make_alarm(), call.make_alarm()
     with ExitStack() as undo:
-        for end in _wake_at_changes(watched, woken):
+        for end in _ring_at_changes(watched, changed):
             undo.callback(end)
-        call.at_cancel(woken.set)
         known = _read_marks(call.view, watched) if marks is None else marks
         while True:
-            woken.clear()
             found = _compare(call.view, watched, known)
             left_s = until - time.monotonic()
             if found["gone"] or left_s <= 0 or call.cancelled.is_set():
                 return found
             if found["changed"]:
-                call.cancelled.wait(CHANGES_WINDOW_S)
+                await cancelled.wait(CHANGES_WINDOW_S)
                 return _compare(call.view, watched, known)
-            woken.wait(left_s)
+            await changed.wait(left_s)
 
 
-def _wake_at_changes(names: Iterable[str], woken: threading.Event) -> list[Callable[[], None]]:
-    """Set an event at each change of what is watched, on the thread that changes it."""
+def _ring_at_changes(names: Iterable[str], changed: Alarm) -> list[Undo]:
+    """Ring an alarm at each change of what is watched."""
     stored = {_split(name)[0] for name in names if name.startswith(_STORE)}
     stored.add("registry/member")  # what is seen may be seen no longer
 
     def note_change(change: Change) -> None:
-        if change.member in stored and not woken.is_set():
-            woken.set()
+        if change.member in stored:
+            changed.ring()
 
     members = {_split(name)[0] for name in names if not name.startswith(_STORE)}
-    cells = [CELLS.at_end(woken.set)] if _CELLS in members else []
-    return [set_at_change(members, woken), STORE.subscribe(note_change), *cells]
+    cells = [CELLS.at_end(changed.ring)] if _CELLS in members else []
+    return [watch(members, lambda _id: changed.ring()), STORE.subscribe(note_change), *cells]
 
 
 def _compare(view: View, watched: Sequence[str], marks: Sequence[int]) -> MemberChanges:

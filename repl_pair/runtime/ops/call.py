@@ -12,6 +12,7 @@ from repl_pair.runtime.ops.table import Terms
 from repl_pair.runtime.secrets.known import CallSecrets
 from repl_pair.runtime.stopping.loops import WaitFor, on_this_loop
 from repl_pair.runtime.stopping.stop import Stop
+from repl_pair.runtime.stopping.waiting import Alarm
 from repl_pair.wire import View
 
 
@@ -69,6 +70,12 @@ class Call:
         self._at_cancel.append(fn)
         if self.cancelled.is_set():
             fn()
+
+    def make_alarm(self) -> Alarm:
+        """Make an alarm that rings when the call is cancelled or its time is over."""
+        alarm = Alarm()
+        self.at_cancel(alarm.ring)
+        return alarm
 
     def add_raw_json(self, data: Any) -> dict[str, int]:
         """Keep JSON without secrets out of redaction and truncation; return its placeholder."""

@@ -54,8 +54,8 @@ class More(TypedDict):
     next_offset: NotRequired[int]
 
 
-@op(access="read", toolset="core", deadline=wait_deadline, stoppable=False)
-def read_changes(
+@op(access="read", lane="waiting", toolset="core", deadline=wait_deadline, stoppable=False)
+async def read_changes(
     call: Call,
     since: Annotated[int | None, Bounds(0), "`next` of the last call; none: where to begin"] = None,
     wait_s: Annotated[float, Bounds(0, MAX_WAIT_S), "Seconds to wait"] = 0.0,
@@ -66,8 +66,7 @@ def read_changes(
     """
     if since is None:
         return {"items": [], "total": 0, "next": STORE.seq}
-    call.at_cancel(STORE.wake)
-    _await_visible(call, since, wait_s)
+    await _await_visible(call, since, wait_s)
     changes, gap = STORE.changes(since)
     lines = _coalesce(filter(None, (as_seen(call.view, change) for change in changes)))
     page = _first_page(lines)
@@ -119,14 +118,20 @@ def _line(change: Change, count: int) -> ChangeLine:
     return cast("ChangeLine", line | {n: value for n, value in more.items() if value is not None})
 
 
-def _await_visible(call: Call, since: int, wait_s: float) -> None:
+async def _await_visible(call: Call, since: int, wait_s: float) -> None:
     """Wait for a change that the view may see, or until some are no longer kept."""
-    until = time.monotonic() + wait_s
-    while STORE.wait(since, until - time.monotonic(), given_up=call.cancelled.is_set):
-        changes, gap = STORE.changes(since)
-        if gap or call.cancelled.is_set() or any(as_seen(call.view, one) for one in changes):
-            return
-        since = changes[-1].seq
+    changed, until = call.make_alarm(), time.monotonic() + wait_s
+    unsubscribe = STORE.subscribe(lambda _change: changed.ring())
+    try:
+        while not call.cancelled.is_set():
+            changes, gap = STORE.changes(since)
+            if gap or any(as_seen(call.view, one) for one in changes):
+                return
+            since = changes[-1].seq if changes else since
+            if not await changed.wait(until - time.monotonic()):
+                return
+    finally:
+        unsubscribe()
 
 
 def as_seen(view: View, change: Change) -> Change | None:

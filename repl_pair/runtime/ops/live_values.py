@@ -3,7 +3,6 @@
 None of the person's code runs: a computed value is computed on a thread of its own.
 """
 
-import threading
 import time
 from collections.abc import Iterator
 from itertools import islice
@@ -17,7 +16,7 @@ from repl_pair.runtime.registry.visible import visible_entry
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.store import NOTHING
 from repl_pair.runtime.surfaces.secret_values import followed_ids, secret_places
-from repl_pair.runtime.surfaces.state import LOCK, State, set_at_change
+from repl_pair.runtime.surfaces.state import LOCK, State, watch
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import Place
 
@@ -43,10 +42,10 @@ def check_reading(entry: Entry, key: str | None, cursor: str | None) -> None:
             )
 
 
-def refresh(entry: Entry) -> None:
+async def refresh(entry: Entry) -> None:
     """Let a computed value be computed, if its sources changed; `unreadable` where it is late."""
     state: State = entry.body.state
-    is_late = state.computed is not None and not state.computed.refresh(COMPUTED_S)
+    is_late = state.computed is not None and not await state.computed.refresh(COMPUTED_S)
     if is_late and state.value is NOTHING and not state.entries:
         raise RequestError(
             "unreadable",
@@ -55,25 +54,25 @@ def refresh(entry: Entry) -> None:
         )
 
 
-def wait_for_news(call: Call, member: str, key: str | None, since: int, wait_s: float) -> bool:
+async def wait_for_news(
+    call: Call, member: str, key: str | None, since: int, wait_s: float
+) -> bool:
     """Wait until a member, or one item of it, has changed since; False when the time ran out.
 
     RequestError `not_found` as soon as the view does not see it any more.
     """
-    changed, until, had_key = threading.Event(), time.monotonic() + wait_s, False
-    stop_watching = set_at_change([member], changed)
-    call.at_cancel(changed.set)
+    changed, until, had_key = call.make_alarm(), time.monotonic() + wait_s, False
+    stop_watching = watch([member], lambda _id: changed.ring())
     try:
         while True:
-            changed.clear()
             entry = visible_entry(call.view, "member", member)
             state: State = entry.body.state
             if state.computed is not None:
-                state.computed.refresh(COMPUTED_S)
+                await state.computed.refresh(COMPUTED_S)
             had_key = had_key or key in state.items
             if _is_news(state, key, since, had_key):
                 return True
-            if call.cancelled.is_set() or not changed.wait(until - time.monotonic()):
+            if call.cancelled.is_set() or not await changed.wait(until - time.monotonic()):
                 return False
     finally:
         stop_watching()

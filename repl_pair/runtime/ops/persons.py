@@ -27,7 +27,6 @@ from repl_pair.runtime.ops.table import (
     timeout_deadline,
     wait_deadline,
 )
-from repl_pair.runtime.store import PERSONS
 from repl_pair.runtime.values.arguments import MOST_S, Bounds
 from repl_pair.wire import ACCESS, Request, View
 
@@ -137,11 +136,18 @@ def _rehearse(call: Call, wanted: Op, args: Mapping[str, Any], all_open: View) -
             raise
 
 
-@op(access="read", toolset="approval", internal=True, deadline=wait_deadline, stoppable=False)
-def await_approval(call: Call, handle: str, wait_s: WaitForPerson = 20.0) -> ApprovalState:
+@op(
+    access="read",
+    lane="waiting",
+    toolset="approval",
+    internal=True,
+    deadline=wait_deadline,
+    stoppable=False,
+)
+async def await_approval(call: Call, handle: str, wait_s: WaitForPerson = 20.0) -> ApprovalState:
     """Wait for the person's answer to what this client asked; gives its state and nothing else."""
-    call.at_cancel(PERSONS.wake)
-    return _state(QUEUE.wait(handle, _asker(call), wait_s, call.cancelled.is_set))
+    given_up = call.cancelled.is_set
+    return _state(await QUEUE.wait(handle, _asker(call), wait_s, call.make_alarm(), given_up))
 
 
 @op(access="run", lane="inline", toolset="approval", internal=True)

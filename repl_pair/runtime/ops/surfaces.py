@@ -103,8 +103,8 @@ def list_surfaces(
     return cast("Page[SurfaceLine]", found | {"items": lines})
 
 
-@op(access="read", toolset="surface", deadline=wait_deadline, stoppable=False)
-def read_member(
+@op(access="read", lane="waiting", toolset="surface", deadline=wait_deadline, stoppable=False)
+async def read_member(
     call: Call,
     member: Annotated[str, "Such as training/loss"],
     key: Annotated[str | None, "One item of a collection"] = None,
@@ -117,9 +117,9 @@ def read_member(
     entry, is_news = visible_entry(call.view, "member", member), True
     check_reading(entry, key, cursor)
     if since is None or cursor is not None:
-        refresh(entry)
+        await refresh(entry)
     else:
-        is_news = wait_for_news(call, member, key, since, wait_s)
+        is_news = await wait_for_news(call, member, key, since, wait_s)
         entry = visible_entry(call.view, "member", member)
     found = read_state(entry, key=key, since=since, limit=limit, is_news=is_news)
     if "items" in found:

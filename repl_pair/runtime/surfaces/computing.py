@@ -12,6 +12,7 @@ from typing import Any
 from repl_pair.errors import message_of
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.own_threads import start_thread
+from repl_pair.runtime.stopping.waiting import Alarm
 from repl_pair.runtime.store import NOTHING
 from repl_pair.runtime.surfaces.fitting import is_same
 from repl_pair.runtime.surfaces.state import LOCK, STATES, State, watch
@@ -76,7 +77,7 @@ class Computation:
         self._state, self._compute, self._worker, self._hides = state, compute, worker, hides
         self._seen: list[tuple[State | None, int]] = []
         self._is_asked = False
-        self._waiting: list[threading.Event] = []
+        self._waiting: list[Alarm] = []
         self._unwatch: Undo | None = None
 
     def begin(self) -> None:
@@ -98,7 +99,7 @@ class Computation:
         self._is_asked = True
         self._worker.ask(self)
 
-    def refresh(self, timeout_s: float) -> bool:
+    async def refresh(self, timeout_s: float) -> bool:
         """Wait until it is computed from what its sources hold now; False where that takes longer.
 
         A failure of its function is no exception here: it is the state's `error`.
@@ -107,13 +108,13 @@ class Computation:
         for source in self.sources:
             state = STATES.get(source)
             if state is not None and state.computed is not None:
-                state.computed.refresh(until - time.monotonic())
+                await state.computed.refresh(until - time.monotonic())
         if self._seen == self._look():
             return True
-        computed = threading.Event()
+        computed = Alarm()
         self._waiting.append(computed)
         self.ask()
-        is_computed = computed.wait(max(0.0, until - time.monotonic()))
+        is_computed = await computed.wait(until - time.monotonic())
         self._waiting.remove(computed)
         return is_computed
 
@@ -130,7 +131,7 @@ class Computation:
             if changed:
                 self._state.announce()
         for computed in waiting:
-            computed.set()
+            computed.ring()
 
     def _look(self) -> list[tuple[State | None, int]]:
         states = [STATES.get(source) for source in self.sources]

@@ -39,7 +39,7 @@ class Computed(Protocol):
         """Let it be computed soon, on a thread of its own."""
         ...
 
-    def refresh(self, timeout_s: float) -> bool:
+    async def refresh(self, timeout_s: float) -> bool:
         """Wait until it is computed from what its sources hold; False where that takes longer."""
         ...
 
@@ -143,16 +143,6 @@ def watch(ids: Iterable[str], fn: OnChange) -> Undo:
                 _renew_watchers(STATES.get(id))
 
     return undo
-
-
-def set_at_change(ids: Iterable[str], event: threading.Event) -> Undo:
-    """Set an event at each change of these members, as `watch` does."""
-
-    def note(_id: str) -> None:
-        if not event.is_set():
-            event.set()
-
-    return watch(ids, note)
 
 
 def _follow(change: Change) -> None:

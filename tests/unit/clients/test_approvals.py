@@ -5,6 +5,7 @@ import threading
 import pytest
 from bounds import BOUND_S
 from hypothesis import given, settings, strategies as st
+from waiting import finish
 
 from repl_pair.errors import ReplPairError
 from repl_pair.runtime.clients.activity import ACTIVITY, ActivityLog
@@ -19,6 +20,7 @@ from repl_pair.runtime.clients.approvals import (
     hash_call,
 )
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
+from repl_pair.runtime.stopping.waiting import Alarm
 from repl_pair.runtime.store import STORE, Store
 
 ANN = Asker(principal="agent", client="ann")
@@ -154,11 +156,15 @@ def test_with_its_client_goes_what_it_asked_and_was_granted(queue, approved):
     assert queue.pending() == [others]
 
 
+def wait(queue, handle, asker, timeout_s):
+    return finish(queue.wait(handle, asker, timeout_s, Alarm()))
+
+
 def test_only_who_asked_gives_it_up_or_is_notified_of_it(queue):
     asked = ask(queue)
     assert code_of(queue.withdraw, asked.handle, BEN) == "not_found"
     assert code_of(queue.of, asked.handle, BEN) == "not_found"
-    assert code_of(queue.wait, asked.handle, BEN, 0.0) == "not_found"
+    assert code_of(wait, queue, asked.handle, BEN, 0.0) == "not_found"
     queue.withdraw(asked.handle, ANN)
     assert code_of(queue.answer, asked.handle, "once") == "approval_expired"
 
@@ -251,9 +257,9 @@ def test_what_turns_between_a_look_and_a_turn_is_not_overwritten(queue, clock, m
 
 def test_who_waits_is_reported_of_the_answer_and_of_no_answer(queue):
     asked, waited = ask(queue), []
-    assert queue.wait(asked.handle, ANN, 0.0).state == "pending"
+    assert wait(queue, asked.handle, ANN, 0.0).state == "pending"
     waiter = threading.Thread(
-        target=lambda: waited.append(queue.wait(asked.handle, ANN, BOUND_S).state)
+        target=lambda: waited.append(wait(queue, asked.handle, ANN, BOUND_S).state)
     )
     waiter.start()
     ask(queue, BEN)

@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from waiting import finish
 
 import repl_pair
 from repl_pair.runtime.clients.clients import BOOT
@@ -28,7 +29,7 @@ def train():
 
 
 def ask(watched, marks=None, *, view=AGENT, **args):
-    return await_members(Call(view=view), watched, marks, **args)
+    return finish(await_members(Call(view=view), watched, marks, **args))
 
 
 def marks_of(*watched, view=AGENT):
@@ -41,7 +42,7 @@ def wait_for(watched, change, wait_s=30.0, view=AGENT):
     marks, began = ask(watched, view=view)["marks"], time.monotonic()
 
     def wait():
-        answers.append(await_members(call, watched, marks, wait_s=wait_s))
+        answers.append(finish(await_members(call, watched, marks, wait_s=wait_s)))
 
     thread = threading.Thread(target=wait)
     thread.start()

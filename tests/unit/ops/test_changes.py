@@ -5,6 +5,7 @@ import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from waiting import finish
 
 import repl_pair
 from repl_pair.runtime.authoring.entries import entering_from
@@ -41,7 +42,7 @@ def publish(id, **slots):
 
 
 def changes_of(view, since, **slots):
-    return read_changes(Call(view=view), since=since, **slots)
+    return finish(read_changes(Call(view=view), since=since, **slots))
 
 
 @pytest.mark.parametrize("how", SIGHTS)
@@ -100,7 +101,7 @@ def test_a_wait_ends_with_a_change_that_is_seen_and_with_no_other():
     since, answers = STORE.seq, []
     call = Call(view=VIEWS["agent of a tier"])
     waiting = threading.Thread(
-        target=lambda: answers.append(read_changes(call, since=since, wait_s=50))
+        target=lambda: answers.append(finish(read_changes(call, since=since, wait_s=50)))
     )
     waiting.start()
     for how, (slots, views) in SIGHTS.items():

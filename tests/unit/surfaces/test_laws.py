@@ -5,6 +5,7 @@ from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from waiting import finish
 
 import repl_pair as rp
 from repl_pair.errors import RequestError
@@ -27,7 +28,7 @@ ACTS = st.one_of(
 
 def read(member, **args):
     """Return an answer to an agent, as the op gives it."""
-    return read_member(Call(view=AGENT), f"laws/{member}", **args)
+    return finish(read_member(Call(view=AGENT), f"laws/{member}", **args))
 
 
 def do(mapping, act, *args):

@@ -13,7 +13,7 @@ import repl_pair as rp
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.registry.registry import RegistrationWarning
 from repl_pair.runtime.surfaces.members import SurfaceWarning
-from repl_pair.runtime.surfaces.state import STATES, set_at_change, watch
+from repl_pair.runtime.surfaces.state import STATES, watch
 
 
 @dataclasses.dataclass
@@ -248,7 +248,7 @@ def test_a_stream_keeps_its_last_entries_and_an_event_a_hundred(train):
 
 def test_many_changes_are_one_notification_until_it_is_taken(train):
     rows, changed, heard = train.collection("rows", dict[str, int]), threading.Event(), []
-    set_at_change(["training/rows"], changed)
+    watch(["training/rows"], lambda _id: changed.set())
     watch(["training/rows"], heard.append)
     for number in range(50):
         rows["a"] = number

@@ -3,12 +3,13 @@ import time
 import warnings
 
 import pytest
+from waiting import finish
 
 import repl_pair as rp
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.surfaces import read_member
-from repl_pair.runtime.surfaces.state import STATES, set_at_change, watch
+from repl_pair.runtime.surfaces.state import STATES, watch
 from repl_pair.wire import View
 
 AGENT = View(principal="agent")
@@ -16,7 +17,7 @@ BOUND_S = 60.0
 
 
 def read(member, **args):
-    return read_member(Call(view=AGENT), member, **args)
+    return finish(read_member(Call(view=AGENT), member, **args))
 
 
 def until(wanted):
@@ -199,7 +200,7 @@ def test_a_function_runs_only_for_a_reader_or_a_watcher_and_never_on_the_thread_
     assert not threads
     assert read("agent/own")["value"] == 99.0
     changed = threading.Event()
-    stop = set_at_change(["agent/own"], changed)
+    stop = watch(["agent/own"], lambda _id: changed.set())
     loss.set(100.0)
     assert changed.wait(BOUND_S)
     assert STATES["agent/own"].value == 100.0
@@ -237,7 +238,7 @@ def test_a_projection_of_a_projection_follows_the_first_source(train, loss):
     rp.project("last", first, green=rp.derive(lambda red: not red, "red"), loss="same")
     assert read("last/green")["value"] is True
     changed = threading.Event()
-    set_at_change(["last/green"], changed)
+    watch(["last/green"], lambda _id: changed.set())
     loss.set(0.9)
     assert changed.wait(BOUND_S)
     until(lambda: STATES["last/green"].value is False)

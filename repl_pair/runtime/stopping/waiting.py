@@ -1,0 +1,109 @@
+"""Waiting that holds no thread: a coroutine that waits is kept until its alarm rings."""
+
+import threading
+import time
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import suppress
+from contextvars import copy_context
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple
+
+
+class Alarm:
+    """Wakes the one coroutine that waits for it."""
+
+    def __init__(self) -> None:
+        self.rings = False
+        self.wake: Callable[[], object] = lambda: None
+
+    def ring(self) -> None:
+        """End the wait, from any thread; where none has begun, the next one ends at once."""
+        if not self.rings:
+            self.rings = True
+            self.wake()
+
+    async def wait(self, timeout_s: float) -> bool:
+        """Wait until it rings, and stop it; False when the time ran out."""
+        until = time.monotonic() + timeout_s
+        while not self.rings and time.monotonic() < until:
+            await _Pause(self, until)
+        rang, self.rings = self.rings, False
+        return rang
+
+
+class _Pause(NamedTuple):
+    alarm: Alarm
+    until: float
+
+    def __await__(self) -> Generator["_Pause"]:
+        yield self
+
+
+class _Waiter:
+    """A coroutine, and until when it waits."""
+
+    def __init__(self, work: Coroutine[Any, Any, None]) -> None:
+        self.work = work
+        self.context = copy_context()
+        self.until = 0.0
+
+
+class Waiters:
+    """Coroutines that run on one thread, and wait there beside each other.
+
+    They await alarms and nothing else, raise nothing, and must not block the thread. It is started
+    with `start` at the first need.
+    """
+
+    def __init__(self, start: Callable[[Callable[[], None]], object]) -> None:
+        self._start = start
+        self._lock = threading.Lock()
+        self._runs = False
+        self._waiting: set[_Waiter] = set()
+        # An alarm may ring in a destructor, in the middle of a `put`: this queue bears that.
+        self._woken: SimpleQueue[_Waiter | None] = SimpleQueue()
+
+    def add(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine, from any thread."""
+        with self._lock:
+            waiter = _Waiter(work)
+            self._waiting.add(waiter)
+            self._woken.put(waiter)
+            if not self._runs:
+                self._runs = True
+                self._start(self._serve)
+
+    def close(self) -> None:
+        """End the thread once those have run that are awake by now."""
+        with self._lock:
+            if self._runs:
+                self._runs = False
+                self._woken.put(None)
+
+    def _serve(self) -> None:
+        while (waiter := self._next()) is not None:
+            if waiter in self._waiting:
+                self._resume(waiter)
+
+    def _next(self) -> _Waiter | None:
+        with suppress(Empty):
+            return self._woken.get_nowait()
+        first = min(self._waiting, key=lambda waiter: waiter.until, default=None)
+        if first is None:
+            return self._woken.get()
+        try:
+            return self._woken.get(timeout=max(0.0, first.until - time.monotonic()))
+        except Empty:
+            return first
+
+    def _resume(self, waiter: _Waiter) -> None:
+        """Run a coroutine up to its next wait."""
+        try:
+            pause: _Pause = waiter.context.run(waiter.work.send, None)
+        except StopIteration:
+            self._waiting.discard(waiter)
+            return
+        waiter.until = pause.until
+        pause.alarm.wake = lambda: self._woken.put(waiter)
+        if pause.alarm.rings:  # before its wake was set
+            self._woken.put(waiter)
