@@ -12,6 +12,7 @@ from repl_pair.bridge.suggestions import check_new_id
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.mcp_server.completion import Found, find_ids, find_words, merge
 from repl_pair.mcp_server.prompt_caller import PromptCaller, quote, word_of
+from repl_pair.wire import REDACTED
 
 Complete: TypeAlias = Callable[[Session, str], Awaitable[Found]]
 Text: TypeAlias = tuple[str, Sequence[str]]
@@ -81,12 +82,12 @@ async def _write_function(caller: PromptCaller, *, name: str) -> Text:
     lines = [
         caller.write("See what is published", "list_functions"),
         "Write it, with a type hint for each parameter:\n\n"
-        "import repl_pair\n\n"
-        f'@repl_pair.function("{name}", expose=True{_tier_of(caller)})\n'
-        f"def {word_of(name)}() -> None:\n"
-        '    """One sentence of what it does."""\n\n'
-        "mutates=False says that it changes nothing, ask=True that the person approves each call, "
-        "thread_safe=True that it runs beside their cells.",
+        "    import repl_pair\n\n"
+        f'    @repl_pair.function("{name}", expose=True{_tier_of(caller)})\n'
+        f"    def {word_of(name)}() -> None:\n"
+        '        """One sentence of what it does."""\n\n'
+        "   mutates=False says that it changes nothing, ask=True that the person approves each "
+        "call, thread_safe=True that it runs beside their cells.",
         "The person runs the cell, or imports the module.",
         caller.write("Call it", "run_function", function=name),
     ]
@@ -112,12 +113,12 @@ async def _write_panel(caller: PromptCaller, *, id: str) -> Text:
         caller.write("See which panels there are", "list_panels"),
         "What it shows is what a function of the person's returns: a widget, a figure, a data "
         "frame or text. In their file or cell:\n\n"
-        "import repl_pair\n\n"
-        f"def show_{word}() -> str:\n"
-        '    return "nothing yet"\n\n'
-        f'repl_pair.panel("{id}", title="{title}", placement="right", render=show_{word}'
+        "    import repl_pair\n\n"
+        f"    def show_{word}() -> str:\n"
+        '        return "nothing yet"\n\n'
+        f'    repl_pair.panel("{id}", title="{title}", placement="right", render=show_{word}'
         f"{_tier_of(caller)})\n\n"
-        "placement is right, left, bottom, top, modal or centre.",
+        "   placement is right, left, bottom, top, modal or centre.",
         f'The person runs the cell, and opens it with repl_pair.show(panel="{id}").',
     ]
     if others := [each for each in known if each != id]:
@@ -179,7 +180,7 @@ async def _write_triage(caller: PromptCaller, *, tags: str = "") -> Text:
         check_new_id("tag", tag)
     of = {"tags": asked} if asked else {}
     failing, head = await _read_failing(caller, of)
-    variant = failing[0] if failing else "<variant_id>"
+    variant = next((id for id in failing if REDACTED not in id), "<variant_id>")
     carriers = f"variants with {' or '.join(asked)}" if asked else "variants"
     return f"Find out why {carriers} fail, and mend them. {head}", [
         caller.write("Run what changed or never ran", "run_variants", **of, changed=True),
