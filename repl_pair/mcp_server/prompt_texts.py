@@ -121,8 +121,8 @@ async def _write_panel(caller: PromptCaller, *, id: str) -> Text:
         "   placement is right, left, bottom, top, modal or centre.",
         f'The person runs the cell, and opens it with repl_pair.show(panel="{id}").',
     ]
-    if others := [each for each in known if each != id]:
-        body = {"title": title, "placement": "right", "render": others[0]}
+    if known and id not in known:
+        body = {"title": title, "placement": "right", "render": known[0]}
         does = "Or show what another panel renders, without code"
         lines.insert(2, caller.write(does, "register_panel", panel_id=id, body=body))
     is_there = " There is one of that id, which is replaced." if id in known else ""
@@ -178,12 +178,12 @@ async def _write_triage(caller: PromptCaller, *, tags: str = "") -> Text:
         raise RequestError("bad_arguments", f"tags are {MOST_TAGS} at most, not {len(asked)}.")
     for tag in asked:
         check_new_id("tag", tag)
-    of = {"tags": asked} if asked else {}
+    of: dict[str, Any] = {"tags": asked} if asked else {}
     failing, head = await _read_failing(caller, of)
     variant = next((id for id in failing if REDACTED not in id), "<variant_id>")
     carriers = f"variants with {' or '.join(asked)}" if asked else "variants"
     return f"Find out why {carriers} fail, and mend them. {head}", [
-        caller.write("Run what changed or never ran", "run_variants", **of, changed=True),
+        caller.write("Run them", "run_variants", **(of or {"changed": True})),
         caller.write("Read what fails, and why", "read_failures", **of),
         caller.write(
             "Of each, see where its values come from", "explain_variant", variant_id=variant
