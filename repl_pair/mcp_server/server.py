@@ -12,7 +12,7 @@ from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.shared.exceptions import MCPError
 
 from repl_pair.bridge import manifest
-from repl_pair.bridge.ops.calls import FORWARDING
+from repl_pair.bridge.call_checks import FORWARDING
 from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.session import Session
 from repl_pair.errors import did_you_mean
@@ -232,12 +232,20 @@ async def _call_tool(face: Face, ctx: Context, name: str, args: Args) -> types.C
         reply = await _call(session, ctx, name, args)
     if face.known_kernel is not None:
         reply = face.known_kernel.leave_out(reply, args)
-    if name in FORWARDING and (inner := known.get(str(args.get("op")))):
-        descriptor = inner
-        beside = {name: args[name] for name in ("kernel",) if name in args}
-        args = {**cast("Args", args.get("args") or {}), **beside}
-    name, schema = descriptor["name"], input_schema(descriptor, session.policy)
+    name, args = _answered_call(session, known, descriptor["name"], args)
+    schema = input_schema(known[name], session.policy)
     return results.render(reply, name=name, args=args, schema=schema, unlisted=unlisted)
+
+
+def _answered_call(
+    session: Session, known: Mapping[str, Descriptor], name: str, args: Args
+) -> tuple[str, Args]:
+    """Return the call that a reply answers: of read_op, run_op and read_run it is another one."""
+    if name in FORWARDING and (op := str(args.get("op"))) in known:
+        beside = {name: args[name] for name in ("kernel",) if name in args}
+        name, args = op, {**cast("Args", args.get("args") or {}), **beside}
+    run = session.background.runs.find_call(args.get("run")) if name == "read_run" else None
+    return (name, args) if run is None else (run.op, run.args)
 
 
 def _unknown_tool(name: str, known: Iterable[str], policy: Policy) -> MCPError:
