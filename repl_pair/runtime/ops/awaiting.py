@@ -169,7 +169,7 @@ def _split(name: str) -> tuple[str, str | None]:
 @op(access="read", toolset="surface", internal=True)
 def complete_ids(
     call: Call,
-    kind: Annotated[str, "story, variant, surface, member or key"],
+    kind: Annotated[str, "A kind of the registry, or key"],
     prefix: Annotated[str, "What is typed so far"] = "",
     member: Annotated[str, "Of a key: the collection"] = "",
 ) -> Completion:
