@@ -64,7 +64,7 @@ class NotifyingServer(Server[Any]):
         *,
         protocol_version: str | None = None,
     ) -> types.ServerCapabilities:
-        """Return the capabilities; the list of resources changes without a notification."""
+        """Return the capabilities; only the list of tools changes with a notification."""
         found = super().get_capabilities(
             notification_options,
             experimental_capabilities,
@@ -73,6 +73,8 @@ class NotifyingServer(Server[Any]):
         )
         if found.resources is not None:
             found.resources.list_changed = False
+        if found.prompts is not None:
+            found.prompts.list_changed = False
         return found
 
 
