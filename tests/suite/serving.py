@@ -22,6 +22,7 @@ from repl_pair.bridge.tokens import Tokens
 from repl_pair.mcp_server.web import serve as web
 
 ROOT = Path(__file__).parents[2]
+PROGRAM = ("-m", "repl_pair", "mcp")
 HANDSHAKE = "2025-11-25"
 STATELESS = "2026-07-28"
 ERAS = ("legacy", STATELESS)
@@ -196,9 +197,9 @@ def make_token(env, name, **opens):
 
 
 @contextmanager
-def serve(env, *options, place="127.0.0.1:0", cwd=None):
+def serve(env, *options, place="127.0.0.1:0", cwd=None, program=PROGRAM):
     """Serve in an environment that has tokens; yields the server."""
-    command = [sys.executable, "-m", "repl_pair", "mcp", "--http", place, *map(str, options)]
+    command = [sys.executable, *program, "--http", place, *map(str, options)]
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

@@ -16,6 +16,7 @@ from repl_pair.bridge.approval_calls import ApprovalCalls
 from repl_pair.bridge.session import Session
 from repl_pair.bridge.tokens import Token
 from repl_pair.mcp_server.audit import Audit, describe_call
+from repl_pair.mcp_server.notifying import NotifyingServer
 from repl_pair.mcp_server.server import build
 from repl_pair.mcp_server.web.gate import GatedResponse
 from repl_pair.mcp_server.web.refusals import Refusal
@@ -54,6 +55,8 @@ class Defaults:
     ask_wait_s: float | None = None
     ask_expires_s: float | None = None
     audit: Audit | None = None
+    build: Callable[..., NotifyingServer] = build
+    """Builds the server of an agent's session."""
 
 
 class Principal:
@@ -65,7 +68,7 @@ class Principal:
     def __init__(self, token: Token, defaults: Defaults) -> None:
         self._session = _open_session(token, defaults)
         self._manager = StreamableHTTPSessionManager(
-            build(self._session, shared=True, audit=defaults.audit),
+            defaults.build(self._session, shared=True, audit=defaults.audit),
             session_idle_timeout=IDLE_S,
             max_sessions=MOST_SESSIONS,
         )
