@@ -6,6 +6,7 @@ from typing import Any
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.approval_calls import ApprovalCalls, ApprovalRequest
+from repl_pair.bridge.background.workers import Workers
 from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link, OnProgress
@@ -23,7 +24,7 @@ from repl_pair.errors import (
     did_you_mean,
     next_step,
 )
-from repl_pair.runtime.ops.table import Op
+from repl_pair.runtime.ops.table import Op, Preview
 from repl_pair.runtime.values.arguments import (
     check_arguments,
     read_call_arguments,
@@ -60,6 +61,7 @@ class Session:
         self.links = HeldLinks(
             target, principal=principal, inject=inject, here=here, within=within, shared=shared
         )
+        self.workers = Workers(self.links, principal=principal, inject=inject)
 
     @classmethod
     def direct(
@@ -126,6 +128,7 @@ class Session:
         here = BridgeCall(
             policy=self.policy,
             links=self.links,
+            workers=self.workers,
             approvals=self.approvals or ApprovalCalls(),
             forward=partial(self._forward, on_progress),
             on_progress=on_progress,
@@ -157,6 +160,7 @@ class Session:
                     view=view,
                     access=closed,
                     names_access=bridge_op is not None or _is_forbidden(reply),
+                    preview=_preview(bridge_op, own, self.principal),
                     make=make,
                 )
                 reply = await here.approvals.call(request, on_progress)
@@ -184,9 +188,10 @@ class Session:
         return await self._request(op, args, timeout_s=timeout_s, is_reported=False)
 
     async def close(self) -> None:
-        """Close every link; the kernels keep running."""
+        """Close every link; the kernels keep running, but for those of workers."""
         if self.approvals is not None:
             await self.approvals.close()
+        await self.workers.close()
         await self.links.close()
 
     async def _request(self, op: str, args: Args, kernel: str | None = None, **how: Any) -> Reply:
@@ -218,10 +223,13 @@ class Session:
         if link is not None and not self.links.is_of_kernel(link):
             raise _unavailable(op, closed, "they are asked in a kernel, and none runs.")
         try:
-            return link or await self.links.get(own.get("kernel", target))
+            link = link or await self.links.get(own.get("kernel", target))
         except KernelError as error:
             why = f"they are asked in a kernel: {error.message}"
             raise _unavailable(op, closed, why, error.next_steps) from error
+        if self.links.is_own(link):
+            raise _unavailable(op, closed, "they see no question in the kernel of your own worker.")
+        return link
 
     def _permit(self, policy: Policy, op: str) -> Descriptor:
         """Return the descriptor of an op; denied and unknown are the same `not_found`."""
@@ -282,6 +290,10 @@ def _access_to_ask(policy: Policy, reply: Reply | None) -> str:
         _is_forbidden(reply) and access and policy.asks_for(access)
     )
     return ", ".join(access) if asks else ""
+
+
+def _preview(op: Op | None, args: Args, principal: str) -> Preview | None:
+    return op.preview(args, principal) if op is not None and op.preview is not None else None
 
 
 def _is_forbidden(reply: Reply | None) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from repl_pair.bridge.approval_calls import ApprovalCalls
+from repl_pair.bridge.background.workers import Workers
 from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.link.link import Link, OnProgress
 from repl_pair.bridge.policy import Policy
@@ -38,6 +39,7 @@ class BridgeCall:
 
     policy: Policy
     links: HeldLinks
+    workers: Workers
     approvals: ApprovalCalls
     forward: Callable[..., Awaitable[Reply]]
     link: Link | None = None
