@@ -82,7 +82,12 @@ class Audit:
 
     def write(self, *, who: str, op: str, verdict: str, args: Args, ms: float) -> None:
         """Append one line; where that fails, it is appended before the next call is made."""
-        slots = {"who": who, "op": scrub(op[:REPLY_CHARS])[:NAME_CHARS], "verdict": verdict, "ms": ms}
+        slots = {
+            "who": who,
+            "op": scrub(op[:REPLY_CHARS])[:NAME_CHARS],
+            "verdict": verdict,
+            "ms": ms,
+        }
         line = {"at": round(time.time(), 3), **slots, "args": _show(args)}
         self._owed += json.dumps(line).encode() + b"\n"
         self._write_owed()

@@ -404,6 +404,18 @@ def own_env(runtime, tmp_path):
     return http_environment(environment(runtime), tmp_path / "config")
 
 
+@pytest.fixture(scope="session")
+def open_over_http():
+    """Opens agents over HTTP: `with open_over_http(server, token) as agent:`."""
+
+    @contextmanager
+    def open_one(server, token, mode="auto"):
+        with server.connect(token, mode) as opened:
+            yield Agent(opened.portal, opened.client, None)
+
+    return open_one
+
+
 @pytest.fixture
 def read_over_http():
     """Opens readers over HTTP: `with read_over_http(server, token, "legacy") as reader:`."""
