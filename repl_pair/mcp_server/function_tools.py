@@ -46,17 +46,21 @@ class FunctionTool:
 class FunctionTools:
     """The tools of the functions, as they were last read; `report` is awaited when others come.
 
-    The kernel alone decides which there are for this session, at each list and each call.
+    The kernel alone decides which there are for this session, at each list and each call. `shared`:
+    by several clients, so that what is new in a list for one of them is reported to all.
     """
 
-    def __init__(self, session: Session, report: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, session: Session, report: Callable[[], Awaitable[None]], *, shared: bool = False
+    ) -> None:
         self._session = session
         self._report = report
+        self._shared = shared
         self._link: Link | None = None
         self._unsubscribe: Undo | None = None
         self._known: dict[str, FunctionTool] = {}
         self._listed: dict[str, FunctionTool] | None = None
-        """What the client was last shown, None before its first list."""
+        """What the client was last shown, or all clients know of; None before the first list."""
         self._lists = 0
         """How many lists are being made now."""
         self._is_stale = True
@@ -69,8 +73,12 @@ class FunctionTools:
             is_current = await self._read_within(LISTED_S)
         finally:
             self._lists -= 1
-        self._listed = dict(self._known) if is_current else {}
-        return [known.tool for known in self._listed.values()]
+        found = dict(self._known) if is_current else {}
+        if self._listed is None or not self._shared:
+            self._listed = found
+        elif found != self._listed:
+            self.read_soon()
+        return [known.tool for known in found.values()]
 
     async def find(self, name: str) -> FunctionTool | None:
         """Return the function that a tool is; one that is not known is looked for once more."""
@@ -110,7 +118,8 @@ class FunctionTools:
                 await self._read_once()
         except KernelError as error:
             _log.info("the functions of the kernel were not read: %s", error)
-        if not self._lists and self._listed is not None and self._known != self._listed:
+        is_shown = self._lists and not self._shared
+        if not is_shown and self._listed is not None and self._known != self._listed:
             self._listed = dict(self._known)
             await self._report()
 

@@ -99,7 +99,7 @@ def build(session: Session, *, shared: bool = False, audit: Audit | None = None)
 
     resources, prompts, pusher = Resources(session), Prompts(session), Pusher(session)
     notifications = pusher.notifications
-    functions = FunctionTools(session, notifications.tools_changed)
+    functions = FunctionTools(session, notifications.tools_changed, shared=shared)
     known_kernel = None if shared else KnownKernel(session)
     face = Face(
         session=session, functions=functions, known_kernel=known_kernel, ops=KnownOps(session)

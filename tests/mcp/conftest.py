@@ -17,10 +17,11 @@ from anyio.from_thread import start_blocking_portal
 from bounds import BOUND_S
 from jupyter_client.manager import KernelManager
 from mcp import Client, MCPError, StdioServerParameters, types
-from serving import http_environment
+from serving import http_environment, serve_here
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.scratch_kernel import scratch_kernel
+from repl_pair.mcp_server.web import serve as web
 
 ROOT = Path(__file__).parents[2]
 RECORDER = Path(__file__).with_name("recorder.py")
@@ -402,6 +403,38 @@ def http_env(runtime, tmp_path_factory):
 def own_env(runtime, tmp_path):
     """The same of one test."""
     return http_environment(environment(runtime), tmp_path / "config")
+
+
+@pytest.fixture
+def here(own_env, runtime, tmp_path, kernel, monkeypatch):
+    """Serves the module's kernel over HTTP in this process, with other bounds of a module.
+
+    `with here(principals, IDLE_S=1.0) as (server, portal):`
+    """
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(runtime))
+    monkeypatch.setattr(web, "CHECK_S", 0.05)
+
+    @contextmanager
+    def open_server(module=None, *, audit=None, **bounds):
+        for name, bound in bounds.items():
+            monkeypatch.setattr(module, name, bound)
+        options = {"kernels": [kernel.id], "audit": audit}
+        with serve_here(tmp_path / "config", **options) as (server, portal):
+            yield server, portal
+
+    return open_server
+
+
+@pytest.fixture(scope="session")
+def open_over_http():
+    """Opens agents over HTTP: `with open_over_http(server, token) as agent:`."""
+
+    @contextmanager
+    def open_one(server, token, mode="auto"):
+        with server.connect(token, mode) as opened:
+            yield Agent(opened.portal, opened.client, None)
+
+    return open_one
 
 
 @pytest.fixture

@@ -6,6 +6,8 @@ import pytest
 from mcp import MCPError, types
 from serving import ERAS, HANDSHAKE, STATELESS, Answer, make_token, read_all, serve
 
+from repl_pair.mcp_server.web.serve import list_sites
+
 SETUP = """
 import os
 import repl_pair
@@ -127,11 +129,62 @@ def test_what_one_agent_registers_another_does_not_find(server, tokens, kernel):
 # --- tokens
 
 
-@pytest.mark.parametrize("given", [None, "", "rpt_wrong", "x" * 9000])
+@pytest.mark.parametrize(
+    "given",
+    [
+        None,
+        "",
+        "Bearer",
+        "Bearer rpt_wrong",
+        "Basic eA==",
+        "Bearer rpt_\u00e9\u20ac",
+        "Bearer " + "x" * 9000,
+    ],
+    ids=range(7),
+)
 def test_no_token_and_a_wrong_one_read_alike(server, given):
-    answer = server.send(server.headers(given, STATELESS), b"{}")
+    more = {} if given is None else {"Authorization": given}
+    answer = server.send(server.headers(None, STATELESS, **more), b"{}")
     assert (answer.status, answer.headers["www-authenticate"]) == (401, "bearer")
-    assert json.loads(answer.body)["error"]["message"] == "Unauthorized"
+    assert json.loads(answer.body) == {
+        "jsonrpc": "2.0",
+        "id": None,
+        "error": {"code": -32600, "message": "Unauthorized"},
+    }
+
+
+def test_a_token_of_100_kb_opens_nothing(server):
+    answer = server.send(server.headers("x" * 100_000, STATELESS), b"{}")
+    assert answer.status in (400, 401)  # by how much of it arrives at once
+    assert b"xxx" not in answer.raw
+
+
+@pytest.mark.parametrize(
+    ("query", "status"), [("token={}", 401), ("a=1&{}=b", 401), ("t=%72{}", 401), ("a=1", 400)]
+)
+def test_a_token_in_a_url_opens_nothing_where_the_header_has_it_too(server, tokens, query, status):
+    token = tokens["free"]
+    path = "/mcp?" + query.format(token[1:] if "%72" in query else token)
+    for given, expected in {None: 401, token: status}.items():
+        answer = server.send(server.headers(given, STATELESS), b"{}", path=path)
+        assert (answer.status, token.encode() in answer.raw) == (expected, False)
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "found", "missing"),
+    [
+        ("127.0.0.1", 7331, "localhost:7331 127.0.0.1:7331 [::1]:7331", "localhost box:7331"),
+        ("127.0.0.1", 80, "localhost localhost:80 127.0.0.1 [::1] [::1]:80", "localhost:443"),
+        ("::1", 7331, "[::1]:7331 127.0.0.1:7331", "::1 ::1:7331 [::1]"),
+        ("0.0.0.0", 7331, "0.0.0.0:7331 localhost:7331", "0.0.0.0 * *:7331"),
+        ("box.lan", 80, "box.lan box.lan:80", "lan"),
+    ],
+)
+def test_the_hosts_of_a_server_are_those_of_the_loopback_and_its_own(host, port, found, missing):
+    sites = list_sites(host, port)
+    assert set(found.split()) <= set(sites)
+    assert not set(missing.split()) & set(sites)
+    assert sites[-1].startswith(f"[{host}]" if ":" in host else host)
 
 
 # --- sites and bodies

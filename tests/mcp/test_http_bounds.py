@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 from bounds import BOUND_S
-from serving import HANDSHAKE, STATELESS, Answer, make_token, read_all, serve_here
+from serving import HANDSHAKE, STATELESS, Answer, make_token, read_all
 
 from repl_pair.bridge.session import Session
 from repl_pair.mcp_server.web import connections, principals, requests, serve
@@ -21,22 +21,6 @@ found = sys.modules.get("repl_pair.runtime.clients.clients")
 print(sorted(each.principal for each in found.CLIENTS.present()) if found else [])
 """
 SHORT_S = 0.4
-
-
-@pytest.fixture
-def here(own_env, runtime, tmp_path, kernel, monkeypatch):
-    """Serves the kernel in this process: `with here(IDLE_S=…) as (server, portal):`."""
-    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(runtime))
-    monkeypatch.setattr(serve, "CHECK_S", 0.05)
-
-    @contextmanager
-    def open_server(module=principals, **bounds):
-        for name, bound in bounds.items():
-            monkeypatch.setattr(module, name, bound)
-        with serve_here(tmp_path / "config", kernels=[kernel.id]) as (server, portal):
-            yield server, portal
-
-    return open_server
 
 
 @pytest.fixture
@@ -68,7 +52,7 @@ def stream(server, token, session):
 
 def test_a_session_ends_idle_and_the_links_of_its_agent_with_it(own_env, here, attached, until):
     ada, bob = (make_token(own_env, name) for name in ("ada", "bob"))
-    with here(IDLE_S=SHORT_S) as (server, _):
+    with here(principals, IDLE_S=SHORT_S) as (server, _):
         idle, _ = server.open_session(ada)
         followed, _ = server.open_session(bob)
         with stream(server, bob, followed):
@@ -81,7 +65,7 @@ def test_a_session_ends_idle_and_the_links_of_its_agent_with_it(own_env, here, a
 
 def test_a_session_in_use_goes_on_past_its_bound(own_env, here, attached):
     ada = make_token(own_env, "ada", kernels=())
-    with here(IDLE_S=0.8) as (server, _):
+    with here(principals, IDLE_S=0.8) as (server, _):
         session, _ = server.open_session(ada)
         began = time.monotonic()
         while time.monotonic() - began < 1.8:
@@ -92,7 +76,7 @@ def test_a_session_in_use_goes_on_past_its_bound(own_env, here, attached):
 
 def test_a_call_that_waits_past_the_bound_is_a_use(own_env, here, attached, until):
     ada, bob = (make_token(own_env, name) for name in ("ada", "bob"))
-    with here(IDLE_S=SHORT_S) as (server, _), server.connect(ada, STATELESS) as opened:
+    with here(principals, IDLE_S=SHORT_S) as (server, _), server.connect(ada, STATELESS) as opened:
         since = opened.ask("read_changes")["result"]["next"]
         waiting = opened.start("read_changes", since=since, wait_s=40)
         with server.connect(bob, STATELESS) as other:
@@ -106,7 +90,7 @@ def test_a_call_that_waits_past_the_bound_is_a_use(own_env, here, attached, unti
 
 def test_an_unused_session_makes_room_for_another_before_it_ends(own_env, here):
     ada = make_token(own_env, "ada")
-    with here(MOST_SESSIONS=2, ROOM_S=SHORT_S) as (server, _):
+    with here(principals, MOST_SESSIONS=2, ROOM_S=SHORT_S) as (server, _):
         sessions = [server.open_session(ada)[0] for _ in range(2)]
         refused = server.open_session(ada)[1]
         assert (refused.status, refused.headers["retry-after"]) == (429, "1")

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import time
 
 import pytest
@@ -121,6 +122,15 @@ def test_a_token_is_nowhere_but_with_its_owner(own_env, kernel, until):
             assert asked["ok"], asked
         server.send(server.headers(token, STATELESS), b"{}", path=f"/mcp?token={token}")
         server.send(server.headers(None), b"{}", path=f"/{token}")
+        wrong = f"rpt_wrong{'x' * 34}"
+        for path in ("/mcp", f"/mcp?token={wrong}", f"/{wrong}"):
+            answer = server.send(server.headers(wrong, STATELESS), b"{}", path=path)
+            assert wrong.encode() not in answer.raw
+        server.send({**server.headers(token), "Host": token, "Origin": token}, b"{}")
+        server.send(server.headers(token, STATELESS, **{"Authorization": f"{token} x"}), b"{}")
+        with server.dial() as connection:
+            connection.sendall(f"{token} /mcp HTTP/9\r\nX: {token}\r\n\r\n".encode())
+            assert token.encode() not in read_all(connection)
         with open(f"/proc/{server.process.pid}/cmdline") as file:
             assert token not in file.read()
         assert server.end() == 0
@@ -128,6 +138,7 @@ def test_a_token_is_nowhere_but_with_its_owner(own_env, kernel, until):
             lines = file.read()
         assert os.stat(audit).st_mode & 0o777 == 0o600
         assert token not in server.err + lines
+        assert wrong not in server.err + lines
         assert "DEBUG" in server.err
     (line,) = [json.loads(each) for each in lines.splitlines()]
     assert {slot: line[slot] for slot in ("who", "op", "verdict")} == {
@@ -211,6 +222,40 @@ def test_a_signal_ends_streams_politely_and_the_server_with_0(own_env, kernel, e
             if era != "legacy":
                 assert b'"result"' in rest
     assert "Traceback" not in server.err
+
+
+def test_a_signal_ends_calls_that_run_and_leaves_nothing_in_the_kernel(
+    own_env, start_own_kernel, until
+):
+    kernel = start_own_kernel("import repl_pair")
+    token = make_token(own_env, "last", kernels=(kernel.id,), allow=("eval",))
+    with serve(own_env) as server, server.connect(token, "legacy") as opened:
+        assert opened.ask("list_stories")["ok"]
+        since = opened.ask("read_changes")["result"]["next"]
+        calls = {"read_changes": {"since": since, "wait_s": 40}}
+        calls["eval_code"] = {"code": "print('begun')\nwhile True: pass", "timeout_s": 50}
+        running = [opened.start(name, **args) for name, args in calls.items()]
+        busy = "print(any(op.op == 'eval_code' for op in LOG.read()))"
+        assert not any(each.done() for each in running), busy
+        began = time.monotonic()
+        assert server.end(signal.SIGTERM) == 0
+        assert time.monotonic() - began < 10
+        for each in running:
+            each.cancel()
+    assert "Traceback" not in server.err
+    until(lambda: kernel.cell(COUNT) == "0\n", "no client")
+    assert kernel.cell("print(1 + 1)") == "2\n"
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="this machine has no IPv6")
+def test_an_address_of_ipv6_is_served_and_named_in_brackets(own_env):
+    token = make_token(own_env, "six")
+    with serve(own_env, place="[::1]:0") as server:
+        assert server.url == f"http://[::1]:{server.port}/mcp"
+        assert server.ask(token, "tools/list").status == 200
+        assert server.ask(token, "tools/list", Host=f"::1:{server.port}").status == 421
+        with server.connect(token) as opened:
+            assert "list_stories" in opened.tool_names()
 
 
 def test_a_place_that_is_taken_is_named(own_env):

@@ -1,8 +1,10 @@
 """Two agents at one kernel: what belongs to one of them does not exist for the other."""
 
+import json
 from contextlib import ExitStack
 
 import pytest
+from serving import make_token, serve as serve_http
 
 SETUP = """
 import repl_pair
@@ -91,6 +93,42 @@ def outcomes(agent, handles):
     return {
         what: outcome_of(agent, op, args, handles) for what, (op, args, *_) in BELONGINGS.items()
     }
+
+
+@pytest.mark.full
+def test_what_belongs_to_an_agent_over_http_is_there_for_each_client_of_its_token_and_no_other(
+    kernel, own_env, open_over_http
+):
+    opens = {"allow": ("write",), "ask": ("inspect",), "toolsets": ("write", "story")}
+    opens["kernels"] = (kernel.id,)
+    tokens = {name: make_token(own_env, name, **opens) for name in ("ann", "ben")}
+    with (
+        serve_http(own_env, "--ask-wait", 0) as server,
+        open_over_http(server, tokens["ann"]) as ann,
+        open_over_http(server, tokens["ann"], "legacy") as again,
+        open_over_http(server, tokens["ben"]) as ben,
+    ):
+        handles, before = own_all(ann), registered(kernel)
+        assert outcomes(ben, handles) == {what: row[2] for what, row in BELONGINGS.items()}
+        assert registered(kernel) == before
+        guessed = dict.fromkeys(handles, "h_guessed")
+        for op in ("read_more", "read_approval"):
+            foreign, unknown = (
+                ben.ask(op, handle=of["LARGE" if op == "read_more" else "ASKED"])
+                for of in (handles, guessed)
+            )
+            assert masked(foreign, handles) == masked(unknown, guessed)
+        owned = dict.fromkeys(BELONGINGS, "done") | {"a call that waits": "approval_pending"}
+        assert outcomes(again, handles) == owned
+    kernel.cell("repl_pair.undo_agent()")
+
+
+def masked(reply, handles):
+    """Write a reply without what names one of the handles."""
+    text = json.dumps({slot: reply[slot] for slot in reply if slot not in ("id", "ms")})
+    for handle in handles.values():
+        text = text.replace(handle, "HANDLE")
+    return text
 
 
 def registered(kernel):

@@ -22,6 +22,7 @@ FULL = (
     "mcp/test_big_answers.py",
     "mcp/test_followed_kernels.py",
     "mcp/test_hostile_",
+    "mcp/test_http_agents.py",
     "mcp/test_http_servers.py",
     "mcp/test_realm_tools.py",
     "mcp/test_review_acceptance.py",

@@ -1,0 +1,110 @@
+"""The audit over HTTP: a line for each call of an agent, and no call that has none."""
+
+import json
+import logging
+import os
+import stat
+
+import pytest
+from serving import HANDSHAKE, make_token
+
+from repl_pair.mcp_server.audit import Audit
+from repl_pair.mcp_server.web import principals
+
+SETUP = "import repl_pair"
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "audit"
+
+
+def read_lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_each_call_of_an_agent_has_a_line_and_nobody_else_has_one(own_env, here, path, until):
+    ada = make_token(own_env, "ada")
+    calls = [
+        ("list_stories", {}, "ok"),
+        ("get_story", {"story_id": SECRET}, "not_found"),
+        ("eval_code", {"code": "1"}, "not_found"),
+        ("list_stories", {"tags": 1}, "bad_arguments"),
+    ]
+    with here(principals, audit=Audit(str(path)), MOST_CALLS=1) as (server, _):
+        for name, args, _verdict in calls:
+            server.ask(ada, "tools/call", {"name": name, "arguments": args})
+        server.ask(ada, "resources/read", {"uri": "surface://none/x"})
+        server.ask(ada, "tools/list")
+        server.ask("rpt_wrong", "tools/call", {"name": "list_stories", "arguments": {}})
+        server.ask(ada, "tools/call", {"name": "list_kernels", "arguments": {}}, Host="evil")
+        with server.connect(ada) as opened:
+            since = opened.ask("read_changes")["result"]["next"]
+            waiting = opened.start("read_changes", since=since, wait_s=40)
+            busy = {"name": "get_story", "arguments": {"story_id": SECRET}}
+            until(lambda: server.ask(ada, "tools/call", busy).status == 429, "one too many")
+            assert server.ask(ada, "tools/list").status == 429
+            waiting.cancel()
+            until(lambda: len(read_lines(path)) >= len(calls) + 4, "the cancelled call")
+    lines = read_lines(path)
+    assert {line["who"] for line in lines} == {"ada"}
+    assert all(set(line) == {"at", "who", "op", "verdict", "args", "ms"} for line in lines)
+    kept = [(line["op"], line["verdict"]) for line in lines]
+    assert kept[: len(calls)] == [(name, verdict) for name, _, verdict in calls]
+    assert kept[len(calls)] == ("read", "not_found")
+    assert {("read_changes", "ok"), ("get_story", "too_many"), ("read_changes", "cancelled")} <= {
+        *kept[len(calls) + 1 :]
+    }
+    assert "list_kernels" not in path.read_text()
+    assert SECRET not in path.read_text()
+
+
+def test_no_call_is_made_while_the_audit_cannot_be_written(own_env, here, path, caplog):
+    ada = make_token(own_env, "ada")
+    audit = Audit(str(path))
+    with here(audit=audit) as (server, _), server.connect(ada) as opened:
+        assert opened.ask("list_stories")["ok"]
+        kept, broken = os.dup(audit._file), os.open(path, os.O_RDONLY)
+        os.dup2(broken, audit._file)
+        assert opened.ask("list_stories")["ok"]  # it was made already
+        session, _ = server.open_session(ada)
+        refused = [server.ask(ada, "tools/call", {"name": "list_stories", "arguments": {}})]
+        frame = {"jsonrpc": "2.0", "id": 1, "method": "resources/read"}
+        headers = server.headers(ada, HANDSHAKE, **{"Mcp-Session-Id": session})
+        refused.append(server.send(headers, frame | {"params": {"uri": "surface://a/b"}}))
+        for answer in refused:
+            assert b"audit cannot be written, so no call is made" in answer.raw
+        assert server.ask(ada, "tools/list").status == 200
+        os.dup2(kept, audit._file)
+        assert opened.ask("list_stories")["ok"]
+        os.close(kept)
+        os.close(broken)
+    assert [line["op"] for line in read_lines(path)] == ["list_stories"] * 3
+    assert [record.levelno for record in caplog.records if "the audit" in record.message] == (
+        [logging.ERROR] * 3
+    )
+
+
+def test_the_audit_goes_on_in_a_file_that_is_there_and_in_one_that_was_emptied(path):
+    path.write_text('{"before": 1}\n')
+    path.chmod(0o644)
+    audit = Audit(str(path))
+    line = {"who": "ada", "op": "x", "verdict": "ok", "args": {}, "ms": 1.0}
+    audit.write(**line)
+    assert [len(each) for each in read_lines(path)] == [1, 6]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    os.truncate(path, 0)
+    audit.write(**line)
+    assert [each["op"] for each in read_lines(path)] == ["x"]
+    deep = []
+    for _ in range(990):
+        deep = [deep]
+    audit.write(**line | {"args": {"deep": deep}})
+    assert read_lines(path)[1]["args"]["$elided"]["type"] == "dict"
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_anything_starts(tmp_path):
+    for path in (tmp_path, tmp_path / "none" / "audit"):
+        with pytest.raises(Exception, match="Nothing was started"):
+            Audit(str(path))
