@@ -110,6 +110,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" Nearest: {', '.join(near)}." if near else ""
 
 
+def count_of(number: int, noun: str, several: str = "") -> str:
+    """Return a number with its noun, `several` for any but one; by default that ends in an s."""
+    return f"{number} {noun if number == 1 else several or f'{noun}s'}"
+
+
 def _pydantic_text(error: Any) -> str:
     found = error.errors(include_url=False, include_context=False, include_input=False)
     lines = [f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in found]

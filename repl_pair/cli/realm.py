@@ -11,9 +11,8 @@ from repl_pair.cli.answers import FAIL, PASS, Caller, print_json, report_refusal
 from repl_pair.cli.live_schemas import check_schema, read_live_schema
 from repl_pair.cli.options import parse_json
 from repl_pair.cli.tables import escape, show_rows
-from repl_pair.errors import RequestError
-from repl_pair.runtime.project.database import Database
-from repl_pair.runtime.project.root import find_root
+from repl_pair.errors import RequestError, count_of, did_you_mean
+from repl_pair.runtime.project.database import project
 from repl_pair.runtime.realm import membership, saving
 from repl_pair.runtime.realm.bindings import bind as bind_repo, unbind as unbind_repo
 from repl_pair.runtime.realm.changes import report_changes
@@ -51,10 +50,10 @@ def init(name: str, folder: Path) -> None:
 @click.option("--as", "name", metavar="NAME", help="The repo's name there. [its folder's]")
 def join(folder: Path, name: str | None) -> None:
     """Make this project a repo of the realm in FOLDER."""
-    root = find_root(Path.cwd())
+    root = project().root
     with report_refusal(as_json=False):
         home = membership.join_realm(root, folder, name)
-        report_changes(Database(root), create=True)
+        report_changes(project(), create=True)
         _say(f"{root} is {home.repo} in {home.folder}")
 
 
@@ -66,9 +65,11 @@ def join(folder: Path, name: str | None) -> None:
 def bind(domain: str, role: Any, exports: Sequence[str], imports: Sequence[str]) -> None:
     """Bind this repo to DOMAIN, or add to what it exports and imports there."""
     with report_refusal(as_json=False):
-        root, home = _home()
+        home, known = _home(), open_realm(project().root).domains
         made = bind_repo(home, domain, role=role, exports=exports, imports=imports)
-        report_changes(Database(root), create=True)
+        report_changes(project(), create=True)
+        if domain not in known:
+            _say(f"{domain} is a new domain.{did_you_mean(domain, known)}", err=True)
         _show_binding(domain, home.repo, made)
 
 
@@ -79,9 +80,9 @@ def bind(domain: str, role: Any, exports: Sequence[str], imports: Sequence[str])
 def unbind(domain: str, exports: Sequence[str], imports: Sequence[str]) -> None:
     """Take this repo out of DOMAIN, or only what is named."""
     with report_refusal(as_json=False):
-        root, home = _home()
+        home = _home()
         left = unbind_repo(home, domain, exports=exports, imports=imports)
-        report_changes(Database(root), create=True)
+        report_changes(project(), create=True)
         if left is None:
             _say(f"{home.repo} is not bound to {domain} any more")
         else:
@@ -115,7 +116,7 @@ async def save(
 
     A schema that changed needs a higher version. Without --schema and --from it stays.
     """
-    root, home = _home()
+    home = _home()
     if file is not None and source is not None:
         raise RequestError("bad_arguments", "Give --schema or --from, not both.")
     schema = None if file is None else check_schema(read_json(file))
@@ -128,7 +129,7 @@ async def save(
         **given,
     )
     made = saving.save_contract(home, domain, contract, edition)
-    report_changes(Database(root), create=True)
+    report_changes(project(), create=True)
     if caller.choice.as_json:
         print_json(ok_reply(made))
     else:
@@ -143,14 +144,15 @@ async def save(
 def check(strict: bool, named: str | None, as_json: bool) -> None:
     """Check what the repos agreed on. Exit code: 0 for no error, 1 for some, 2 for no realm."""
     with report_refusal(as_json=as_json):
-        checked = check_realm(open_realm(find_root(Path.cwd()), named), strict=strict)
+        checked = check_realm(open_realm(project().root, named), strict=strict)
     if as_json:
         print_json(ok_reply(checked))
     else:
-        for word in ("errors", "warnings"):
-            for fault in checked[word]:
-                click.echo(_line_of(word.removesuffix("s"), fault))
-        counts = (f"{len(checked[word])} {word}" for word in ("errors", "warnings"))
+        found = {"error": checked["errors"], "warning": checked["warnings"]}
+        for word, faults in found.items():
+            for fault in faults:
+                click.echo(_line_of(word, fault))
+        counts = (count_of(len(faults), word) for word, faults in found.items())
         click.echo(", ".join(counts), err=True)
     sys.exit(PASS if checked["valid"] else FAIL)
 
@@ -161,18 +163,17 @@ def check(strict: bool, named: str | None, as_json: bool) -> None:
 def status(named: str | None, as_json: bool) -> None:
     """Show the repos of the realm, its domains, contracts and bindings."""
     with report_refusal(as_json=as_json):
-        found = describe_realm(open_realm(find_root(Path.cwd()), named), None)
+        found = describe_realm(open_realm(project().root, named), None)
     if as_json:
         print_json(ok_reply(found))
     else:
         _show_status(found)
 
 
-def _home() -> tuple[Path, Home]:
-    """Return the root of the project and its place in the realm; refuse where it is in none."""
-    root = find_root(Path.cwd())
-    open_realm(root)
-    return root, cast("Home", find_home(root))
+def _home() -> Home:
+    """Return the place of the project in its realm; refuse where it is in none."""
+    open_realm(project().root)
+    return cast("Home", find_home(project().root))
 
 
 def _check_map(text: str, option: str) -> dict[str, Any]:
@@ -217,5 +218,5 @@ def _line_of(word: str, fault: Fault) -> str:
     return escape(f"{word}: {fault['file']}: {fault['kind']}: {fault['message']}")
 
 
-def _say(text: str) -> None:
-    click.echo(escape(text))
+def _say(text: str, *, err: bool = False) -> None:
+    click.echo(escape(text), err=err)

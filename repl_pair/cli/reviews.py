@@ -10,6 +10,8 @@ import click
 from repl_pair.bridge.kernel_info import known_only
 from repl_pair.cli.answers import FAIL, Caller, session_command
 from repl_pair.cli.tables import GAP, escape, show_page, show_slots, text_of
+from repl_pair.errors import count_of
+from repl_pair.runtime.reading.bounded import cut_text
 
 _HEAD_CHARS = 60
 _STATUSES = ("draft", "submitted", "replied", "resolved", "orphaned")
@@ -147,7 +149,7 @@ async def delete(caller: Caller, id: str, yes: bool) -> int:
         if not found["ok"]:
             return caller.print(found, show_slots)
         count = len(found["result"]["replies"])
-        replies = f" with {count} repl{'y' if count == 1 else 'ies'}" if count else ""
+        replies = f" with {count_of(count, 'reply', 'replies')}" if count else ""
         click.echo(_line(found["result"]["annotation"]), err=True)
         if not click.confirm(f"Delete it{replies}?", err=True):
             click.echo("It stays.", err=True)
@@ -171,8 +173,7 @@ def _show_threads(page: Mapping[str, Any]) -> None:
 
 
 def _head(content: Any) -> str:
-    words = " ".join(text_of(content).split())
-    return words if len(words) <= _HEAD_CHARS else f"{words[: _HEAD_CHARS - 1]}…"
+    return cut_text(" ".join(text_of(content).split()), _HEAD_CHARS)
 
 
 def _show_thread(thread: Mapping[str, Any]) -> None:

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from repl_pair.__main__ import program as main
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
+from repl_pair.runtime.project import database
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.last import RESULTS
 from repl_pair.runtime.store import STORE
@@ -76,14 +77,16 @@ def registries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A project with one story file; it is the working directory."""
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "pyproject.toml").write_text("")
     (folder / "stories_shop.py").write_text(STORIES)
     monkeypatch.chdir(folder)
-    return folder
+    monkeypatch.setattr(database, "_open", [])  # a command opens that of its folder
+    yield folder
+    database.close_project()
 
 
 @pytest.fixture

@@ -70,6 +70,14 @@ def test_the_files_of_a_realm_are_written_and_shown(joined, pair):
     assert not (joined.parent / "realm" / "domains/pricing/bindings/api.json").exists()
 
 
+def test_a_domain_that_a_binding_makes_is_reported_and_goes_with_it(joined, pair):
+    made = pair("realm", "bind", "pricng", "--role", "consumer")
+    assert made.stderr == "pricng is a new domain. Nearest: pricing.\n"
+    assert pair("realm", "bind", "pricng", "--role", "both").stderr == ""
+    pair("realm", "unbind", "pricng")
+    assert [one.name for one in (joined.parent / "realm" / "domains").iterdir()] == ["pricing"]
+
+
 def test_the_check_is_for_ci_a_line_a_fault_and_an_exit_code(joined, pair):
     broken = pair("realm", "check")
     assert broken.exit_code == 1
@@ -77,7 +85,7 @@ def test_the_check_is_for_ci_a_line_a_fault_and_an_exit_code(joined, pair):
         "error: domains/pricing/bindings/api.json: broken_binding: api exports quote, and there "
         "is no such contract.\n"
     )
-    assert broken.stderr == "1 errors, 0 warnings\n"
+    assert broken.stderr == "1 error, 0 warnings\n"
     save = ("realm", "save", "pricing", "quote", "--schema", "quote.json", "--version")
     assert pair(*save, "1.0.0").exit_code == 2  # there is no such file
     (joined / "quote.json").write_text(json.dumps(SCHEMA))

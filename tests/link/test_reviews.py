@@ -115,6 +115,24 @@ async def test_a_secret_leaves_in_no_remark_and_no_guess_is_confirmed(link, proj
     assert (written["content"], written["edited_by"]) == (guess, "claude")
 
 
+async def test_a_quote_that_is_not_in_its_target_is_reported(link, project):
+    asked = {"target": "doc:README.md", "content": "Pin it."}
+    for view in (ME, CLAUDE):
+        held = await link.ask("create_annotation", view=view, quote="pip install", **asked)
+        lost = await link.ask("create_annotation", view=view, quote="pip instal shop", **asked)
+        assert held["result"]["status"] != "orphaned"
+        assert "notifications" not in held
+        assert (lost["result"]["status"], len(lost["notifications"])) == ("orphaned", 1)
+
+
+async def test_no_step_resolves_a_draft_that_its_reader_may_not_resolve(link, project):
+    made = await link.get("create_annotation", view=ME, target="doc:README.md", content="Mine.")
+    for view, is_there in ((ME, True), (WRITER, True), (CLAUDE, False)):
+        read = await link.ask("get_annotation", view=view, annotation_id=made["id"])
+        steps = [step["op"] for step in read.get("next_steps", ())]
+        assert ("resolve_annotation" in steps) is is_there
+
+
 async def test_private_pages_are_there_where_inspect_is_open(link, project):
     (project / "pyproject.toml").write_text('[tool.repl_pair]\nprivate = ["plan.md"]\n')
     (project / "plan.md").write_text("# Plan\n")

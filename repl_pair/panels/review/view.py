@@ -12,6 +12,7 @@ from repl_pair.panels.base.view import View
 from repl_pair.panels.review import messages
 from repl_pair.runtime.clients.own_calls import OWN_CALLS, PERSON as PERSONS_CODE
 from repl_pair.runtime.project.database import project
+from repl_pair.runtime.reading.bounded import cut_text
 from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, table
 from repl_pair.runtime.review import annotations, reviews, threads
 from repl_pair.runtime.review.model import Annotation, Author
@@ -310,7 +311,7 @@ def _cells(thread: ListedThread) -> Sequence[str]:
         _as_text(about["section"]),
         about["status"],
         _as_text(about["principal"]),
-        _as_text(words if len(words) <= _LINE else f"{words[:_LINE]}…"),
+        _as_text(cut_text(words, _LINE)),
         str(len(thread["replies"]) + thread["earlier"]),
     )
 

@@ -19,6 +19,7 @@ from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
 from repl_pair.panels.trace.messages import CopiedRows, Page, Run, Span, TracePatch, TraceRow
 from repl_pair.records import to_dict
+from repl_pair.runtime.reading.bounded import cut_text
 from repl_pair.runtime.results.last import RESULTS
 from repl_pair.runtime.results.markdown import Markdown, code, table
 from repl_pair.runtime.results.record import RunRecord
@@ -142,8 +143,7 @@ def _spans_of(run: RunRecord) -> list[Span]:
 
 
 def _show_row(row: TraceRow) -> TraceRow:
-    text = row["text"] if len(row["text"]) <= LONGEST else f"{row['text'][:LONGEST]}…"
-    return {**row, "text": text}
+    return {**row, "text": cut_text(row["text"], LONGEST)}
 
 
 def _show_details(run: RunRecord, row: TraceRow, hide: Hide) -> dict[str, Json]:

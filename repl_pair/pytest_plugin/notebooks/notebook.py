@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from repl_pair.errors import count_of
 from repl_pair.runtime.registry.ids import name_run
 from repl_pair.runtime.results.forms import text_of
 from repl_pair.wire import RESULTS_MIME, RESULTS_VERSION, RunResult
@@ -57,8 +58,7 @@ def fault_of_cleared(cells: Sequence["Cell"], cell: "Cell", item: pytest.Item) -
 def describe_unexpected(unexpected: Sequence[RunResult]) -> tuple[str, str]:
     """Report in a line, and at length, which results of a cell are not as they should be."""
     ids = ", ".join(name_run(one.id, one.modes) for one in unexpected)
-    plural = "" if len(unexpected) == 1 else "s"
-    line = f"{len(unexpected)} variant{plural} did not pass: {ids}"
+    line = f"{count_of(len(unexpected), 'variant')} did not pass: {ids}"
     return line, "\n".join(map(text_of, unexpected))
 
 

@@ -51,6 +51,11 @@ class Call:
     raw_key: str = field(default_factory=lambda: f"$raw-{uuid4().hex[:12]}")
 
     @property
+    def owner(self) -> str:
+        """Return whose work session it belongs to: its client's, without one its principal's."""
+        return self.client or self.view.principal
+
+    @property
     def decided(self) -> bool:
         """Return whether the outcome of the call is decided."""
         return self._outcome.locked()

@@ -18,6 +18,7 @@ from repl_pair.runtime.registry.model import KINDS, Entry, Function, Story
 from repl_pair.runtime.registry.origin import BUILTIN, agent_origin, may_replace
 from repl_pair.runtime.registry.registry import REGISTRY, is_over, taken
 from repl_pair.runtime.registry.visible import visible_entry, visible_ids
+from repl_pair.runtime.sessions.open import OPEN
 from repl_pair.runtime.values.frozen import merge
 
 PACKAGE = "repl_pair"
@@ -73,6 +74,7 @@ def enter_body(
         decide(call)
         with entering_from(origin):
             _write(call, kind, id, slots, reading)
+        OPEN.count_registration(call.owner)
     except AuthoringError as error:
         if error.code == "bad_id" and REGISTRY.find(kind, id):
             call.suggest(f"register_{kind}", **{f"{kind}_id": free_id(kind, id)}, body=body)

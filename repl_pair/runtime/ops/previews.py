@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from difflib import unified_diff
 from typing import Any
 
+from repl_pair.errors import count_of
 from repl_pair.runtime.ops.table import Preview, PreviewCall
 from repl_pair.runtime.registry.as_data import to_data
 from repl_pair.runtime.registry.model import KINDS
@@ -43,7 +44,8 @@ def preview_clearing(args: Mapping[str, Any], principal: str) -> Preview:
         for id, entry in sorted(REGISTRY.snapshot(kind).items())
         if may_replace(writer, entry.origin)
     ]
-    return {"kind": "list", "title": f"take out {len(gone)} entries", "text": "\n".join(gone)}
+    title = f"take out {count_of(len(gone), 'entry', 'entries')}"
+    return {"kind": "list", "title": title, "text": "\n".join(gone)}
 
 
 def preview_code(args: Mapping[str, Any], _principal: str) -> Preview:

@@ -5,10 +5,9 @@ from functools import partial
 from itertools import islice
 from typing import Annotated, Any
 
-from repl_pair.errors import ReplPairError
+from repl_pair.errors import ReplPairError, count_of
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.entering import decide
-from repl_pair.runtime.ops.sessions import owner_of
 from repl_pair.runtime.ops.table import Preview, op
 from repl_pair.runtime.project.database import project
 from repl_pair.runtime.realm.changes import report_changes
@@ -45,7 +44,7 @@ def realm_status(call: Call, realm: RealmName = None) -> RealmStatus:
     contracts = ((d.name, contract) for d in found.domains.values() for contract in d.contracts)
     for domain, contract in islice(contracts, 1):
         call.suggest("contract_get", domain=domain, contract=contract, realm=realm)
-    session = OPEN.find(owner_of(call))
+    session = OPEN.find(call.owner)
     if session is None and call.view.principal != PERSON:
         call.suggest("session_start")
     call.suggest("realm_check", realm=realm)
@@ -102,7 +101,7 @@ def _preview(args: Mapping[str, Any], _principal: str) -> Preview:
     except ReplPairError as error:
         return {"kind": "list", "title": "make worktrees", "text": error.message}
     lines = [f"{repo}: {path}" for repo, path in plan.paths.items()]
-    title = f"make {len(lines)} worktrees on the branch {plan.branch}"
+    title = f"make {count_of(len(lines), 'worktree')} on the branch {plan.branch}"
     return {"kind": "list", "title": title, "text": "\n".join([*lines, "", plan.reason])}
 
 
@@ -140,6 +139,7 @@ def _open(call: Call, realm: str | None) -> Realm:
     database = project()
     found = open_realm(database.root, realm)
     report_changes(database, realm=found if realm is None else None)
-    if unread := len(found.faults):
-        call.notifications.append(f"{unread} files could not be read: realm_check names them.")
+    if found.faults:
+        files = count_of(len(found.faults), "file")
+        call.notifications.append(f"{files} could not be read; realm_check has the faults.")
     return found

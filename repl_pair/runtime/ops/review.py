@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
-from repl_pair.errors import RequestError
+from repl_pair.errors import RequestError, count_of
 from repl_pair.runtime.ops.answers import Items, Page
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.listing import (
@@ -30,7 +30,7 @@ from repl_pair.runtime.review.model import (
     Submitted,
     Thread,
 )
-from repl_pair.runtime.review.rules import MOST_CHARS
+from repl_pair.runtime.review.rules import MOST_CHARS, may_change
 from repl_pair.runtime.review.sight import is_registered
 from repl_pair.runtime.review.targets import PAGES, parse_target
 from repl_pair.runtime.secrets.egress import Limits, send_out
@@ -88,7 +88,8 @@ def get_annotation(call: Call, annotation_id: AnnotationId) -> Thread:
         call.suggest("get_annotation", annotation_id=one["parent_id"])
     _suggest_target(call, one["target"])
     change = "reopen_annotation" if one["status"] == "resolved" else "resolve_annotation"
-    call.suggest(change, annotation_id=one["id"])
+    if one["status"] != "draft" or may_change(call.view, one["principal"]):
+        call.suggest(change, annotation_id=one["id"])
     if one["review_id"] is not None:
         call.suggest("get_review", review_id=one["review_id"])
     shown, *replies = _shown(call, [one, *found["replies"]])
@@ -116,6 +117,8 @@ def create_annotation(
         parent_id=parent_id,
         review_id=review_id,
     )
+    if quote and made["status"] == "orphaned":
+        call.notifications.append("The target does not hold this quote: it is orphaned until then.")
     if made["status"] == "draft":
         call.suggest("submit_review", target=made["target"])
     if parent_id is not None:
@@ -134,7 +137,7 @@ def edit_annotation(
 
 @_op(access="run")
 def resolve_annotation(call: Call, annotation_id: AnnotationId) -> Annotation:
-    """Mark an annotation as resolved."""
+    """Mark an annotation as resolved; another's draft takes write access."""
     made = annotations.resolve_annotation(project(), call.view, annotation_id)
     call.suggest("list_annotations", status="submitted")
     return _answer(call, made)
@@ -279,7 +282,7 @@ def _preview(verb: str, args: Mapping[str, Any]) -> Preview:
         return {"kind": "call", "title": f"submit the drafts on {args['target']}", "text": ""}
     lines = [line for id in ids for line in _lines_of(id)]
     after = [f"+ {args['content']}"] if "content" in args else []
-    title = f"{verb} {len(lines)} remarks" if len(lines) > 1 else f"{verb} a remark"
+    title = f"{verb} {count_of(len(lines), 'remark')}"
     return {"kind": "list", "title": title, "text": "\n".join([*lines, *after])}
 
 

@@ -53,7 +53,7 @@ def session_start(
         raise RequestError("bad_arguments", f"goal and rfc have at most {GOAL_CHARS} characters.")
     _end_left_sessions()
     start = Start(principal=call.view.principal, goal=goal, rfc=rfc)
-    id, is_new = OPEN.start(project(), start, owner_of(call), contract_versions(project().root))
+    id, is_new = OPEN.start(project(), start, call.owner, contract_versions(project().root))
     call.suggest("list_annotations")
     call.suggest("get_session", session_id=id)
     call.suggest("session_stop")
@@ -65,7 +65,7 @@ def session_start(
 def session_stop(call: Call) -> Summary:
     """End your work session; answers what was done in it, counted as it happened."""
     _refuse_person(call)
-    id = OPEN.stop(project(), owner_of(call), contract_versions(project().root))
+    id = OPEN.stop(project(), call.owner, contract_versions(project().root))
     if id is None:
         raise RequestError(
             "not_found",
@@ -132,11 +132,6 @@ def notifications_list(
     return cast("Page[Notice]", chosen | {"items": items})
 
 
-def owner_of(call: Call) -> str:
-    """Return whose work session a call belongs to: its client's, without one its principal's."""
-    return call.client or call.view.principal
-
-
 def _refuse_person(call: Call) -> None:
     if call.view.principal == PERSON:
         raise RequestError(
@@ -166,7 +161,7 @@ def _read(call: Call, id: str) -> WorkSession:
 def _suggest_own(call: Call) -> None:
     """Suggest to stop the caller's open session, or to start one."""
     if call.view.principal != PERSON:
-        call.suggest("session_start" if OPEN.find(owner_of(call)) is None else "session_stop")
+        call.suggest("session_start" if OPEN.find(call.owner) is None else "session_stop")
 
 
 def _suggest_for(call: Call, notice: Notice) -> None:

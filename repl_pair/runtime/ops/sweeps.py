@@ -15,6 +15,7 @@ from repl_pair.runtime.ops.planned import RUN_S, Detail, Lane, Wait
 from repl_pair.runtime.ops.running import check_lane
 from repl_pair.runtime.ops.table import WAIT_S, lane_terms, op, timeout_deadline
 from repl_pair.runtime.planning.plan import Plan
+from repl_pair.runtime.reading.bounded import cut_text
 from repl_pair.runtime.registry.visible import Tags, visible_ids
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
@@ -212,9 +213,8 @@ def _lean_line(row: SweepRow) -> dict[str, Any]:
 
 def _line(row: SweepRow) -> dict[str, Any]:
     """Return a row as it is answered; a reason is redacted before it is cut."""
-    reason = NEEDLES.scrub(row.reason)[0]
     slots = to_dict(row) | {
         "modes": list(row.modes),
-        "reason": reason if len(reason) <= REASON_CHARS else f"{reason[:REASON_CHARS]}…",
+        "reason": cut_text(NEEDLES.scrub(row.reason)[0], REASON_CHARS),
     }
     return {name: value for name, value in slots.items() if value not in ("", [])}

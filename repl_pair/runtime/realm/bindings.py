@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.project.whole_files import locked
@@ -63,6 +64,7 @@ def unbind(
         file = binding_file(home.folder, domain, home.repo)
         if not exports and not imports:
             file.unlink()
+            _remove_empty(file.parent, file.parent.parent)
             return None
         left: Binding = {
             "role": before["role"],
@@ -94,6 +96,13 @@ def _read_import(home: Home, domain: str, text: str) -> Import:
         one["status"] = "current" if is_current else "broken"
         one["resolved_version"] = contract["version"] if is_current else None
     return one
+
+
+def _remove_empty(*folders: Path) -> None:
+    """Remove folders that hold nothing, so that a domain of which nothing is left is none."""
+    for folder in folders:
+        if not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def _role_of(

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.project.whole_files import locked
+from repl_pair.runtime.project.whole_files import locked, write_whole
 from repl_pair.runtime.realm.files import REALM, REALM_FILE, check_name, read_file, write_file
 from repl_pair.runtime.realm.realms import Home, find_home, home_file
 
@@ -21,9 +21,10 @@ def init_realm(name: str, folder: Path) -> Path:
             raise RequestError("bad_arguments", f"{file} is there already.")
         write_file(file, {"name": name, "repos": {}})
         ignored = folder / ".gitignore"
-        lines = ignored.read_text(encoding="utf-8").splitlines() if ignored.exists() else []
-        if f"{WORKTREES}/" not in lines:
-            ignored.write_text("".join(f"{line}\n" for line in (*lines, f"{WORKTREES}/")))
+        text = ignored.read_text(encoding="utf-8") if ignored.exists() else ""
+        if f"{WORKTREES}/" not in text.splitlines():
+            lines = (*text.splitlines(), f"{WORKTREES}/", "")
+            write_whole(ignored, "\n".join(lines).encode())
     return file
 
 

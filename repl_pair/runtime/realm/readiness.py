@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
+from repl_pair.errors import count_of
 from repl_pair.records import mutable
 from repl_pair.runtime.project.git import local_filters, run_git, run_program
 from repl_pair.runtime.realm.model import PullRequest, Readiness, Realm, RepoReadiness
@@ -83,7 +84,8 @@ def _reasons(state: _Branch, proposed: int | None) -> Iterator[str]:
     elif state.ahead is None:
         yield f"Its upstream {state.upstream} is gone."
     if state.uncommitted:
-        yield f"{state.uncommitted} files are not committed."
+        files = count_of(state.uncommitted, "file is", "files are")
+        yield f"{files} not committed."
     if state.ahead:
         yield f"{state.ahead} commits are not pushed."
     if state.behind:

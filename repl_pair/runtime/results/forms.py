@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from repl_pair.errors import VariantFailed
+from repl_pair.errors import VariantFailed, count_of
 from repl_pair.runtime.ipython import interactive_shell, ipython_module
 from repl_pair.runtime.registry.outcomes import Outcome
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -131,11 +131,6 @@ def clean_text(text: str) -> str:
     return clean if len(clean) <= _LONGEST else f"{clean[:_LONGEST]} …"
 
 
-def count_assertions(assertions: int) -> str:
-    """Describe how many assertions there are."""
-    return f"{assertions} assertion{'' if assertions == 1 else 's'}"
-
-
 def in_modes(modes: Sequence[str]) -> str:
     """Name the modes of a run behind its id; nothing without any."""
     return f" [{'+'.join(modes)}]" if modes else ""
@@ -154,7 +149,7 @@ def _text(report: Report, lines: Sequence[RunResult]) -> str:
 
 def text_of(run: RunResult) -> str:
     """Describe one run, and below it why it did not pass."""
-    head = f"{_status(run)} {run.id}{in_modes(run.modes)}: {count_assertions(run.assertions)}"
+    head = f"{_status(run)} {run.id}{in_modes(run.modes)}: {count_of(run.assertions, 'assertion')}"
     return "\n    ".join([head, *(row for text in run.failures for row in text.splitlines())])
 
 
@@ -163,7 +158,7 @@ def _row(line: RunResult) -> str:
     cells = (
         f'<b style="color:{_COLORS.get(line.status, "inherit")}">{_status(line)}</b>',
         f"<code>{escape(line.id)}</code>{escape(in_modes(line.modes))}",
-        f"{count_assertions(line.assertions)}{failures}",
+        f"{count_of(line.assertions, 'assertion')}{failures}",
     )
     row = "".join(f'<td style="text-align:left">{cell}</td>' for cell in cells)
     return f"<tr>{row}</tr>"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from repl_pair.errors import RequestError
+from repl_pair.errors import RequestError, count_of
 from repl_pair.records import record
 from repl_pair.runtime.registry.outcomes import (
     EffectRecord,
@@ -16,7 +16,6 @@ from repl_pair.runtime.registry.outcomes import (
 )
 from repl_pair.runtime.results.forms import (
     Report,
-    count_assertions,
     failure_reason,
     in_modes,
     run_line,
@@ -101,7 +100,7 @@ class RunRecord(Report):
     def summary(self) -> str:
         """Describe how the run ended, and why."""
         head = f"{self.variant_id}{in_modes(self.active_modes)}: {self.status}"
-        return f"{head}, {count_assertions(self.total)}. {self.reason}"
+        return f"{head}, {count_of(self.total, 'assertion')}. {self.reason}"
 
 
 def refused(variant_id: str, error: RequestError) -> RunRecord:

@@ -139,8 +139,13 @@ def edit_annotation(database: Database, view: View, id: str, content: str) -> An
 
 
 def resolve_annotation(database: Database, view: View, id: str) -> Annotation:
-    """Resolve an annotation; one that is resolved stays as it is."""
+    """Resolve an annotation; one that is resolved stays as it is.
+
+    RequestError `forbidden` for another's draft: one that is reopened is submitted.
+    """
     with _changing(database, view, id) as (connection, row):
+        if row["status"] == "draft":
+            check_owner(view, [row])
         if row["status"] != "resolved":
             _set_status(connection, id, "resolved")
             report_remark(connection, database.root, view, row, "resolved")

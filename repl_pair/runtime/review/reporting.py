@@ -3,6 +3,7 @@
 from pathlib import Path
 from sqlite3 import Connection, Row
 
+from repl_pair.errors import count_of
 from repl_pair.runtime.notices.notices import report_notice
 from repl_pair.runtime.review.sight import access_of
 from repl_pair.wire import AGENTS, PERSON, View, cut_at_word
@@ -28,9 +29,9 @@ def report_remark(connection: Connection, root: Path, view: View, row: Row, does
 def report_review(connection: Connection, root: Path, view: View, review: Row, count: int) -> None:
     """Report a review that was submitted: the person's to all agents, an agent's to the person."""
     recipient = AGENTS if view.principal == PERSON else PERSON
-    remarks = "1 remark" if count == 1 else f"{count} remarks"
     what = f"{view.principal} submitted the review {review['id']} on {review['target']}"
-    _report(connection, root, view, review["target"], f"{what} ({remarks})", recipient)
+    text = f"{what} ({count_of(count, 'remark')})"
+    _report(connection, root, view, review["target"], text, recipient)
 
 
 def _report(

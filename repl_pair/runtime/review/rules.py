@@ -26,13 +26,18 @@ def check_words(**words: str) -> None:
             )
 
 
+def may_change(view: View, author: str) -> bool:
+    """Return whether a view may change what a principal wrote."""
+    return view.principal in (author, PERSON) or "write" in view.access
+
+
 def check_owner(view: View, rows: Iterable[Row]) -> None:
     """Refuse a change of what another principal wrote; the person and `write` may change all.
 
     RequestError `forbidden`, with the access that would open it.
     """
-    of_others = [row for row in rows if row["principal"] != view.principal]
-    if not of_others or view.principal == PERSON or "write" in view.access:
+    of_others = [row for row in rows if not may_change(view, row["principal"])]
+    if not of_others:
         return
     others = ", ".join(sorted({row["principal"] for row in of_others}))
     raise RequestError(

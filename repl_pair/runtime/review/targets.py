@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from repl_pair.errors import RequestError
 from repl_pair.records import record
+from repl_pair.runtime.reading.bounded import cut_text
 
 ENTRIES = ("story", "variant", "workspace")
 """The kinds of targets that are registered, by their ids."""
@@ -62,5 +63,4 @@ def parse_target(text: str) -> Target:
 
 
 def _illegal(text: str, why: str) -> RequestError:
-    shown = text if len(text) <= 200 else f"{text[:200]}…"
-    return RequestError("bad_arguments", f"{shown!r} is no target. {why}")
+    return RequestError("bad_arguments", f"{cut_text(text, 200)!r} is no target. {why}")

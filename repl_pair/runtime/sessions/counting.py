@@ -1,4 +1,4 @@
-"""What a client did, counted: from the reply of each of its calls, and from what was answered."""
+"""What a client did, counted: from the replies to its calls, and where it is done."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict, cast
@@ -39,14 +39,6 @@ def _add_runs(counts: Counts, runs: Mapping[str, int]) -> None:
     before.update({status: before.get(status, 0) + n for status, n in runs.items() if n})
 
 
-def _add_registration(counts: Counts, _result: Mapping[str, Any]) -> None:
-    counts["registered"] += 1
-
-
-def _add_recording(counts: Counts, result: Mapping[str, Any]) -> None:
-    counts["registered"] += bool(result.get("written_back"))
-
-
 def _add_eval(counts: Counts, result: Mapping[str, Any]) -> None:
     counts["evals"] += result.get("status") != "cannot_run"
 
@@ -59,17 +51,14 @@ _ADD: Mapping[str, Add] = {
     "run_variant": _add_run,
     "reset_variant": _add_run,
     "run_variants": _add_sweep,
-    "record_as_variant": _add_recording,
     "eval_code": _add_eval,
     "create_annotation": _add_annotation,
 }
-_REGISTERS = "register_"
 
 
 def count_reply(counts: Counts, op: str, reply: Reply) -> None:
     """Add to the counts what a call of an op did, by its reply."""
-    add = _ADD.get(op) or (_add_registration if op.startswith(_REGISTERS) else None)
-    result = reply.get("result")
+    add, result = _ADD.get(op), reply.get("result")
     if add is not None and isinstance(result, dict):
         add(counts, cast("dict[str, Any]", result))
 

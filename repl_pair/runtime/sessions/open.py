@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from repl_pair.records import Undo, mutable
 from repl_pair.runtime.clients.clients import ATTACHED, Client, has_ended
@@ -112,9 +112,15 @@ class OpenSessions:
 
     def count_approval(self, owner: str) -> None:
         """Count that the person answered what an owner asked for."""
+        self._count_one(owner, "approvals")
 
+    def count_registration(self, owner: str) -> None:
+        """Count an entry that an owner registered."""
+        self._count_one(owner, "registered")
+
+    def _count_one(self, owner: str, slot: Literal["approvals", "registered"]) -> None:
         def add(counts: Counts) -> None:
-            counts["approvals"] += 1
+            counts[slot] += 1
 
         self._count(owner, add)
 

@@ -190,16 +190,23 @@ def test_what_another_wrote_is_changed_by_the_person_or_with_write(database, rem
 
 
 def test_both_sides_resolve_and_reopen_what_the_other_wrote(database, remark):
-    for view, id in ((CLAUDE, remark(ME)["id"]), (ME, remark(CLAUDE)["id"])):
+    mine, its = remark(ME)["id"], remark(CLAUDE)["id"]
+    submit_review(database, ME, PAGE, [mine])
+    for view, id in ((CLAUDE, mine), (ME, its)):
         assert resolve_annotation(database, view, id)["status"] == "resolved"
         assert resolve_annotation(database, view, id)["status"] == "resolved"
         assert reopen_annotation(database, view, id)["status"] == "submitted"
         assert reopen_annotation(database, view, id)["status"] == "submitted"
 
 
-def test_an_agent_submits_no_draft_of_the_person_by_reopening_it(database, remark):
+def test_an_agent_submits_no_draft_of_the_person_by_resolving_and_reopening_it(database, remark):
     id = remark(ME)["id"]
+    error = refusal(resolve_annotation, database, CLAUDE, id)
+    assert (error.code, error.detail) == ("forbidden", {"access": ["write"]})
     assert reopen_annotation(database, CLAUDE, id)["status"] == "draft"
+    for view in (WRITER, ME):
+        id = remark(ME, f"For {view.principal}.")["id"]
+        assert resolve_annotation(database, view, id)["status"] == "resolved"
 
 
 def test_editing_refreshes_the_time_and_names_who_else_wrote_it(database, remark):

@@ -100,7 +100,7 @@ def test_an_entry_is_gone_and_back_with_its_words(database):
 
 def test_a_resolved_remark_is_never_orphaned(database, project):
     made = remark(database, ME, "doc:README.md", "fresh")
-    resolve_annotation(database, CLAUDE, made["id"])
+    resolve_annotation(database, ME, made["id"])
     (project / "README.md").write_text("")
     assert status_of(database, made) == "resolved"
     assert list_annotations(database, ME, status="orphaned", limit=9)[1] == 0

@@ -130,9 +130,13 @@ def perform(database, model, act, view, n, words):
         assert get_annotation(database, view, parent)["replies"][-1] == made
     elif act in ("resolve", "reopen") and ids:
         id = ids[n % len(ids)]
+        row = model.remarks[id]
+        if act == "resolve" and row[2] == "draft" and view.principal != PERSON:
+            with pytest.raises(RequestError, match="Nothing was changed"):
+                resolve_annotation(database, view, id)
+            return
         change = resolve_annotation if act == "resolve" else reopen_annotation
         change(database, view, id)
-        row = model.remarks[id]
         is_changed = act == "resolve" or row[2] == "resolved"
         row[2] = ("resolved" if act == "resolve" else "submitted") if is_changed else row[2]
     elif act == "delete" and ids:

@@ -20,14 +20,6 @@ COUNTED = {
     ),
     "a sweep that never began": ("run_variants", {"status": "cannot_run", "total": 0}, {}),
     "a preview is no run": ("preview_variant", {"rendered": True}, {}),
-    "a registration": ("register_tag", {"kind": "tag", "id": "mine"}, {"registered": 1}),
-    "a recording that is registered": (
-        "record_as_variant",
-        {"source": "", "written_back": True},
-        {"registered": 1},
-    ),
-    "a recording that is not": ("record_as_variant", {"source": "", "written_back": False}, {}),
-    "a recording that is to be pasted": ("record_as_variant", {"source": ""}, {}),
     "code that raises": ("eval_code", {"status": "error"}, {"evals": 1}),
     "code that was not begun": ("eval_code", {"status": "cannot_run"}, {}),
     "an annotation": ("create_annotation", {"id": "a"}, {"annotations": 1}),
@@ -53,8 +45,6 @@ def test_what_was_refused_counts_nothing():
 
 def test_each_op_that_counts_is_there():
     assert counting._ADD.keys() <= manifest.by_name().keys()
-    registering = [name for name in manifest.by_name() if name.startswith(counting._REGISTERS)]
-    assert {manifest.by_name()[name]["access"] for name in registering} == {"write"}
 
 
 versions = st.dictionaries(st.sampled_from("abcde"), st.sampled_from(("1.0.0", "1.1.0", "2.0.0")))
