@@ -73,7 +73,7 @@ def build(session: Session, *, shared: bool = False, audit: Audit | None = None)
     ) -> types.ListToolsResult:
         if params is not None and params.cursor is not None:
             raise MCPError(types.INVALID_PARAMS, "Unknown cursor: the list of tools is one page.")
-        tools = list_tools(session.descriptors(), session.policy) + await functions.tools()
+        tools = [*face.ops.read().tools, *await functions.tools()]
         return types.ListToolsResult(tools=sorted(tools, key=lambda tool: tool.name))
 
     async def on_call_tool(
@@ -168,29 +168,41 @@ class KnownKernel:
         return {slot: value for slot, value in reply.items() if slot not in left_out}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ops:
+    """The ops under one policy: `unlisted` has the access of those that are no tools.
+
+    `callable` are also built-in ops that are not listed.
+    """
+
+    made_of: tuple[Policy, Sequence[Descriptor]]
+    known: Mapping[str, Descriptor]
+    callable: Mapping[str, Descriptor]
+    unlisted: Mapping[str, str]
+    tools: Sequence[types.Tool]
+
+
 class KnownOps:
     """The ops of a session, read anew when its policy or its descriptors are others."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._made_of: tuple[Policy, Sequence[Descriptor]] | None = None
-        self._found: tuple[Mapping[str, Descriptor], Mapping[str, Descriptor], Mapping[str, str]]
+        self._found: Ops | None = None
 
-    def read(
-        self,
-    ) -> tuple[Mapping[str, Descriptor], Mapping[str, Descriptor], Mapping[str, str]]:
-        """Return all ops, those that may be called, and the access of those that are no tools.
-
-        Built-in ops that are not listed can be called too.
-        """
+    def read(self) -> Ops:
+        """Return the ops as they are now."""
         policy, descriptors = self._session.policy, self._session.descriptors()
-        before = self._made_of
-        if before is None or before[0] is not policy or before[1] is not descriptors:
+        found = self._found
+        if found is None or found.made_of[0] is not policy or found.made_of[1] is not descriptors:
             known = {each["name"]: each for each in (*manifest.load(), *descriptors)}
-            open_ops = callable_ops(known.values(), policy)
-            self._found = (known, open_ops, unlisted_ops(known.values(), policy))
-            self._made_of = (policy, descriptors)
-        return self._found
+            found = self._found = Ops(
+                made_of=(policy, descriptors),
+                known=known,
+                callable=callable_ops(known.values(), policy),
+                unlisted=unlisted_ops(known.values(), policy),
+                tools=list_tools(descriptors, policy),
+            )
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,27 +217,27 @@ class Face:
 
 async def _call_tool(face: Face, ctx: Context, name: str, args: Args) -> types.CallToolResult:
     session = face.session
-    known, open_ops, unlisted = face.ops.read()
-    if name not in open_ops:
+    ops = face.ops.read()
+    if name not in ops.callable:
         function = await face.functions.find(name)
         if function is None:
-            raise _unknown_tool(name, [*open_ops, *face.functions.names], session.policy)
+            raise _unknown_tool(name, [*ops.callable, *face.functions.names], session.policy)
         reply = await _call_function(face, ctx, function, args)
         if not reply["ok"] and reply["error"]["code"] == "not_found":
             face.functions.read_soon()
-            raise _unknown_tool(name, open_ops, session.policy)
-        descriptor, args = known["run_function"], {"args": args}
+            raise _unknown_tool(name, ops.callable, session.policy)
+        descriptor, args = ops.known["run_function"], {"args": args}
     else:
-        descriptor = open_ops[name]
+        descriptor = ops.callable[name]
         reply = await _call(session, ctx, name, args)
     if face.known_kernel is not None:
         reply = face.known_kernel.leave_out(reply, args)
-    if name in FORWARDING and (inner := known.get(str(args.get("op")))):
+    if name in FORWARDING and (inner := ops.known.get(str(args.get("op")))):
         descriptor = inner
         beside = {name: args[name] for name in ("kernel",) if name in args}
         args = {**cast("Args", args.get("args") or {}), **beside}
     name, schema = descriptor["name"], input_schema(descriptor, session.policy)
-    return results.render(reply, name=name, args=args, schema=schema, unlisted=unlisted)
+    return results.render(reply, name=name, args=args, schema=schema, unlisted=ops.unlisted)
 
 
 def _unknown_tool(name: str, known: Iterable[str], policy: Policy) -> MCPError:
@@ -244,7 +256,9 @@ async def _call_function(face: Face, ctx: Context, function: FunctionTool, args:
 async def _call(
     session: Session, ctx: Context, name: str, args: Args, *, kernel: str | None = None
 ) -> Reply:
-    """Call the op and send its progress; the SDK drops progress that the client did not ask for."""
+    """Call the op, and send its progress to a client that asks for it."""
+    if "progress_token" not in (ctx.meta or {}):
+        return await session.call(name, args, kernel=kernel)
     send, receive = anyio.create_memory_object_stream[Mapping[str, Any]](PROGRESS_BUFFER)
 
     def on_progress(progress: Mapping[str, Any]) -> None:
