@@ -10,6 +10,7 @@ import anyio
 from mcp import types
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.ops.calls import FORWARDING
@@ -257,7 +258,7 @@ async def _call(
     session: Session, ctx: Context, name: str, args: Args, *, kernel: str | None = None
 ) -> Reply:
     """Call the op, and send its progress to a client that asks for it."""
-    if "progress_token" not in (ctx.meta or {}):
+    if progress_token_from_params(ctx.params) is None:
         return await session.call(name, args, kernel=kernel)
     send, receive = anyio.create_memory_object_stream[Mapping[str, Any]](PROGRESS_BUFFER)
 
