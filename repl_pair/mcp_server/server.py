@@ -1,16 +1,16 @@
 """The MCP server of one session: lists its ops as tools and calls them."""
 
+import asyncio
 import logging
 import secrets
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-import anyio
 from mcp import types
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.shared.exceptions import MCPError
-from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.ops.calls import FORWARDING
@@ -257,26 +257,26 @@ async def _call_function(face: Face, ctx: Context, function: FunctionTool, args:
 async def _call(
     session: Session, ctx: Context, name: str, args: Args, *, kernel: str | None = None
 ) -> Reply:
-    """Call the op, and send its progress to a client that asks for it."""
-    if progress_token_from_params(ctx.params) is None:
-        return await session.call(name, args, kernel=kernel)
-    send, receive = anyio.create_memory_object_stream[Mapping[str, Any]](PROGRESS_BUFFER)
+    """Call the op and send its progress; the SDK drops progress that the client did not ask for."""
+    # At most so many wait for a client that does not read; older progress may be dropped.
+    waiting = deque[Mapping[str, Any]](maxlen=PROGRESS_BUFFER)
+    sending: list[asyncio.Task[None]] = []
+    value = 0.0
 
-    def on_progress(progress: Mapping[str, Any]) -> None:
-        try:
-            send.send_nowait(progress)
-        except anyio.WouldBlock:
-            pass  # the client does not read; progress may be dropped
-
-    async def send_progress() -> None:
-        value = 0.0
-        async for progress in receive:
+    async def send_waiting() -> None:
+        nonlocal value
+        while waiting:
+            progress = waiting.popleft()
             value = max(float(progress.get("elapsed_s") or 0.0), value + PROGRESS_STEP)
             await ctx.session.report_progress(value, message=progress.get("message"))
 
-    replies: list[Reply] = []
-    async with receive, anyio.create_task_group() as tasks:
-        tasks.start_soon(send_progress)
-        with send:
-            replies.append(await session.call(name, args, on_progress=on_progress, kernel=kernel))
-    return replies[0]
+    def on_progress(progress: Mapping[str, Any]) -> None:
+        waiting.append(progress)
+        if not sending or sending[-1].done():
+            sending[:] = [asyncio.create_task(send_waiting())]
+
+    try:
+        return await session.call(name, args, on_progress=on_progress, kernel=kernel)
+    finally:
+        for task in sending:
+            await task
