@@ -1,12 +1,13 @@
 """The MCP server of one session: lists its ops as tools and calls them."""
 
+import asyncio
 import logging
 import secrets
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-import anyio
 from mcp import types
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.shared.exceptions import MCPError
@@ -74,7 +75,7 @@ def build(session: Session, *, shared: bool = False, audit: Audit | None = None)
     async def on_list_tools(
         _ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        tools = list_tools(session.descriptors(), session.policy) + await functions.tools()
+        tools = [*face.ops.read().tools, *await functions.tools()]
         page, cursor = page_of(params, tools, lambda tool: tool.name)
         return types.ListToolsResult(tools=page, next_cursor=cursor)
 
@@ -180,29 +181,41 @@ class KnownKernel:
         return {slot: value for slot, value in reply.items() if slot not in left_out}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ops:
+    """The ops under one policy: `unlisted` has the access of those that are no tools.
+
+    `callable` are also built-in ops that are not listed.
+    """
+
+    made_of: tuple[Policy, Sequence[Descriptor]]
+    known: Mapping[str, Descriptor]
+    callable: Mapping[str, Descriptor]
+    unlisted: Mapping[str, str]
+    tools: Sequence[types.Tool]
+
+
 class KnownOps:
     """The ops of a session, read anew when its policy or its descriptors are others."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._made_of: tuple[Policy, Sequence[Descriptor]] | None = None
-        self._found: tuple[Mapping[str, Descriptor], Mapping[str, Descriptor], Mapping[str, str]]
+        self._found: Ops | None = None
 
-    def read(
-        self,
-    ) -> tuple[Mapping[str, Descriptor], Mapping[str, Descriptor], Mapping[str, str]]:
-        """Return all ops, those that may be called, and the access of those that are no tools.
-
-        Built-in ops that are not listed can be called too.
-        """
+    def read(self) -> Ops:
+        """Return the ops as they are now."""
         policy, descriptors = self._session.policy, self._session.descriptors()
-        before = self._made_of
-        if before is None or before[0] is not policy or before[1] is not descriptors:
+        found = self._found
+        if found is None or found.made_of[0] is not policy or found.made_of[1] is not descriptors:
             known = {each["name"]: each for each in (*manifest.load(), *descriptors)}
-            open_ops = callable_ops(known.values(), policy)
-            self._found = (known, open_ops, unlisted_ops(known.values(), policy))
-            self._made_of = (policy, descriptors)
-        return self._found
+            found = self._found = Ops(
+                made_of=(policy, descriptors),
+                known=known,
+                callable=callable_ops(known.values(), policy),
+                unlisted=unlisted_ops(known.values(), policy),
+                tools=list_tools(descriptors, policy),
+            )
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,24 +230,24 @@ class Face:
 
 async def _call_tool(face: Face, ctx: Context, name: str, args: Args) -> types.CallToolResult:
     session = face.session
-    known, open_ops, unlisted = face.ops.read()
-    if name not in open_ops:
+    ops = face.ops.read()
+    if name not in ops.callable:
         function = await face.functions.find(name)
         if function is None:
-            raise _unknown_tool(name, [*open_ops, *face.functions.names], session.policy)
+            raise _unknown_tool(name, [*ops.callable, *face.functions.names], session.policy)
         reply = await _call_function(face, ctx, function, args)
         if not reply["ok"] and reply["error"]["code"] == "not_found":
             face.functions.read_soon()
-            raise _unknown_tool(name, open_ops, session.policy)
-        descriptor, args = known["run_function"], {"args": args}
+            raise _unknown_tool(name, ops.callable, session.policy)
+        descriptor, args = ops.known["run_function"], {"args": args}
     else:
-        descriptor = open_ops[name]
+        descriptor = ops.callable[name]
         reply = await _call(session, ctx, name, args)
     if face.known_kernel is not None:
         reply = face.known_kernel.leave_out(reply, args)
-    name, args = _answered_call(session, known, descriptor["name"], args)
-    schema = input_schema(known[name], session.policy)
-    return results.render(reply, name=name, args=args, schema=schema, unlisted=unlisted)
+    name, args = _answered_call(session, ops.known, descriptor["name"], args)
+    schema = input_schema(ops.known[name], session.policy)
+    return results.render(reply, name=name, args=args, schema=schema, unlisted=ops.unlisted)
 
 
 def _answered_call(
@@ -265,23 +278,25 @@ async def _call(
     session: Session, ctx: Context, name: str, args: Args, *, kernel: str | None = None
 ) -> Reply:
     """Call the op and send its progress; the SDK drops progress that the client did not ask for."""
-    send, receive = anyio.create_memory_object_stream[Mapping[str, Any]](PROGRESS_BUFFER)
+    # At most so many wait for a client that does not read; older progress may be dropped.
+    waiting = deque[Mapping[str, Any]](maxlen=PROGRESS_BUFFER)
+    sending: list[asyncio.Task[None]] = []
+    value = 0.0
 
-    def on_progress(progress: Mapping[str, Any]) -> None:
-        try:
-            send.send_nowait(progress)
-        except anyio.WouldBlock:
-            pass  # the client does not read; progress may be dropped
-
-    async def send_progress() -> None:
-        value = 0.0
-        async for progress in receive:
+    async def send_waiting() -> None:
+        nonlocal value
+        while waiting:
+            progress = waiting.popleft()
             value = max(float(progress.get("elapsed_s") or 0.0), value + PROGRESS_STEP)
             await ctx.session.report_progress(value, message=progress.get("message"))
 
-    replies: list[Reply] = []
-    async with receive, anyio.create_task_group() as tasks:
-        tasks.start_soon(send_progress)
-        with send:
-            replies.append(await session.call(name, args, on_progress=on_progress, kernel=kernel))
-    return replies[0]
+    def on_progress(progress: Mapping[str, Any]) -> None:
+        waiting.append(progress)
+        if not sending or sending[-1].done():
+            sending[:] = [asyncio.create_task(send_waiting())]
+
+    try:
+        return await session.call(name, args, on_progress=on_progress, kernel=kernel)
+    finally:
+        for task in sending:
+            await task

@@ -34,17 +34,9 @@ async def describe_op(
 ) -> Items[OpLine] | OpDescription:
     """Describe ops that are not tools; read_op and run_op call them."""
     policy = call.policy
-    known = {d["name"]: d for d in policy.permitted(manifest.load())}
-    if op is None:
-        unlisted = [_summarize(d) for d in known.values() if not policy.lists(d)]
-        reading = [line["op"] for line in unlisted if line["access"] == "read"]
-        call.next_steps += [next_step("describe_op", op=name) for name in reading[:1]]
-        return {"items": unlisted, "total": len(unlisted)}
-    if op not in known:
-        message = f"There is no op {op!r}.{did_you_mean(op, known)}"
-        steps, hints = [next_step("describe_op")], policy.closed_hints()
-        raise RequestError("not_found", message, next_steps=steps, hints=hints)
-    descriptor = known[op]
+    descriptor = manifest.by_name().get(op or "")
+    if op is None or descriptor is None or policy.resolve(descriptor) == "deny":
+        return _describe_others(call, op)
     by_name = policy.lists(descriptor) or not policy.is_for_run_op(descriptor)
     schema = (policy if by_name else policy.close_gates()).visible_parameters(descriptor)
     call.next_steps, call.hints = suggest_call(op, schema, {})
@@ -88,6 +80,19 @@ async def run_op(
     Such as preview_variant, watch_variant, detach_kernel, and those of read_op.
     """
     return ForwardedReply(await call.forward("run_op", op, args or {}, kernel))
+
+
+def _describe_others(call: BridgeCall, op: str | None) -> Items[OpLine]:
+    """Describe the ops that are no tools; `not_found` where another one was asked for."""
+    known = call.policy.permitted(manifest.load())
+    if op is not None:
+        message = f"There is no op {op!r}.{did_you_mean(op, [d['name'] for d in known])}"
+        steps, hints = [next_step("describe_op")], call.policy.closed_hints()
+        raise RequestError("not_found", message, next_steps=steps, hints=hints)
+    unlisted = [_summarize(d) for d in known if not call.policy.lists(d)]
+    reading = [line["op"] for line in unlisted if line["access"] == "read"]
+    call.next_steps += [next_step("describe_op", op=name) for name in reading[:1]]
+    return {"items": unlisted, "total": len(unlisted)}
 
 
 def _summarize(descriptor: Descriptor) -> OpLine:
