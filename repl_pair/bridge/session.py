@@ -145,6 +145,7 @@ class Session:
             background=self.background,
             forward=partial(self._forward, on_progress),
             on_progress=on_progress,
+            is_reported=is_reported,
         )
         target = None
         try:
