@@ -31,15 +31,17 @@ def permit(policy: Policy, op: str, known: Iterable[Descriptor]) -> Descriptor:
 def check_forwarded(policy: Policy, via: str, op: str, args: Args) -> None:
     """Refuse a call `via` what reaches ops that read or run, and with read_op those that read."""
     known = manifest.by_name().get(op)
+    if known is None or policy.resolve(known) == "deny":
+        return  # there is none for the caller, as the call itself will say
     may_run = via != "read_op"
-    if known and (op in FORWARDING or not policy.is_for_run_op(known)):
+    if op in FORWARDING or not policy.is_for_run_op(known):
         reach = "read or run" if may_run else "read"
         raise RequestError(
             "bad_arguments",
             f"{via} reaches ops that {reach}; call {op} itself.",
             next_steps=[] if op in FORWARDING else [next_step(op, **args)],
         )
-    if known and known["access"] == "run" and not may_run:
+    if known["access"] == "run" and not may_run:
         raise RequestError(
             "bad_arguments",
             f"read_op reaches ops that read; {op} runs.",

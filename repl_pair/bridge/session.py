@@ -148,6 +148,7 @@ class Session:
             workers=self.workers,
             forward=partial(self._forward, on_progress),
             on_progress=on_progress,
+            is_reported=is_reported,
         )
         target = None
         try:

@@ -28,11 +28,11 @@ def find_faults(op, answer):
     """Return what of an op's answer is not of the type that the op's function names."""
     found = TABLE.get(op) or ops.TABLE.get(op)
     hint = get_type_hints(found.fn)["return"] if found else Any
-    return [] if hint is ForwardedReply else list(_faults(answer, hint, op))
+    return list(_faults(answer, hint, op))
 
 
 def _faults(value, hint, at):
-    if hint is Any or value == REDACTED or _is_cut(value):
+    if hint in (Any, ForwardedReply) or value == REDACTED or _is_cut(value):
         return
     slots, origin, args = typed_slots(hint), get_origin(hint), get_args(hint)
     if slots is not None and isinstance(value, dict):

@@ -27,6 +27,8 @@ MOST_QUEUES = 8
 MOST_ENDED = 100
 KEPT_S = 30 * 60.0
 """How long a run can be read after its end, unless `MOST_ENDED` came after it."""
+MOST_CHARS = 32_000_000
+"""What the args of all runs that have not ended may weigh together."""
 KEPT_CHARS = 32_000_000
 """What all runs that have ended may weigh together, args and replies; one is kept always."""
 CANCEL_S = 2.0
@@ -117,6 +119,11 @@ class Runs:
             )
         return found
 
+    def are_kept(self) -> bool:
+        """Return whether there are runs to wait for or to read, other than those of triggers."""
+        self._forget()
+        return any(run.trigger is None for run in self._runs.values())
+
     def find_call(self, id: object) -> PlannedCall | None:
         """Return what a run calls, None where there is no such run."""
         run = self._runs.get(id) if isinstance(id, str) else None
@@ -151,6 +158,10 @@ class Runs:
 
     def _begin(self, run: Run, turn: AbstractAsyncContextManager[Any]) -> Run:
         self._forget()
+        run.weight = _weigh(run.call.args)
+        unended = self._unended()
+        if unended and run.weight + sum(each.weight for each in unended) > MOST_CHARS:
+            raise _refuse("The args of your runs that have not ended are too large", unended[0])
         self._runs[run.id] = run
         run.task = asyncio.create_task(self._perform(run, turn))
         run.task.add_done_callback(lambda _task: self._note_end(run))
@@ -174,7 +185,7 @@ class Runs:
 
     def _note_end(self, run: Run) -> None:
         run.ended_at = time.monotonic()
-        run.weight = len(json.dumps([run.call.args, run.reply], default=str))
+        run.weight += _weigh(run.reply)
         if run.queue is not None and not self._unended(run.queue):
             self._queues.pop(run.queue, None)
         self._forget()
@@ -206,3 +217,7 @@ def _refuse(why: str, first: Run) -> RequestError:
         f"{why}: nothing was kept. Read or cancel one, then call again.",
         next_steps=[next_step("read_run", run=first.id, wait_s=STEP_S)],
     )
+
+
+def _weigh(slots: Mapping[str, Any]) -> int:
+    return len(json.dumps(dict(slots), default=str))

@@ -1,6 +1,7 @@
 """The triggers of a session: calls that are made whenever time has passed or something changed."""
 
 import asyncio
+import logging
 import math
 import secrets
 import time
@@ -10,13 +11,14 @@ from typing import Any, Literal, TypedDict
 
 from repl_pair.bridge.background.calls import Caller, PlannedCall
 from repl_pair.bridge.background.runs import Run, Runs
-from repl_pair.errors import KernelError, RequestError, did_you_mean, next_step
+from repl_pair.errors import KernelError, ReplPairError, RequestError, did_you_mean, next_step
 from repl_pair.wire import Args, Reply, error_reply, raise_for_error
 
 MOST_TRIGGERS = 16
-LEAST_S = 1.0
+LEAST_S, MOST_S = 1.0, 86_400
+"""How often a trigger of time may run."""
+GAP_S = 1.0
 """The least time from the begin of a run of a trigger to that of its next one."""
-MOST_S = 86_400
 ON = '{"every_s": 60}, {"cells": true}, {"changed": "training/loss"}'
 """What a trigger can fire on, by example."""
 MOST_IN_A_ROW = 10
@@ -27,6 +29,8 @@ RETRY_S = 2.0
 """How long after a failure the kernel is asked again, and how often one where requests wait."""
 CELLS = "cells"
 """The name under which the kernel counts the person's cells; see the op `await_members`."""
+
+_log = logging.getLogger(__name__)
 
 
 class On(TypedDict, total=False):
@@ -105,6 +109,7 @@ class Triggers:
         act = self._repeat(trigger, on["every_s"]) if "every_s" in on else self._follow(trigger)
         self._triggers[trigger.id] = trigger
         trigger.task = asyncio.create_task(act)
+        trigger.task.add_done_callback(lambda task: _note_failure(trigger, task))
         return trigger
 
     def list(self) -> Sequence[Trigger]:
@@ -120,20 +125,28 @@ class Triggers:
                 f"You have no trigger {id!r:.80}.",
                 next_steps=[next_step("list_triggers")],
             )
-        trigger.task.cancel()
-        for run in (trigger.before, trigger.last):
-            if run is not None:
-                await self._runs.cancel(run)
-                self._runs.forget(run)
+        await asyncio.gather(*self._end(trigger), return_exceptions=True)
         return trigger
 
     async def close(self) -> None:
-        """End every trigger; its run ends with the runs."""
-        tasks = [trigger.task for trigger in self._triggers.values()]
+        """End every trigger and its run, and wait for their end."""
+        await asyncio.gather(*self.end_all(), return_exceptions=True)
+
+    def end_all(self) -> "list[asyncio.Task[Any]]":
+        """Cancel every trigger and its run; return what ends by it."""
+        ended = list(self._triggers.values())
         self._triggers.clear()
+        return [task for trigger in ended for task in self._end(trigger)]
+
+    def _end(self, trigger: Trigger) -> "list[asyncio.Task[Any]]":
+        """Cancel what a trigger has running; return it."""
+        runs = [run for run in (trigger.before, trigger.last) if run is not None]
+        tasks: list[asyncio.Task[Any]] = [trigger.task, *(run.task for run in runs)]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        for run in runs:
+            self._runs.forget(run)
+        return tasks
 
     async def _repeat(self, trigger: Trigger, every_s: float) -> None:
         due = time.monotonic()
@@ -156,7 +169,7 @@ class Triggers:
 
     async def _run(self, trigger: Trigger) -> None:
         """Make the call, and wait for its end; the last two runs can be read."""
-        await asyncio.sleep(trigger.began_at + LEAST_S - time.monotonic())
+        await asyncio.sleep(trigger.began_at + GAP_S - time.monotonic())
         trigger.began_at = time.monotonic()
         if trigger.before is not None:
             self._runs.forget(trigger.before)
@@ -169,7 +182,7 @@ class Triggers:
         trigger.kernel = (await self._caller.links.get(trigger.call.kernel)).kernel.id
         reply = await self._read_marks(trigger)
         found = raise_for_error(reply)
-        if found["marks"][0] < 0:
+        if found["marks"][0] < 0 or not _is_watchable(trigger):
             raise await self._refuse_member(trigger)
         trigger.marks, trigger.boot = found["marks"], reply["boot"]
 
@@ -199,7 +212,7 @@ class Triggers:
         """Ask what changed; a kernel that its principal left is not attached to again."""
         try:
             link = await self._caller.links.get(trigger.kernel)
-        except KernelError as error:
+        except ReplPairError as error:
             return error_reply(error)
         if link.was_left:
             return error_reply(KernelError("detached", "You detached from the kernel."))
@@ -216,3 +229,15 @@ class Triggers:
         return await self._caller.read_internal(
             "await_members", asked, wait_s=wait_s, kernel=kernel
         )
+
+
+def _is_watchable(trigger: Trigger) -> bool:
+    """Return whether it is the cells or a member of the app, and not a registry of repl_pair."""
+    surface, _, member = (trigger.watched or "").partition("/")
+    return "cells" in trigger.on or (member != "" and surface != "repl_pair")
+
+
+def _note_failure(trigger: Trigger, task: "asyncio.Task[None]") -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        trigger.fault = "internal"
+        _log.error("a trigger of %s failed and fires no more", trigger.call.op, exc_info=error)

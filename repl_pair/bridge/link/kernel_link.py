@@ -94,6 +94,11 @@ class KernelLink(Link):
             return reply
         return reply | {"notifications": [refusals.RESTARTED, *reply.get("notifications", [])]}
 
+    def note_reported(self, boot: str | None) -> None:
+        """See `Link.note_reported`."""
+        if boot == self.boot and self._reported_at == math.inf:
+            self._reported_at = now()
+
     async def _wait_for_answer(
         self, request: Request, until: float, since: float, on_progress: OnProgress | None
     ) -> Reply:

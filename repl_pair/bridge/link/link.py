@@ -90,6 +90,10 @@ class Link(ABC):
         """Return a reply that reports a restart too, where none has reported it yet."""
         return reply
 
+    def note_reported(self, boot: str | None) -> None:
+        """Note that a reply which was not reported, of this life of the kernel, now was."""
+        return
+
     @abstractmethod
     def subscribe(self, fn: OnEvent) -> Undo:
         """Call `fn` on the event loop with each event, until the undo.

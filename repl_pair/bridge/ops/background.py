@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.background.calls import PlannedCall, plan_call
-from repl_pair.bridge.background.runs import State
+from repl_pair.bridge.background.runs import Run, State
 from repl_pair.bridge.background.triggers import ON, On, Trigger, parse_on
 from repl_pair.bridge.ops.table import TABLE, BridgeCall, ForwardedReply, WhichOrChosen
 from repl_pair.errors import RequestError, next_step
@@ -60,7 +60,7 @@ class EndedTrigger(NamedTrigger):
 
 
 class TriggerLine(EndedTrigger):
-    """A trigger, its runs so far, the last one and its state.
+    """A trigger, its runs so far, the last one, its state and the code of its error.
 
     `fault`: the code of the error for which it does not fire now. `skipped`: how often it had fired
     itself, ten runs in a row, and was stopped.
@@ -71,6 +71,7 @@ class TriggerLine(EndedTrigger):
     on: On
     run: NotRequired[str]
     state: NotRequired[State]
+    error: NotRequired[str]
     fault: NotRequired[str]
     skipped: NotRequired[int]
 
@@ -122,6 +123,7 @@ async def read_run(
     await runs.wait(found, wait_s)
     state = found.state
     if state in ("ended", "cancelled"):
+        await _note_restart(here, found)
         return ForwardedReply(found.reply)
     here.next_steps.append(next_step("read_run", run=run, wait_s=STEP_S))
     answer: UnendedRun = {"state": state, "depth": runs.depth(found)}
@@ -188,6 +190,13 @@ async def unregister_trigger(
     return {"trigger": ended.id, "runs": ended.count}
 
 
+async def _note_restart(here: BridgeCall, run: Run) -> None:
+    """Let the caller, who now reads that the kernel restarted, call there again."""
+    reply = run.reply
+    if not reply["ok"] and reply["error"]["code"] == "kernel_restarted":
+        (await here.links.get(run.call.kernel)).note_reported(reply.get("boot"))
+
+
 def _describe(trigger: Trigger) -> TriggerLine:
     line: TriggerLine = {
         "trigger": trigger.id,
@@ -198,6 +207,8 @@ def _describe(trigger: Trigger) -> TriggerLine:
     }
     if trigger.last is not None:
         line["run"], line["state"] = trigger.last.id, trigger.last.state
+        if trigger.last.task.done() and not trigger.last.reply["ok"]:
+            line["error"] = trigger.last.reply["error"]["code"]
     if trigger.fault:
         line["fault"] = trigger.fault
     if trigger.skipped:

@@ -139,14 +139,16 @@ def _report_silent(head: Mapping[str, Any], reply: Reply) -> KernelReport:
 
 async def _ping(call: BridgeCall, link: Link) -> Reply:
     """Read a kernel's status; twice more where it is idle, to see whether its event loop runs."""
-    view, notes = call.policy.view(), call.notifications
-    reply = await link.request("ping", {}, view=view, timeout_s=PING_S)
+    notes = call.notifications
+    view = call.policy.view()
+    how: dict[str, Any] = {"view": view, "timeout_s": PING_S, "is_reported": call.is_reported}
+    reply = await link.request("ping", {}, **how)
     notes += reply.get("notifications", ())
     for pause_s in (0.0, LOOP_S):
         if not reply["ok"] or reply["result"]["busy"]:
             break
         await asyncio.sleep(pause_s)
-        reply = await link.request("ping", {}, view=view, timeout_s=PING_S)
+        reply = await link.request("ping", {}, **how)
         notes += reply.get("notifications", ())
         if "loop_blocked_s" not in reply.get("result", {}):
             break

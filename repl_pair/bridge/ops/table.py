@@ -34,7 +34,7 @@ class BridgeCall:
 
     `background` is what the session keeps running without a caller. `forward` answers a call that
     came through `run_op`. `link` leads to the kernel that the call
-    concerns.
+    concerns. `is_reported` is false where the caller may never see the whole reply.
     """
 
     __op_context__ = True
@@ -47,6 +47,7 @@ class BridgeCall:
     forward: Callable[..., Awaitable[Reply]]
     link: Link | None = None
     on_progress: OnProgress | None = None
+    is_reported: bool = True
     next_steps: list[NextStep] = field(default_factory=list[NextStep])
     hints: list[str] = field(default_factory=list[str])
     notifications: list[str] = field(default_factory=list[str])

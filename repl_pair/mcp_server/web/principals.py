@@ -108,11 +108,20 @@ class Principal:
         return self._ended.is_set()
 
     @property
-    def is_in_use(self) -> bool:
+    def has_clients(self) -> bool:
         """Whether a client has a session or a request open, or may come again without one."""
         uses = (self._stateless, *self._sessions.values())
-        is_used = self._opening.open > 0 or any(use.idle_s() < IDLE_S for use in uses)
+        return self._opening.open > 0 or any(use.idle_s() < IDLE_S for use in uses)
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether it has clients, or runs that they may come again for."""
+        is_used = self.has_clients or self._session.background.runs.are_kept()
         return is_used and not self.has_ended
+
+    def end_triggers(self) -> None:
+        """End what is made again and again, as no client is there any more."""
+        self._session.background.triggers.end_all()
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, body: Body | None) -> int:
         """Answer one request; returns the status. 429 where the agent has too much open."""
@@ -240,8 +249,13 @@ class Principals:
         return principal
 
     def end_unused(self, valid: Sequence[Token]) -> None:
-        """End the agents whose tokens are not valid any more, or which are not in use."""
+        """End the agents whose tokens are not valid any more, or which are not in use.
+
+        The triggers of an agent end with its last client.
+        """
         for token, principal in list(self._serving.items()):
+            if not principal.has_clients:
+                principal.end_triggers()
             if token not in valid or not principal.is_in_use:
                 _log.info("%s is not served any more", token.name)
                 del self._serving[token]
