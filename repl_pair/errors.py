@@ -33,6 +33,7 @@ CODES: dict[str, str] = {
     "unsupported_kernel": "the kernel has no way to run repl_pair",
     "variant_failed": "run(..., check=True) ended in anything but pass",
     "version_mismatch": "kernel and server run incompatible versions of repl_pair",
+    "worker_failed": "the worker was started and ended at once, as where its code raised",
 }
 
 

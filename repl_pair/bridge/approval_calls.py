@@ -9,6 +9,7 @@ from typing import Any
 
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link, OnProgress
 from repl_pair.errors import KernelError, RequestError, next_step
+from repl_pair.runtime.ops.table import Preview
 from repl_pair.wire import Args, Reply, View, error_reply
 
 ASK_S = 20.0
@@ -33,7 +34,8 @@ class ApprovalRequest:
     `access` are the gates that the person has to open, or the function of theirs that asks.
 
     With `names_access` the kernel asks for it as it is named: no kernel knows the op, or the op
-    itself found out at the call what it takes.
+    itself found out at the call what it takes. `preview` shows the person a call that no kernel
+    knows.
     """
 
     link: Link
@@ -42,6 +44,7 @@ class ApprovalRequest:
     view: View
     access: str
     names_access: bool = False
+    preview: Preview | None = None
     make: Callable[..., Coroutine[Any, Any, Reply]]
 
 
@@ -135,6 +138,7 @@ class ApprovalCalls:
         """
         args = {"op": request.op, "args": dict(request.args), "expires_s": self._expires_s}
         args |= {"access": request.access.split(", ")} if request.names_access else {}
+        args |= {"preview": request.preview} if request.preview else {}
         asking = asyncio.create_task(request.link.request("ask_approval", args, view=request.view))
         call = None
         try:

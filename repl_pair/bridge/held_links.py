@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from repl_pair.bridge.kernel_info import KernelInfo, ProbedKernel, check_name
@@ -23,7 +24,8 @@ class HeldLinks:
 
     Without `target`, the only living kernel is taken and kept: when it dies, or others come, no
     other is taken in its place. The kernels that `target` names, and `within` names too where it
-    names any, or `here`, a link to this process, are the only ones that there are for the session.
+    names any, or `here`, a link to this process, are the only ones that there are for the session,
+    beside those that it started itself and has adopted: these are taken only where they are named.
     `shared`: by several clients, whose lists must not rest on which calls came before them; so a
     list looks for the kernel too.
 
@@ -51,6 +53,7 @@ class HeldLinks:
         self._here = self._held = here
         self._project: Link | None = None
         self._links = {here.kernel.path: here} if here else dict[str, Link]()
+        self._own: dict[str, tuple[Link, Callable[[], bool]]] = {}
         self._probe: StatusProbe | None = None
         self._choosing = asyncio.Lock()
         self._observers: dict[object, Observer] = {}
@@ -95,6 +98,24 @@ class HeldLinks:
                 # The ops and what runs them, which a server beside a kernel does not need.
                 self._project = await asyncio.to_thread(_open_here)
             return self._project
+
+    def adopt(self, link: Link, *, lives: Callable[[], bool]) -> Undo:
+        """Have a kernel that the session started exist for it alone, until the undo.
+
+        `lives` says whether its process does. Closing the link is the caller's matter.
+        """
+        path = link.kernel.path
+        self._links[path], self._own[path] = link, (link, lives)
+
+        def disown() -> None:
+            self._own.pop(path, None)
+            self._links.pop(path, None)
+
+        return disown
+
+    def is_own(self, link: Link) -> bool:
+        """Return whether a link leads to a kernel that the session started itself."""
+        return link.kernel.path in self._own
 
     def is_of_kernel(self, link: Link) -> bool:
         """Return whether a link leads to a kernel, where the person can be asked."""
@@ -149,7 +170,7 @@ class HeldLinks:
 
     async def probe(self) -> Sequence[ProbedKernel]:
         """Return every kernel with its status, living ones first; attaches to none."""
-        from repl_pair.bridge.kernels.discover import discover_kernels
+        from repl_pair.bridge.kernels.discover import FoundKernel, discover_kernels, read_connection
         from repl_pair.bridge.link.status_probe import StatusProbe
 
         self._probe = self._probe or StatusProbe()
@@ -158,6 +179,11 @@ class HeldLinks:
         found = await asyncio.to_thread(discover_kernels)
         given = self._within([one.kernel for one in found])
         found = [one for one in found if one.kernel in given]
+        own = self._own_kernels()
+        found += [
+            FoundKernel(kernel=each, connection=read_connection(each.path) or {}, hosted=None)
+            for each in own
+        ]
         return await self._probe.read(found)
 
     async def close(self) -> None:
@@ -181,7 +207,17 @@ class HeldLinks:
         kernels = kernels or await asyncio.to_thread(discover.find_kernels)
         if not self._here:
             kernels = self._within(kernels)
-        return choose_only(kernels) if target is None else resolve(target, kernels)
+        if target is None:
+            return choose_only(kernels)
+        return resolve(target, [*kernels, *self._own_kernels()])
+
+    def _own_kernels(self) -> Sequence[KernelInfo]:
+        return [
+            replace(link.kernel, alive=True)
+            if lives()
+            else replace(link.kernel, alive=False, pid=None)
+            for link, lives in self._own.values()
+        ]
 
     def _within(self, kernels: Sequence[KernelInfo]) -> Sequence[KernelInfo]:
         """Return those that there are for the session."""

@@ -8,6 +8,7 @@ from typing import Any
 from repl_pair.bridge import manifest
 from repl_pair.bridge.approval_calls import ApprovalCalls, ApprovalRequest
 from repl_pair.bridge.background.background import Background
+from repl_pair.bridge.background.workers import Workers
 from repl_pair.bridge.call_checks import check_forwarded, permit, read_arguments, split_kernel
 from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.kernel_info import check_name
@@ -24,7 +25,7 @@ from repl_pair.errors import (
     RequestError,
     next_step,
 )
-from repl_pair.runtime.ops.table import Op
+from repl_pair.runtime.ops.table import Op, Preview
 from repl_pair.wire import PERSON, Args, Reply, View, error_reply, ok_reply
 
 _WAITS = {"wait_s": 1.0, "timeout_s": 1.0, "duration_ms": 0.001}
@@ -57,6 +58,7 @@ class Session:
         self.links = HeldLinks(
             target, principal=principal, inject=inject, here=here, within=within, shared=shared
         )
+        self.workers = Workers(self.links, principal=principal, inject=inject)
 
     @classmethod
     def direct(
@@ -143,6 +145,7 @@ class Session:
             links=self.links,
             approvals=approvals or ApprovalCalls(),
             background=self.background,
+            workers=self.workers,
             forward=partial(self._forward, on_progress),
             on_progress=on_progress,
         )
@@ -173,6 +176,7 @@ class Session:
                     view=view,
                     access=closed,
                     names_access=bridge_op is not None or _is_forbidden(reply),
+                    preview=_preview(bridge_op, own, self.principal),
                     make=make,
                 )
                 reply = await here.approvals.call(request, on_progress, wait_s=ask_wait_s)
@@ -206,6 +210,7 @@ class Session:
         await self.background.close()
         if self.approvals is not None:
             await self.approvals.close()
+        await self.workers.close()
         await self.links.close()
 
     async def _request(self, op: str, args: Args, kernel: str | None = None, **how: Any) -> Reply:
@@ -233,10 +238,13 @@ class Session:
         if link is not None and not self.links.is_of_kernel(link):
             raise _unavailable(op, closed, "they are asked in a kernel, and none runs.")
         try:
-            return link or await self.links.get(own.get("kernel", target))
+            link = link or await self.links.get(own.get("kernel", target))
         except KernelError as error:
             why = f"they are asked in a kernel: {error.message}"
             raise _unavailable(op, closed, why, error.next_steps) from error
+        if self.links.is_own(link):
+            raise _unavailable(op, closed, "they see no question in the kernel of your own worker.")
+        return link
 
 
 @lru_cache(maxsize=64)
@@ -287,6 +295,10 @@ def _access_to_ask(policy: Policy, reply: Reply | None) -> str:
         _is_forbidden(reply) and access and policy.asks_for(access)
     )
     return ", ".join(access) if asks else ""
+
+
+def _preview(op: Op | None, args: Args, principal: str) -> Preview | None:
+    return op.preview(args, principal) if op is not None and op.preview is not None else None
 
 
 def _is_forbidden(reply: Reply | None) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 
 from repl_pair.bridge.kernel_info import KernelInfo
-from repl_pair.bridge.kernels.processes import EMBEDDED
+from repl_pair.bridge.kernels.processes import EMBEDDED, WORKER
 from repl_pair.bridge.silence.refusals import gone, silent
 from repl_pair.bridge.silence.states import find_process, judge_by_process
 from repl_pair.errors import KernelError, did_you_mean, next_step
@@ -113,8 +113,10 @@ def _ways_to_name(target: str) -> Sequence[Callable[[KernelInfo], bool]]:
 
 
 def _names(kernel: KernelInfo) -> tuple[str, ...]:
-    """Return the ways a notebook's path ends: `c.ipynb`, `b/c.ipynb`, …; or an embedded's name."""
-    if kernel.front_end == EMBEDDED:
+    """Return the ways a notebook's path ends: `c.ipynb`, `b/c.ipynb`, …; or the name of a kernel
+    that a program or a session has started.
+    """
+    if kernel.front_end in (EMBEDDED, WORKER):
         return (kernel.name,)
     parts = Path(kernel.notebook or "").parts
     return tuple("/".join(parts[n:]) for n in range(1, len(parts)))

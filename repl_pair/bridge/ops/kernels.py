@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Annotated, Any, NotRequired, cast
 
 from repl_pair.bridge.kernel_info import KernelLine, KernelStatus, ProbedKernel, known_only
+from repl_pair.bridge.kernels.processes import WORKER
 from repl_pair.bridge.link.link import Detachment, Link
 from repl_pair.bridge.ops.table import TABLE, BridgeCall, Which, WhichOrChosen
 from repl_pair.errors import KernelError, next_step
@@ -60,7 +61,8 @@ async def list_kernels(
     shown = probed if dead else [each for each in probed if each not in gone]
     items = [_list_kernel(each, call.links.attached(each[0])) for each in shown]
     found: ListedKernels = {"items": items, "total": len(items)}
-    if living := [each[0].id for each in probed if each[0].alive]:
+    living = [kernel.id for kernel, _ in probed if kernel.alive and kernel.front_end != WORKER]
+    if living:
         choose = next_step("use_kernel", kernel=living[0])
         call.next_steps.append(choose if len(living) > 1 else next_step("list_stories"))
     if gone:

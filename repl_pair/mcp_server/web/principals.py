@@ -15,6 +15,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Message, Receive, Scope, Send
 
 from repl_pair.bridge.approval_calls import ApprovalCalls
+from repl_pair.bridge.ops.workers import OF_WORKERS
 from repl_pair.bridge.session import Session
 from repl_pair.bridge.tokens import Token
 from repl_pair.mcp_server.audit import Audit
@@ -36,8 +37,8 @@ MOST_STREAMS = 64
 LISTENING = "subscriptions/listen"
 """The request that is no call: its answer is a stream that waits for changes."""
 OPENING = frozenset({"initialize", "server/discover"})
-WITHOUT = frozenset({"use_kernel"})
-"""What chooses a kernel for later calls: it would choose it for other clients too."""
+WITHOUT = frozenset({"use_kernel", *OF_WORKERS})
+"""What chooses a kernel for later calls, also those of other clients, and what starts processes."""
 
 _log = logging.getLogger(__name__)
 

@@ -55,6 +55,8 @@ class Approval:
     expires_at: float
     state: str = "pending"
     reason: str = ""
+    preview: Mapping[str, Any] | None = None
+    """What shows it to the person, where no op of this process does."""
 
 
 def hash_call(op: str, args: Mapping[str, Any]) -> str:
@@ -140,6 +142,7 @@ class Approvals:
         asker: Asker,
         access: tuple[str, ...],
         expires_s: float = EXPIRES_S,
+        preview: Mapping[str, Any] | None = None,
     ) -> Approval:
         """Ask the person for a call; one that is covered by a grant is approved at once.
 
@@ -169,6 +172,7 @@ class Approvals:
             expires_at=now + min(expires_s, EXPIRES_S),
             state="approved" if granted else "pending",
             reason="approved for this session" if granted else "",
+            preview=preview,
         )
         handle = approval.handle
         self._hold(handle, asker, lambda: self._withdraw(handle, "its client went away"))

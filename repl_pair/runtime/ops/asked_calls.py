@@ -2,7 +2,7 @@
 
 import json
 import time
-from typing import TypedDict
+from typing import TypedDict, cast
 
 from repl_pair.runtime.clients.approvals import Approval
 from repl_pair.runtime.ops.table import TABLE, Preview
@@ -53,7 +53,9 @@ def preview_call(approval: Approval) -> Preview:
     It is what the op itself shows of it, else its arguments as they are.
     """
     op = TABLE.get(approval.op)
-    if op is not None and op.preview is not None:
+    if approval.preview is not None:
+        found = cast("Preview", approval.preview)
+    elif op is not None and op.preview is not None:
         found = op.preview(approval.args, approval.asker.principal)
     else:
         text = json.dumps(approval.args, indent=2, sort_keys=True, ensure_ascii=False)

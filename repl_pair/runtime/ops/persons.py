@@ -23,6 +23,7 @@ from repl_pair.runtime.ops.table import (
     TABLE,
     WAIT_S,
     Op,
+    Preview,
     op,
     timeout_deadline,
     wait_deadline,
@@ -90,17 +91,20 @@ def ask_approval(
     args: dict[str, Any],
     expires_s: Seconds = EXPIRES_S,
     access: list[str] | None = None,
+    preview: Preview | None = None,
 ) -> ApprovalState:
     """Ask the person for one exact call of an op that this view does not open.
 
     They are not asked for what would be refused anyway. `access` is what it takes of an op that the
-    client answers itself, which no op of this table does, or for want of which it was forbidden.
+    client answers itself, which no op of this table does, or for want of which it was forbidden. `preview` shows such a
+    call to the person.
     """
     needed = _needed_access(call, op, args) if access is None else set(access)
     closed = tuple(sorted(needed - call.view.access))
     if not closed:
         raise RequestError("bad_arguments", f"{op} needs no approval.")
-    return _state(QUEUE.ask(op, args, asker=_asker(call), access=closed, expires_s=expires_s))
+    how: Any = {"asker": _asker(call), "access": closed, "expires_s": expires_s}
+    return _state(QUEUE.ask(op, args, **how, preview=preview))
 
 
 def _needed_access(call: Call, op: str, args: Mapping[str, Any]) -> set[str]:

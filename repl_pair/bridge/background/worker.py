@@ -1,0 +1,170 @@
+"""One worker: a kernel of this Python that runs given code, and ends with this process."""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+import warnings
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from repl_pair.bridge.background.output import Output
+from repl_pair.bridge.kernel_info import KernelInfo
+from repl_pair.bridge.kernels.discover import read_connection
+from repl_pair.bridge.kernels.processes import WORKER
+from repl_pair.bridge.link.kernel_link import KernelLink
+from repl_pair.bridge.link.line import ConnectionLost, Line
+from repl_pair.errors import KernelError, RequestError
+from repl_pair.runtime.evaluation.compiled import NO_CODE, compile_source, describe_no_code
+from repl_pair.wire import View, raise_for_error
+
+CONNECTION = "kernel.json"
+START_S = 30.0
+"""How long a kernel may take to be ready for its code."""
+ALIVE_S = 0.2
+"""How long a worker must live once its code runs."""
+END_S = 0.5
+"""How long a worker may take to end by itself once it was asked to."""
+POLL_S = 0.01
+REFUSAL_CHARS = 4_000
+"""How much of the output a refusal shows."""
+_MODULE = "repl_pair.bridge.background.worker_process"
+_EXECUTE: Mapping[str, Any] = {
+    "silent": False,
+    "store_history": True,
+    "user_expressions": {},
+    "allow_stdin": False,
+}
+
+
+def check_code(code: str) -> None:
+    """Refuse, as `bad_arguments`, what is no code, with its line and a caret below the place."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile_source(code, "<worker>")
+    except NO_CODE as error:
+        found = describe_no_code(error, code)
+        lines = [f"{found['type']}: {found['message']}"]
+        if "caret" in found:
+            lines += [f"line {found['line']}:", found["code"], found["caret"]]
+        raise RequestError(
+            "bad_arguments",
+            "\n".join(["The code does not compile; nothing was started.", *lines]),
+            detail={"error": found},
+            hints=[found["remedy"]] if "remedy" in found else (),
+        ) from None
+
+
+class Worker:
+    """A kernel process, its output, and the link to it.
+
+    Its connection file is in a folder that only this process knows, and that its command line
+    names as no connection file: so nobody else takes it for one of the person's kernels.
+    """
+
+    def __init__(self, name: str, *, principal: str, inject: bool) -> None:
+        self.id = uuid.uuid4().hex[:12]
+        self.name = name
+        self.began = time.time()
+        self.output = Output()
+        self._folder = Path(tempfile.mkdtemp(prefix="repl_pair-"))
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", _MODULE, str(self._folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._drain: asyncio.BaseTransport | None = None
+        self.kernel = KernelInfo(
+            id=str(uuid.uuid4()),
+            name=name or WORKER,
+            pid=self._process.pid,
+            path=str(self._folder / CONNECTION),
+            notebook=None,
+            alive=True,
+            began=self.began,
+            front_end=WORKER,
+        )
+        self.link = KernelLink(self.kernel, principal=principal, inject=inject)
+
+    @property
+    def exit_code(self) -> int | None:
+        """The status that the process ended with, negative for a signal; None while it lives."""
+        return self._process.poll()
+
+    async def run(self, code: str) -> None:
+        """Attach to the kernel once it is ready, and run the code there.
+
+        Returns when the code has run, or could have run, for `ALIVE_S`. RequestError
+        `worker_failed` where the process ends before, as it does when the code raises.
+        """
+        loop = asyncio.get_running_loop()
+        self._drain, _ = await loop.connect_read_pipe(lambda: self.output, self._process.stdout)
+        try:
+            async with asyncio.timeout(START_S):
+                await self._begin(code)
+        except (ConnectionLost, KernelError, TimeoutError) as error:
+            raise await self._failure("its kernel did not get ready") from error
+        until = loop.time() + ALIVE_S
+        while loop.time() < until:
+            if self.exit_code is not None:
+                raise await self._failure("its code raised, or ended the process")
+            await asyncio.sleep(POLL_S)
+
+    async def _begin(self, code: str) -> None:
+        while (connection := read_connection(self.kernel.path)) is None:
+            if self.exit_code is not None:
+                raise ConnectionLost
+            await asyncio.sleep(POLL_S)
+        with closing(Line(connection)) as line:
+            await line.features("shell")
+            raise_for_error(await self.link.request("ping", {}, view=View()))
+            self.output.clear()
+            line.send("execute_request", {**_EXECUTE, "code": code}, channel="shell")
+            # The answer to another message on control shows that this one was sent.
+            await line.features()
+
+    async def _failure(self, why: str) -> RequestError:
+        """Build the refusal of a worker that does not run, with the end of its output."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.output.ended.wait(), ALIVE_S)
+        log = self.output.tail(REFUSAL_CHARS)
+        status = {} if self.exit_code is None else {"exit_code": self.exit_code}
+        ended = f" with status {self.exit_code}" if status else ""
+        return RequestError(
+            "worker_failed",
+            f"The worker was ended{ended}: {why} within {ALIVE_S * 1000:.0f} ms.\n{log}".rstrip(),
+            detail={**status, "log": log},
+        )
+
+    async def end(self) -> None:
+        """End the process and what it has started, and its link; what is left of it goes too."""
+        try:
+            self._signal(signal.SIGTERM)
+            until = time.monotonic() + END_S
+            while self.exit_code is None and time.monotonic() < until:
+                await asyncio.sleep(POLL_S)
+        finally:
+            self._signal(signal.SIGKILL)
+            self._process.wait()
+            if self._drain is not None:
+                self._drain.close()
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+            shutil.rmtree(self._folder, ignore_errors=True)
+        await self.link.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process and what it has started, while it lives."""
+        if self.exit_code is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.kernel.pid or 0, number)

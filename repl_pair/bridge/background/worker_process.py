@@ -1,0 +1,122 @@
+"""The process of a worker: an ipykernel that ends with its server, and whose output is scrubbed.
+
+It is started with its folder as the only argument, and stdin is a pipe from the server.
+"""
+
+import os
+import select
+import signal
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import Any, TextIO, cast
+
+from ipykernel.kernelapp import IPKernelApp
+
+from repl_pair.bridge.background.output import hide_secrets
+from repl_pair.runtime.secrets.learning import learn_before_output, learn_secrets
+
+CONNECTION = "kernel.json"
+"""The connection file in the folder of a worker."""
+OPTIONS = ("--HistoryManager.enabled=False", "--colors=NoColor")
+HELD_CHARS = 65_536
+"""How much of an unfinished line is kept before it is scrubbed and written."""
+
+
+class ScrubbedText:
+    """A text stream that writes whole lines, without the secrets that the process holds then."""
+
+    def __init__(self, inner: TextIO) -> None:
+        self._inner = inner
+        self._held = ""
+        self._writing = threading.RLock()
+
+    def write(self, text: str) -> int:
+        """Take a text and write its complete lines."""
+        with self._writing:
+            self._held += text
+            lines, end, rest = self._held.rpartition("\n")
+            if end:
+                self._held = rest
+                self._write(lines + end)
+            elif len(self._held) > HELD_CHARS:
+                self.release()
+        return len(text)
+
+    def release(self) -> None:
+        """Write what was kept of a line."""
+        with self._writing:
+            held, self._held = self._held, ""
+            self._write(held)
+
+    def flush(self) -> None:
+        """Do nothing: half a line could hold half a secret."""
+
+    def _write(self, text: str) -> None:
+        learn_secrets()
+        learn_before_output(())
+        self._inner.write(hide_secrets(text))
+        self._inner.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def main(folder: Path) -> None:
+    """Serve until the server ends; the first cell that is no silent one is the worker's code."""
+    _end_with_server()
+    streams = [ScrubbedText(sys.stdout), ScrubbedText(sys.stderr)]
+    sys.stdout, sys.stderr = (cast("TextIO", stream) for stream in streams)
+    sys.argv = ["worker"]
+    app: Any = IPKernelApp.instance(
+        connection_file=str(folder / CONNECTION), outstream_class=None, parent_handle=os.getppid()
+    )
+    app.initialize([f"--ipython-dir={folder}", *OPTIONS])
+    events = app.shell.events
+
+    def end_at_error(result: Any) -> None:
+        events.unregister("post_run_cell", end_at_error)
+        if error := result.error_before_exec or result.error_in_exec:
+            status = _report(error)
+            for stream in streams:
+                stream.release()
+            os._exit(status)
+
+    events.register("post_run_cell", end_at_error)
+    app.start()
+
+
+def _report(error: BaseException) -> int:
+    """Print what the code raised, from its first line on; return the status to exit with."""
+    if isinstance(error, SystemExit) and isinstance(error.code, int | None):
+        return error.code or 0
+    trace = error.__traceback__
+    while trace is not None and "__name__" not in trace.tb_frame.f_locals:
+        trace = trace.tb_next
+    traceback.print_exception(error.with_traceback(trace))
+    return 1
+
+
+def _end_with_server() -> None:
+    """Have the system kill this process when stdin ends, whatever holds the interpreter then.
+
+    Elsewhere than on Linux the kernel itself looks at intervals whether its parent lives.
+    """
+    if sys.platform != "linux":
+        return
+    import fcntl  # there is none on Windows
+
+    end = os.dup(sys.stdin.fileno())
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, sys.stdin.fileno())
+    os.close(nothing)
+    fcntl.fcntl(end, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(end, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(end, fcntl.F_SETFL, fcntl.fcntl(end, fcntl.F_GETFL) | os.O_ASYNC)
+    if select.select([end], [], [], 0)[0]:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,64 @@
+"""The ops about workers: kernels that a session starts to run its own code, until it ends."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, TypedDict
+
+from repl_pair.bridge.background.workers import WorkerLine
+from repl_pair.bridge.ops.table import TABLE, BridgeCall
+from repl_pair.errors import next_step
+from repl_pair.runtime.ops.answers import Items
+from repl_pair.runtime.ops.table import Preview
+from repl_pair.runtime.values.arguments import Longest
+
+MOST_CHARS, NAME_CHARS = 65_536, 64
+
+Code = Annotated[str, Longest(MOST_CHARS), "Plain Python; await may stand at the top"]
+Name = Annotated[str, Longest(NAME_CHARS), "What its kernel is listed as"]
+
+
+class StartedWorker(TypedDict):
+    """A worker; `kernel` is what calls name to reach it."""
+
+    worker: str
+    kernel: str
+    pid: int
+
+
+def preview_worker(args: Mapping[str, Any], _principal: str) -> Preview:
+    """Show the code that would run in a process of its own."""
+    name = f" {args['name']}" if args.get("name") else ""
+    title = f"start worker{name}: run code in a new process, with the rights of the server"
+    return {"kind": "code", "title": title, "text": str(args.get("code"))}
+
+
+@TABLE.op(access="eval", toolset="manage", lane="inline", preview=preview_worker)
+async def register_worker(call: BridgeCall, code: Code, name: Name = "") -> StartedWorker:
+    """Start a kernel of the server's Python that runs code, for you alone, until stop_worker.
+
+    It ends with the server, and where the code raises; else it stays, and calls reach it by
+    `kernel`. What it prints is the `log` of list_workers. bad_arguments: does not compile, nothing
+    was started; worker_failed: ended within 200 ms, with its output.
+    """
+    worker = await call.workers.start(code, name)
+    call.next_steps += [
+        next_step("list_workers"),
+        next_step("kernel_status", kernel=worker.kernel.id),
+    ]
+    return {"worker": worker.id, "kernel": worker.kernel.id, "pid": worker.kernel.pid or 0}
+
+
+@TABLE.op(access="eval", toolset="manage", lane="inline")
+async def stop_worker(call: BridgeCall, worker: Annotated[str, "From list_workers"]) -> WorkerLine:
+    """End a worker of yours, and what it started; answers how it ended and the end of its log."""
+    return await call.workers.stop(worker)
+
+
+@TABLE.op(access="read", toolset="manage", lane="inline")
+async def list_workers(call: BridgeCall) -> Items[WorkerLine]:
+    """List your workers, also those that ended by themselves, with the end of what they printed."""
+    items = list(call.workers.list())
+    return {"items": items, "total": len(items)}
+
+
+OF_WORKERS = frozenset(fn.__name__ for fn in (register_worker, stop_worker, list_workers))
+"""The ops of this module, which a server of many clients does not have."""
