@@ -37,7 +37,7 @@ rows.update(a=1, b=2, **{{api_token: 3, {GITHUB!r}: 4}})
 """
 ERAS = ["legacy", "auto"]
 LOSS = "surface://training/loss"
-PAIR = ["pair://context", "pair://functions", "pair://triggers"]
+PAIR = [f"pair://{name}" for name in ("context", "functions", "triggers", "workers")]
 BOUND_S = 60
 NOT_THERE = (
     "surface://training/hidden",
@@ -165,16 +165,28 @@ def test_functions_are_read_as_the_op_lists_them(reader):
     assert [each["id"] for each in listed["items"]] == ["act.seen"]
 
 
-def test_triggers_are_read_as_the_op_lists_them(kernel, open_reader):
-    with open_reader("auto", "--kernel", kernel.path, "--allow", "write") as reader:
+def test_triggers_and_workers_are_read_as_the_ops_list_them(kernel, open_reader):
+    opened = ("--allow", "write,eval")
+    with open_reader("auto", "--kernel", kernel.path, *opened) as own:
         on = {"every_s": 3600}
-        reader.agent.ask("register_trigger", call="list_stories", on=on)
-        (found,) = reader.read("pair://triggers")["items"]
-        assert (found["call"], found["on"]) == ("list_stories", on)
+        own.agent.ask("register_trigger", call="list_stories", on=on)
+        started = own.agent.ask("register_worker", code="print('begun')")["result"]
+        (trigger,) = own.read("pair://triggers")["items"]
+        assert (trigger["call"], trigger["on"]) == ("list_stories", on)
+        (worker,) = own.read("pair://workers")["items"]
+        assert worker["worker"] == started["worker"]
+        with open_reader("auto", "--kernel", kernel.path, *opened) as other:
+            assert [other.read(uri)["total"] for uri in PAIR[2:]] == [0, 0]
+
+
+def test_what_an_op_is_not_there_for_is_no_resource(kernel, open_reader):
     with open_reader("auto", "--kernel", kernel.path, "--no-builtins") as reader:
         uris = [each.uri for each in reader.do(reader.agent.client.list_resources).resources]
         assert [uri for uri in uris if uri.startswith("pair:")] == PAIR[:2]
-        assert reader.refusal("pair://triggers").message == reader.refusal("pair://x").message
+        unknown = reader.refusal("pair://nonsense")
+        for uri in PAIR[2:]:
+            for error in (reader.refusal(uri), subscription_error(reader, uri)):
+                assert (error.code, error.message) == (unknown.code, unknown.message)
 
 
 def test_the_context_is_what_an_agent_may_do_and_where(kernel, open_reader):
@@ -203,7 +215,7 @@ def test_the_context_says_why_there_is_no_kernel(open_reader, alone):
         assert "counts" not in found
 
 
-@pytest.mark.parametrize("uri", ["pair://context", "pair://triggers"])
+@pytest.mark.parametrize("uri", ["pair://context", "pair://triggers", "pair://workers"])
 def test_what_reports_no_changes_says_so(reader, uri):
     error = subscription_error(reader, uri)
     assert (error.code, error.message) == (
