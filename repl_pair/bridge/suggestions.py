@@ -38,6 +38,11 @@ def suggest_call(
     return [next_step(name, **corrected)], []
 
 
+def required_args(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that a call needs, a blank (`<string>`) for what only the caller has."""
+    return correct_arguments(schema, {})
+
+
 def check_new_id(kind: str, id: str) -> str:
     """Return the id of an entry that need not be there yet; `bad_id` with a legal one near it."""
     return check_id(kind, KINDS[kind].grammar, id)

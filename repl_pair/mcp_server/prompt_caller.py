@@ -13,6 +13,7 @@ from repl_pair.errors import next_step
 from repl_pair.mcp_server import completion
 from repl_pair.mcp_server.byte_gate import scrub_text
 from repl_pair.mcp_server.expose import unlisted_ops
+from repl_pair.wire import MUTATES
 
 ASKED = "the person approves each such call"
 _SHOWN_CHARS = 120
@@ -51,6 +52,24 @@ class PromptCaller:
         """Return whether there is an entry of that id for the session's view."""
         found = await completion.find_ids(self.session, kind, id)
         return id in found.values
+
+    async def find_function(self, id: str) -> Mapping[str, Any] | None:
+        """Return the line of a function that the view sees, as `list_functions` has it."""
+        args: dict[str, Any] = {"limit": 200}
+        while args.get("cursor", "") is not None and self.session.links.is_chosen:
+            reply = await self.session.call("list_functions", args, is_reported=False)
+            if not reply["ok"]:
+                return None
+            for line in reply["result"]["items"]:
+                if line["id"] == id:
+                    return line
+            args["cursor"] = reply["result"].get("cursor")
+        return None
+
+    def asks_for(self, function: Mapping[str, Any]) -> bool:
+        """Return whether the person approves each call of a function."""
+        is_asked = function["mutates"] and self.session.policy.decide(MUTATES) == "ask"
+        return bool(function.get("ask") or is_asked)
 
     def _decide(self, op: str) -> str:
         descriptor = manifest.by_name().get(op)

@@ -1,80 +1,30 @@
-"""The table of the prompts: what each takes, what completes that, and its text for a caller."""
+"""The texts of the prompts: the steps to a thing, as their caller can take them.
+
+Each function takes the caller and the arguments of its prompt, and raises RequestError for those
+that nothing can be written for.
+"""
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from repl_pair.bridge.policy import OPEN
-from repl_pair.bridge.session import Session
-from repl_pair.bridge.suggestions import check_new_id
+from repl_pair.bridge.background.calls import ops_to_call
+from repl_pair.bridge.background.triggers import LEAST_S, MOST_S
+from repl_pair.bridge.suggestions import check_new_id, required_args
 from repl_pair.errors import RequestError, did_you_mean
-from repl_pair.mcp_server.completion import Found, find_ids, find_words, merge
+from repl_pair.mcp_server.completion import find_ids
 from repl_pair.mcp_server.prompt_caller import PromptCaller, quote, word_of
 from repl_pair.wire import REDACTED
 
-Complete: TypeAlias = Callable[[Session, str], Awaitable[Found]]
 Text: TypeAlias = tuple[str, Sequence[str]]
 """What is to be done, and how: a line a step."""
 
-LEAST_S = 1.0
 MOST_TAGS = 20
 MOST_FAILURES = 5
-SCHEDULES = ("10", "60", "300", "3600")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Argument:
-    """An argument of a prompt, and what completes it."""
-
-    name: str
-    doc: str
-    complete: Complete
-    is_required: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class Prompt:
-    """A prompt; `write` takes the caller, and the arguments by name.
-
-    It raises RequestError for arguments that nothing can be written for.
-    """
-
-    name: str
-    title: str
-    doc: str
-    arguments: Sequence[Argument]
-    write: Callable[..., Awaitable[Text]]
-
-
-async def _complete_ids(kind: str, session: Session, typed: str) -> Found:
-    return await find_ids(session, kind, typed)
-
-
-async def _complete_tags(session: Session, typed: str) -> Found:
-    """Complete the last of the tags between commas."""
-    before, comma, last = typed.rpartition(",")
-    found = await find_ids(session, "tag", last.strip())
-    return found._replace(values=[f"{before}{comma}{value}" for value in found.values])
-
-
-async def _complete_calls(session: Session, typed: str) -> Found:
-    functions = await find_ids(session, "function", typed)
-    return merge(functions, find_words(_ops_to_schedule(session), typed))
-
-
-async def _complete_seconds(_session: Session, typed: str) -> Found:
-    values = [word for word in SCHEDULES if word.startswith(typed)]
-    return Found(values, len(values))
-
-
-def _ops_to_schedule(session: Session) -> list[str]:
-    ops, policy = session.descriptors(), session.policy
-    return [each["name"] for each in ops if each["access"] in OPEN and policy.is_for_run_op(each)]
-
-
-async def _write_function(caller: PromptCaller, *, name: str) -> Text:
+async def write_function(caller: PromptCaller, *, name: str) -> Text:
+    """Write how a function of the app is published."""
     check_new_id("function", name)
     if any(word.startswith("_") for word in name.split(".")):
         raise RequestError("bad_id", f"{name!r}: a word that begins with _ is hidden from agents.")
@@ -105,7 +55,8 @@ def _tier_of(caller: PromptCaller) -> str:
     return f', tier="{tier}"' if tier else ""
 
 
-async def _write_panel(caller: PromptCaller, *, id: str) -> Text:
+async def write_panel(caller: PromptCaller, *, id: str) -> Text:
+    """Write how a panel is built."""
     check_new_id("panel", id)
     known = (await find_ids(caller.session, "panel", "")).values
     title, word = word_of(id).replace("_", " ").capitalize(), word_of(id)
@@ -129,36 +80,40 @@ async def _write_panel(caller: PromptCaller, *, id: str) -> Text:
     return f"Build the panel {id}, which the person sees beside the variants.{is_there}", lines
 
 
-async def _write_schedule(caller: PromptCaller, *, call: str, every_s: str) -> Text:
+async def write_schedule(caller: PromptCaller, *, call: str, every_s: str) -> Text:
+    """Write how a call is made again and again."""
     seconds = _read_seconds(every_s)
-    known = [
-        *_ops_to_schedule(caller.session),
-        *(await find_ids(caller.session, "function", "")).values,
-    ]
-    if call not in known and not await caller.sees("function", call):
-        words = f"There is nothing to call as {quote(call)}.{did_you_mean(call, known)}"
-        raise RequestError("not_found", words)
-    is_op = "." not in call
-    described: dict[str, Any] = {"op": call} if is_op else {}
-    made: dict[str, Any] = {} if is_op else {"function": call}
+    function = await caller.find_function(call) if "." in call else None
+    op = ops_to_call(caller.session.policy).get(call)
+    known = function or op
+    if known is None:
+        raise RequestError("not_found", await _describe_unknown(caller, call))
+    if function is not None and caller.asks_for(function):
+        words = f"The person approves each call of {call}, and nothing that runs by itself can ask."
+        raise RequestError("approval_unavailable", words)
+    args = required_args(known["schema" if function else "input_schema"])
+    see, described = ("list_functions", {}) if function else ("describe_op", {"op": call})
     lines = [
-        caller.write(
-            "See what it takes", "describe_op" if is_op else "list_functions", **described
-        ),
-        caller.write("Begin", "register_trigger", call=call, args={}, on={"every_s": seconds}),
+        caller.write("See what it takes", see, **described),
+        caller.write("Begin", "register_trigger", call=call, args=args, on={"every_s": seconds}),
     ]
     if caller.may_call("register_trigger"):
+        ends = "End it, by the handle that its begin answered"
         lines += [
-            caller.write("See how its runs end", "list_triggers"),
-            caller.write(
-                "End it, by the handle of its begin", "unregister_trigger", trigger="<trigger>"
-            ),
+            caller.write("See its runs, and how the last one ended", "list_triggers"),
+            caller.write(ends, "unregister_trigger", trigger="<trigger>"),
         ]
-    else:
-        lines.append(
-            caller.write("Until then call it yourself", call if is_op else "run_function", **made)
-        )
-    return f"Call {call} every {seconds:g} seconds, without waiting for it.", lines
+    elif caller.may_call("trigger_void"):
+        lines.append(caller.write("Until then, run it once", "trigger_void", call=call, args=args))
+    return f"Call {call} every {seconds:g} seconds; it ends with your client.", lines
+
+
+async def _describe_unknown(caller: PromptCaller, call: str) -> str:
+    functions = (await find_ids(caller.session, "function", "")).values
+    near = did_you_mean(call, [*ops_to_call(caller.session.policy), *functions])
+    is_chosen = caller.session.links.is_chosen
+    why = "" if is_chosen else " No kernel is chosen yet, so no function was looked for."
+    return f"There is nothing to call as {quote(call)}.{near}{why}"
 
 
 def _read_seconds(text: str) -> float:
@@ -166,13 +121,14 @@ def _read_seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = math.nan
-    if not LEAST_S <= seconds < math.inf:
-        words = f"every_s is a number of seconds, at least {LEAST_S:g}, not {quote(text)}."
+    if not LEAST_S <= seconds <= MOST_S:
+        words = f"every_s is {LEAST_S:g} to {MOST_S:,} seconds, not {quote(text)}."
         raise RequestError("bad_arguments", words)
     return int(seconds) if seconds.is_integer() else seconds
 
 
-async def _write_triage(caller: PromptCaller, *, tags: str = "") -> Text:
+async def write_triage(caller: PromptCaller, *, tags: str = "") -> Text:
+    """Write how failing variants are looked into."""
     asked = [word for word in map(str.strip, tags.split(",")) if word]
     if len(asked) > MOST_TAGS:
         raise RequestError("bad_arguments", f"tags are {MOST_TAGS} at most, not {len(asked)}.")
@@ -214,65 +170,3 @@ async def _read_failing(caller: PromptCaller, of: dict[str, Any]) -> tuple[list[
         return [], "In their last runs none failed."
     more = f" and {total - len(ids)} more" if total > len(ids) else ""
     return ids, f"In their last runs failed: {', '.join(ids)}{more}."
-
-
-PROMPTS = {
-    prompt.name: prompt
-    for prompt in (
-        Prompt(
-            name="build-panel",
-            title="Build a panel",
-            doc="Steps to a panel that the person sees beside the variants.",
-            arguments=(
-                Argument(
-                    name="id",
-                    doc="The panel's id, such as spending",
-                    complete=partial(_complete_ids, "panel"),
-                ),
-            ),
-            write=_write_panel,
-        ),
-        Prompt(
-            name="register-function",
-            title="Register a function",
-            doc="Steps to a function of the person's app that agents can call.",
-            arguments=(
-                Argument(
-                    name="name",
-                    doc="The function's id, such as orders.place",
-                    complete=partial(_complete_ids, "function"),
-                ),
-            ),
-            write=_write_function,
-        ),
-        Prompt(
-            name="schedule-a-run",
-            title="Schedule a run",
-            doc="Steps to a call that is made again and again, without a caller that waits.",
-            arguments=(
-                Argument(
-                    name="call",
-                    doc="A function of the app, or an op that reads or runs",
-                    complete=_complete_calls,
-                ),
-                Argument(name="every_s", doc="Seconds, at least 1", complete=_complete_seconds),
-            ),
-            write=_write_schedule,
-        ),
-        Prompt(
-            name="triage-failing-variants",
-            title="Triage failing variants",
-            doc="Steps from the variants that fail to why they do, and to their mending.",
-            arguments=(
-                Argument(
-                    name="tags",
-                    doc="Tags between commas; all variants without",
-                    complete=_complete_tags,
-                    is_required=False,
-                ),
-            ),
-            write=_write_triage,
-        ),
-    )
-}
-"""The prompts by name, sorted."""

@@ -1,19 +1,138 @@
 """The prompts of a session: which there are, their texts for its caller, and their completion."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
 
 from mcp import types
 
+from repl_pair.bridge.background.calls import ops_to_call
 from repl_pair.bridge.session import Session
 from repl_pair.errors import ReplPairError, RequestError, did_you_mean
 from repl_pair.mcp_server import completion
+from repl_pair.mcp_server.completion import Found, find_ids, find_words, merge
 from repl_pair.mcp_server.notifying import Context
 from repl_pair.mcp_server.pages import page_of
 from repl_pair.mcp_server.prompt_caller import PromptCaller, quote
-from repl_pair.mcp_server.prompt_texts import PROMPTS, Argument, Prompt
+from repl_pair.mcp_server.prompt_texts import (
+    Text,
+    write_function,
+    write_panel,
+    write_schedule,
+    write_triage,
+)
 
 ARGUMENT_CHARS = 400
 SHOWN_NEAR = 5
+
+SCHEDULES = ("10", "60", "300", "3600")
+
+Complete: TypeAlias = Callable[[Session, str], Awaitable[Found]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Argument:
+    """An argument of a prompt, and what completes it."""
+
+    name: str
+    doc: str
+    complete: Complete
+    is_required: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompt:
+    """A prompt; `write` is of `prompt_texts`."""
+
+    name: str
+    title: str
+    doc: str
+    arguments: Sequence[Argument]
+    write: Callable[..., Awaitable[Text]]
+
+
+async def _complete_ids(kind: str, session: Session, typed: str) -> Found:
+    return await find_ids(session, kind, typed)
+
+
+async def _complete_tags(session: Session, typed: str) -> Found:
+    """Complete the last of the tags between commas."""
+    before, comma, last = typed.rpartition(",")
+    found = await find_ids(session, "tag", last.strip())
+    return found._replace(values=[f"{before}{comma}{value}" for value in found.values])
+
+
+async def _complete_calls(session: Session, typed: str) -> Found:
+    functions = await find_ids(session, "function", typed)
+    return merge(functions, find_words(ops_to_call(session.policy), typed))
+
+
+async def _complete_seconds(_session: Session, typed: str) -> Found:
+    values = [word for word in SCHEDULES if word.startswith(typed)]
+    return Found(values, len(values))
+
+
+PROMPTS = {
+    prompt.name: prompt
+    for prompt in (
+        Prompt(
+            name="build-panel",
+            title="Build a panel",
+            doc="Steps to a panel that the person sees beside the variants.",
+            arguments=(
+                Argument(
+                    name="id",
+                    doc="The panel's id, such as spending",
+                    complete=partial(_complete_ids, "panel"),
+                ),
+            ),
+            write=write_panel,
+        ),
+        Prompt(
+            name="register-function",
+            title="Register a function",
+            doc="Steps to a function of the person's app that agents can call.",
+            arguments=(
+                Argument(
+                    name="name",
+                    doc="The function's id, such as orders.place",
+                    complete=partial(_complete_ids, "function"),
+                ),
+            ),
+            write=write_function,
+        ),
+        Prompt(
+            name="schedule-a-run",
+            title="Schedule a run",
+            doc="Steps to a call that is made again and again, without a caller that waits.",
+            arguments=(
+                Argument(
+                    name="call",
+                    doc="A function of the app, or an op that reads or runs",
+                    complete=_complete_calls,
+                ),
+                Argument(name="every_s", doc="Seconds, at least 1", complete=_complete_seconds),
+            ),
+            write=write_schedule,
+        ),
+        Prompt(
+            name="triage-failing-variants",
+            title="Triage failing variants",
+            doc="Steps from the variants that fail to why they do, and to their mending.",
+            arguments=(
+                Argument(
+                    name="tags",
+                    doc="Tags between commas; all variants without",
+                    complete=_complete_tags,
+                    is_required=False,
+                ),
+            ),
+            write=write_triage,
+        ),
+    )
+}
+"""The prompts by name, sorted."""
 
 
 class Prompts:

@@ -21,12 +21,16 @@ repl_pair.variant("total/Three", args={{"prices": [4, 9]}}, play=[check.path_equ
 repl_pair.panel("ledger", title="Ledger", placement="right", render=lambda: "plain")
 repl_pair.function("act.hidden")(lambda: 1)
 repl_pair.function("act.seen", expose=True)(lambda: 1)
+repl_pair.function("act.asks", expose=True, ask=True)(lambda: 1)
+@repl_pair.function("act.scaled", expose=True)
+def scaled(by: float) -> float: return by
 for tier in {TIERS!r}:
     repl_pair.tag(f"tag-{{tier}}", tier=tier)
     repl_pair.panel(f"panel-{{tier}}", title=tier, placement="right", render="ledger", tier=tier)
     repl_pair.story(f"of.{{tier}}", component=total, tier=tier, tags=[f"tag-{{tier}}"])
     repl_pair.function(f"act.{{tier}}", tier=tier, expose=True)(lambda: 1)
 """
+FUNCTIONS = [f"act.{name}" for name in ("asks", "scaled", "seen", *TIERS)]
 GIVEN = {
     "build-panel": {"id": "spending/by-day"},
     "register-function": {"name": "orders.place"},
@@ -92,10 +96,10 @@ OF_TIER = {
 @pytest.mark.parametrize("options", [(), ("--allow", "write"), ("--tier", "user")])
 def test_what_a_prompt_names_works_as_written(kernel, connect, options):
     """The person runs the code that is named, the agent makes the calls."""
-    made = []
+    made, own = [], {"build-panel": {"id": "own-" + "".join(options).strip("-")}}
     with connect("--kernel", kernel.path, *options) as agent:
         agent.ask("run_variants")
-        for name, args in (GIVEN | (OF_TIER if "user" in options else {})).items():
+        for name, args in (GIVEN | own | (OF_TIER if "user" in options else {})).items():
             text = agent.portal.call(agent.client.get_prompt, name, args).messages[0].content.text
             if name == "register-function":
                 kernel.cell(code_in(text))
@@ -105,7 +109,10 @@ def test_what_a_prompt_names_works_as_written(kernel, connect, options):
                 made.append(asked.get("op", tool))
             kernel.cell(code_in(text))  # the person may write over what is an agent's
     assert {"list_panels", "list_functions", "run_function", "read_failures"} < set(made)
-    assert ("register_panel" in made) == ("write" in options)
+    assert {"register_panel", "register_trigger", "list_triggers"} & set(made) == (
+        {"register_panel", "register_trigger", "list_triggers"} if "write" in options else set()
+    )
+    assert ("trigger_void" in made) == ("write" not in options)
 
 
 @pytest.mark.parametrize(
@@ -146,9 +153,9 @@ MISSING = [
     ("schedule-a-run", {"call": "act.hidden", "every_s": "60"}, "nothing to call as 'act.hidden'"),
     ("schedule-a-run", {"call": "get_value", "every_s": "60"}, "nothing to call as 'get_value'"),
     ("schedule-a-run", {"call": "act.seen\n1. x", "every_s": "60"}, "'act.seen\\n1. x'"),
-    ("schedule-a-run", {"call": "act.seen", "every_s": "0.5"}, "at least 1, not '0.5'"),
-    ("schedule-a-run", {"call": "act.seen", "every_s": "nan"}, "at least 1, not 'nan'"),
-    ("schedule-a-run", {"call": "act.seen", "every_s": "inf"}, "at least 1, not 'inf'"),
+    ("schedule-a-run", {"call": "act.seen", "every_s": "0.5"}, "1 to 86,400 seconds, not '0.5'"),
+    ("schedule-a-run", {"call": "act.seen", "every_s": "nan"}, "seconds, not 'nan'"),
+    ("schedule-a-run", {"call": "act.seen", "every_s": "inf"}, "seconds, not 'inf'"),
     ("triage-failing-variants", {"tags": "shop,shoq"}, "There is no tag 'shoq'. Nearest: shop."),
     ("triage-failing-variants", {"tags": ",".join("t" * 21)}, "tags are 20 at most, not 21"),
     (
@@ -175,12 +182,25 @@ def test_a_prompt_without_tags_is_of_all_variants_and_names_what_fails(reader):
     assert "tags" not in text
 
 
+@pytest.mark.parametrize(
+    ("call", "args"),
+    [("act.scaled", '{"by": "<number>"}'), ("get_story", '{"story_id": "<string>"}')],
+)
+def test_what_a_call_needs_is_left_blank(kernel, connect, call, args):
+    with connect("--kernel", kernel.path, "--allow", "write") as agent:
+        given = {"call": call, "every_s": "2.5"}
+        found = agent.portal.call(agent.client.get_prompt, "schedule-a-run", given)
+        text = found.messages[0].content.text
+    begins = f'register_trigger(call="{call}", args={args}, on={{"every_s": 2.5}})'
+    assert f"{begins} (your list of tools has it with `--toolsets manage`)" in text
+
+
 COMPLETED = [
     ("build-panel", "id", "led", ["ledger"]),
-    ("register-function", "name", "act.", ["act.seen", *sorted(f"act.{tier}" for tier in TIERS)]),
+    ("register-function", "name", "act.", FUNCTIONS),
     ("register-function", "name", "act.h", []),
     ("schedule-a-run", "call", "run_variant", ["run_variant", "run_variants"]),
-    ("schedule-a-run", "call", "act.s", ["act.seen"]),
+    ("schedule-a-run", "call", "act.se", ["act.seen"]),
     ("schedule-a-run", "call", "get_val", []),
     ("schedule-a-run", "call", "register_", []),
     ("schedule-a-run", "every_s", "6", ["60"]),

@@ -19,6 +19,7 @@ from urllib.parse import quote, quote_plus, unquote_plus
 import pytest
 import re2
 from bounds import BOUND_S
+from mcp.types import PromptReference
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import Policy
@@ -811,6 +812,47 @@ def nothing(told):
     """Do nothing: no tool is made of an internal op."""
 
 
+GIVEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+"""A secret that the client itself gives, known by its form."""
+PROMPTED = (
+    ("triage-failing-variants", {}),
+    ("triage-failing-variants", {"tags": "shop"}),
+    ("triage-failing-variants", {"tags": "t/Zq7kW2m"}),
+    ("triage-failing-variants", {"tags": GIVEN}),
+    ("register-function", {"name": f"vault.{GIVEN}"}),
+    ("register-function", {"name": f"password='{GIVEN}'"}),
+    ("schedule-a-run", {"call": "vault.tell", "every_s": "60"}),
+    ("schedule-a-run", {"call": f"vault.{GIVEN}", "every_s": GIVEN}),
+    ("build-panel", {"id": GIVEN}),
+    ("build-panel", {GIVEN: "x"}),
+    (GIVEN, {}),
+)
+COMPLETED = (
+    ("triage-failing-variants", "tags", ("", "t/", "t/Zq7kW2m", f"{GIVEN},t/")),
+    ("register-function", "name", ("", "vault.")),
+    ("schedule-a-run", "call", ("", "vault.")),
+    ("build-panel", "id", ("", "va")),
+)
+
+
+def use_prompts(told):
+    """Get every prompt, complete its arguments, and read the resources beside the tools."""
+    portal, client = told.agent.portal, told.agent.client
+    for name in ("context", "functions", "triggers", "workers"):
+        portal.call(client.read_resource, f"pair://{name}")
+    told.prompts = [
+        portal.call(client.get_prompt, name, given).messages[0].content.text
+        for name, given in PROMPTED
+    ]
+    told.completed = {
+        (prompt, typed): portal.call(
+            client.complete, PromptReference(name=prompt), {"name": name, "value": typed}
+        ).completion.values
+        for prompt, name, all_typed in COMPLETED
+        for typed in all_typed
+    }
+
+
 INTERNAL = sorted(entry["name"] for entry in manifest.load() if "internal" in entry)
 
 
@@ -1051,6 +1093,7 @@ def told(request, kernel, connect, until, tmp_path_factory):
         list_variants(told)
         for drive in dict.fromkeys(DRIVERS.values()):
             drive(told)
+        use_prompts(told)
     return told
 
 
@@ -1202,6 +1245,19 @@ def test_bodies_are_reported_without_their_secrets(told):
         "key": REDACTED,
     }
     assert result("preview_variant", "variant_id", "vault.echo/Keyed")["rendered"]
+
+
+def test_prompts_and_their_completion_are_without_secrets(told):
+    wrote = told.agent.record.out.decode() + told.agent.record.err.decode()
+    assert GIVEN not in wrote
+    texts = "\n".join(told.prompts)
+    assert f"the function vault.{REDACTED}" in texts
+    assert f"There is no prompt '{REDACTED}'" in texts
+    assert "Find out why variants with shop fail" in texts
+    assert "vault.leak/" in told.prompts[0]
+    assert told.completed["triage-failing-variants", "t/Zq7kW2m"] == []
+    assert "shop" in told.completed["triage-failing-variants", ""]
+    assert "vault.tell" in told.completed["register-function", "vault."]
 
 
 def test_remarks_are_reported_without_their_secrets(told):

@@ -1,1 +1,1 @@
-"""What a session keeps running without a caller that waits."""
+"""What a session keeps running without a caller that waits: runs, triggers and workers."""

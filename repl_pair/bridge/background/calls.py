@@ -14,7 +14,7 @@ from repl_pair.bridge.call_checks import (
 )
 from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.link.link import OnProgress
-from repl_pair.bridge.policy import Policy
+from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.errors import RequestError
 from repl_pair.wire import Args, Reply, raise_for_error
 
@@ -74,8 +74,7 @@ async def plan_call(
         function = {"function": call, "args": dict(args)}
         target = await _choose_kernel(caller, kernel)
         return await _plan_function(caller, function, target, call=call, given=args)
-    callable_ops = [d for d in policy.permitted(manifest.load()) if _is_callable(policy, d)]
-    permitted = permit(policy, call, callable_ops)
+    permitted = permit(policy, call, ops_to_call(policy).values())
     if not _is_callable(policy, permitted):
         check_forwarded(policy, via, call, args)
         raise RequestError("bad_arguments", f"{via} reaches no op of its own kind; call {call}.")
@@ -86,6 +85,12 @@ async def plan_call(
     if call == FUNCTION_OP:
         return await _plan_function(caller, own, target, call=call, given=args)
     return PlannedCall(call=call, given=args, op=call, args=own, kernel=target)
+
+
+def ops_to_call(policy: Policy) -> dict[str, Descriptor]:
+    """Return the ops that may be called in the background, by name."""
+    permitted = policy.permitted(manifest.load())
+    return {each["name"]: each for each in permitted if _is_callable(policy, each)}
 
 
 def _is_callable(policy: Policy, descriptor: Mapping[str, Any]) -> bool:
