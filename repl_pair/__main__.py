@@ -5,6 +5,7 @@ from contextlib import redirect_stdout
 
 import click
 
+from repl_pair.bridge import manifest
 from repl_pair.cli.answers import print_json, report_refusal
 from repl_pair.cli.commands import main as program
 from repl_pair.cli.options import Choice, agent_name, open_session, session_options
@@ -43,6 +44,12 @@ EXPOSES_ALL = (
     metavar="URL",
     help="A web page's origin whose requests --http answers.",
 )
+@click.option(
+    "--http-builtins",
+    is_flag=True,
+    help="Over HTTP too, calls in the background: runs, queues and triggers.",
+)
+@click.option("--no-builtins", is_flag=True, help="Nowhere, calls in the background.")
 @click.option("--audit", metavar="FILE", help="Append a line of JSON for each call.")
 @click.option("--debug", is_flag=True, help="Log what the server does, on stderr.")
 def mcp(
@@ -50,30 +57,43 @@ def mcp(
     place: str | None,
     audit: str | None,
     debug: bool,
+    http_builtins: bool,
+    no_builtins: bool,
     **sites: tuple[str, ...],
 ) -> None:
     """Serve MCP clients: one over stdin and stdout, or many over HTTP.
 
     --json is for what is refused before that.
     """
+    are_there = http_builtins if place is not None else True
+    without = manifest.of_toolset(manifest.BACKGROUND)
+    without = without if no_builtins or not are_there else frozenset[str]()
     if place is not None:
         with report_refusal(as_json=choice.as_json):
-            _serve_http(choice, place, audit, debug=debug, **sites)
+            _serve_http(choice, place, audit, debug=debug, without=without, **sites)
         return
     from repl_pair.mcp_server import audit as audits, stdio  # 0.4 s of SDK that only it needs
 
     with report_refusal(as_json=choice.as_json):
-        if given := [name for name, values in sites.items() if values]:
-            raise RequestError("bad_arguments", f"--http-{given[0][:-1]} goes with --http only.")
+        given = [f"--http-{name[:-1]}" for name, values in sites.items() if values]
+        given += ["--http-builtins"] if http_builtins else []
+        if given:
+            raise RequestError("bad_arguments", f"{given[0]} goes with --http only.")
         record = audits.Audit(audit) if audit is not None else None
-        session = open_session(choice, principal=agent_name(choice))
+        session = open_session(choice, principal=agent_name(choice), without=without)
     if choice.expose_all:
         click.echo(EXPOSES_ALL, err=True)
     stdio.run(session, audit=record, debug=debug)
 
 
 def _serve_http(
-    choice: Choice, place: str, audit: str | None, *, debug: bool, **sites: tuple[str, ...]
+    choice: Choice,
+    place: str,
+    audit: str | None,
+    *,
+    debug: bool,
+    without: frozenset[str],
+    **sites: tuple[str, ...],
 ) -> None:
     """Serve over HTTP; `bad_arguments` for what the tokens decide, and without any token."""
     from repl_pair.bridge.tokens import Tokens
@@ -96,6 +116,7 @@ def _serve_http(
             hints=["repl-pair token add NAME"],
         )
     defaults = serve.Defaults(
+        without=without,
         kernels=choice.kernels,
         inject=choice.inject,
         ask_wait_s=choice.ask_wait_s,

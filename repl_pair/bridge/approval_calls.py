@@ -121,10 +121,17 @@ class ApprovalCalls:
         self._calls: dict[str, _PendingCall] = {}
         self._withdrawals: set[asyncio.Task[None]] = set()
 
-    async def call(self, request: ApprovalRequest, on_progress: OnProgress | None = None) -> Reply:
+    async def call(
+        self,
+        request: ApprovalRequest,
+        on_progress: OnProgress | None = None,
+        *,
+        wait_s: float | None = None,
+    ) -> Reply:
         """Ask the person for a call; return its reply, or `approval_pending` after `wait_s`.
 
-        `kernel_gone` where the kernel ended before. Cancelling withdraws the request.
+        None waits as long as calls do here. `kernel_gone` where the kernel ended before. Cancelling
+        withdraws the request.
         """
         args = {"op": request.op, "args": dict(request.args), "expires_s": self._expires_s}
         args |= {"access": request.access.split(", ")} if request.names_access else {}
@@ -143,7 +150,7 @@ class ApprovalCalls:
             if not asked["ok"]:
                 return asked
             call = self._keep(request, asked["result"])
-            return await self._wait(call, self._wait_s, on_progress)
+            return await self._wait(call, self._wait_s if wait_s is None else wait_s, on_progress)
         except asyncio.CancelledError:
             if call is not None:
                 self._calls.pop(call.handle, None)

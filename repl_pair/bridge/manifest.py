@@ -10,6 +10,8 @@ from importlib import resources
 from typing import Any
 
 FILE = "manifest.json"
+BACKGROUND = "manage"
+"""The toolset of the ops about what a session keeps running."""
 
 
 @cache
@@ -24,13 +26,19 @@ def takes_kernel(op: str) -> bool:
     """Return whether calls of an op name a kernel: all do but some that the bridge answers."""
     known = by_name().get(op, {})
     own = known.get("input_schema", {}).get("properties", {})
-    return "kernel" in own or known.get("toolset") not in ("kernel", "approval")
+    return "kernel" in own or known.get("toolset") not in ("kernel", "approval", BACKGROUND)
 
 
 @cache
 def by_name() -> Mapping[str, Mapping[str, Any]]:
     """Return the same descriptors by name."""
     return {entry["name"]: entry for entry in load()}
+
+
+@cache
+def of_toolset(toolset: str) -> frozenset[str]:
+    """Return the names of the ops of a toolset."""
+    return frozenset(entry["name"] for entry in load() if entry["toolset"] == toolset)
 
 
 def reads(op: str) -> bool:

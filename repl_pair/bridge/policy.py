@@ -125,7 +125,13 @@ class Policy:
 
         Ops that read approvals are listed where a gate asks.
         """
-        return descriptor.get("toolset") in _listed(self) and self.resolve(descriptor) != "deny"
+        is_listed = descriptor.get("toolset") in self.listed_toolsets
+        return is_listed and self.resolve(descriptor) != "deny"
+
+    @property
+    def listed_toolsets(self) -> frozenset[str]:
+        """The toolsets that are on: the default ones, those asked for, and those of the gates."""
+        return _listed(self)
 
     def decide(self, access: str | None) -> Decision:
         """Decide over one access."""

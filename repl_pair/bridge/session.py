@@ -1,34 +1,30 @@
 """One caller's session: it checks policy and arguments, chooses the kernel, and replies."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.approval_calls import ApprovalCalls, ApprovalRequest
+from repl_pair.bridge.background.background import Background
+from repl_pair.bridge.call_checks import check_forwarded, permit, read_arguments, split_kernel
 from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link, OnProgress
 from repl_pair.bridge.ops import TABLE
-from repl_pair.bridge.ops.calls import FORWARDING
 from repl_pair.bridge.ops.table import BridgeCall, ForwardedReply
 from repl_pair.bridge.policy import GATED, Descriptor, Policy
 from repl_pair.bridge.refusals import complete_refusal
-from repl_pair.bridge.suggestions import in_kernel, suggest_call
+from repl_pair.bridge.suggestions import in_kernel
 from repl_pair.errors import (
     KernelError,
     NextStep,
     ReplPairError,
     RequestError,
-    did_you_mean,
     next_step,
 )
 from repl_pair.runtime.ops.table import Op
-from repl_pair.runtime.values.arguments import (
-    check_arguments,
-    read_call_arguments,
-    weight_fault,
-)
 from repl_pair.wire import PERSON, Args, Reply, View, error_reply, ok_reply
 
 _WAITS = {"wait_s": 1.0, "timeout_s": 1.0, "duration_ms": 0.001}
@@ -57,6 +53,7 @@ class Session:
         self.policy = policy
         self.approvals = approvals
         self.principal = principal
+        self.background = Background(self)
         self.links = HeldLinks(
             target, principal=principal, inject=inject, here=here, within=within, shared=shared
         )
@@ -92,25 +89,40 @@ class Session:
         policy, args = self.policy, args or {}
         return await self._answer(policy, op, args, on_progress, kernel, is_reported=is_reported)
 
+    async def call_unattended(
+        self,
+        op: str,
+        args: Args,
+        *,
+        kernel: str | None,
+        on_progress: OnProgress,
+        may_ask: bool,
+    ) -> Reply:
+        """Answer a call that no caller waits for, as run_op does, and with the same reach.
+
+        It waits for the person's approval until that expires; without `may_ask` what needs one is
+        refused. It reports no restart and shows no notices: its reply may never be read.
+        """
+        try:
+            check_forwarded(self.policy, "a call in the background", op, args)
+        except RequestError as error:
+            return error_reply(error)
+        return await self._answer(
+            self.policy.close_gates(),
+            op,
+            args,
+            on_progress,
+            kernel,
+            is_reported=False,
+            may_ask=may_ask,
+            ask_wait_s=math.inf,
+        )
+
     async def _forward(
         self, on_progress: OnProgress | None, via: str, op: str, args: Args, kernel: str | None
     ) -> Reply:
         """Answer a call that came `via` read_op or run_op: with access to ops that read or run."""
-        known = manifest.by_name().get(op)
-        may_run = via == "run_op"
-        if known and (op in FORWARDING or not self.policy.is_for_run_op(known)):
-            reach = "read or run" if may_run else "read"
-            raise RequestError(
-                "bad_arguments",
-                f"{via} reaches ops that {reach}; call {op} itself.",
-                next_steps=[] if op in FORWARDING else [next_step(op, **args)],
-            )
-        if known and known["access"] == "run" and not may_run:
-            raise RequestError(
-                "bad_arguments",
-                f"read_op reaches ops that read; {op} runs.",
-                next_steps=[next_step("run_op", op=op, args=args or None)],
-            )
+        check_forwarded(self.policy, via, op, args)
         return await self._answer(self.policy.close_gates(), op, args, on_progress, kernel)
 
     async def _answer(
@@ -122,21 +134,25 @@ class Session:
         kernel: str | None,
         *,
         is_reported: bool = True,
+        may_ask: bool = True,
+        ask_wait_s: float | None = None,
     ) -> Reply:
+        approvals = self.approvals if may_ask else None
         here = BridgeCall(
             policy=self.policy,
             links=self.links,
-            approvals=self.approvals or ApprovalCalls(),
+            approvals=approvals or ApprovalCalls(),
+            background=self.background,
             forward=partial(self._forward, on_progress),
             on_progress=on_progress,
         )
         target = None
         try:
-            descriptor = self._permit(policy, op)
-            own, target = _split_kernel(descriptor, args, kernel)
-            own = _read_arguments(policy, descriptor, own)
+            descriptor = permit(policy, op, self.descriptors())
+            own, target = split_kernel(descriptor, args, kernel)
+            own = read_arguments(policy, descriptor, own)
             closed = policy.gates_to_ask(descriptor, own)
-            self._check_can_ask(op, closed)
+            _check_can_ask(op, closed, approvals)
             view, bridge_op = policy.view(self.principal), TABLE.get(op)
             if bridge_op is None:
                 here.link = await self._find_link(descriptor, target)
@@ -147,7 +163,7 @@ class Session:
                 make = partial(_answer_here, here, bridge_op, own, view=view)
             reply = None if closed else await make(on_progress=on_progress)
             closed = closed or _access_to_ask(self.policy, reply)
-            self._check_can_ask(op, closed)
+            _check_can_ask(op, closed, approvals)
             if reply is None or closed:
                 here.link = await self._link_to_ask(here.link, op, closed, own, target)
                 request = ApprovalRequest(
@@ -159,7 +175,7 @@ class Session:
                     names_access=bridge_op is not None or _is_forbidden(reply),
                     make=make,
                 )
-                reply = await here.approvals.call(request, on_progress)
+                reply = await here.approvals.call(request, on_progress, wait_s=ask_wait_s)
         except ReplPairError as error:
             reply = error_reply(error)
         if manifest.by_name().get(op, {}).get("project"):
@@ -175,16 +191,19 @@ class Session:
             return error_reply(RequestError("not_found", f"There is no op {op!r}."))
         return await self._request(op, args, kernel)
 
-    async def read_internal(self, op: str, args: Args, *, wait_s: float = 0.0) -> Reply:
+    async def read_internal(
+        self, op: str, args: Args, *, wait_s: float = 0.0, kernel: str | None = None
+    ) -> Reply:
         """Answer an internal op that only reads, which no caller may call; never raises.
 
         The kernel is chosen as for a call. Cancelling the task cancels the op.
         """
         timeout_s = wait_s + DEFAULT_TIMEOUT_S
-        return await self._request(op, args, timeout_s=timeout_s, is_reported=False)
+        return await self._request(op, args, kernel, timeout_s=timeout_s, is_reported=False)
 
     async def close(self) -> None:
-        """Close every link; the kernels keep running."""
+        """End what runs in the background, and close every link; the kernels keep running."""
+        await self.background.close()
         if self.approvals is not None:
             await self.approvals.close()
         await self.links.close()
@@ -200,10 +219,6 @@ class Session:
         except ReplPairError as error:
             reply = error_reply(error)
         return _with_kernel(reply, link, None)
-
-    def _check_can_ask(self, op: str, closed: str) -> None:
-        if closed and self.approvals is None:
-            raise _unavailable(op, closed, "there is nowhere to ask them.")
 
     async def _find_link(self, descriptor: Descriptor, target: str | None) -> Link:
         """Return the link that answers an op; without a kernel this process answers some."""
@@ -222,16 +237,6 @@ class Session:
         except KernelError as error:
             why = f"they are asked in a kernel: {error.message}"
             raise _unavailable(op, closed, why, error.next_steps) from error
-
-    def _permit(self, policy: Policy, op: str) -> Descriptor:
-        """Return the descriptor of an op; denied and unknown are the same `not_found`."""
-        descriptor = manifest.by_name().get(op)
-        if descriptor is None or policy.resolve(descriptor) == "deny":
-            near = did_you_mean(op, [d["name"] for d in self.descriptors()])
-            message = f"There is no op {op!r}.{near}"
-            steps, hints = [next_step("describe_op")], policy.closed_hints()
-            raise RequestError("not_found", message, next_steps=steps, hints=hints)
-        return descriptor
 
 
 @lru_cache(maxsize=64)
@@ -288,6 +293,11 @@ def _is_forbidden(reply: Reply | None) -> bool:
     return reply is not None and not reply["ok"] and reply["error"]["code"] == "forbidden"
 
 
+def _check_can_ask(op: str, closed: str, approvals: ApprovalCalls | None) -> None:
+    if closed and approvals is None:
+        raise _unavailable(op, closed, "there is nowhere to ask them.")
+
+
 def _unavailable(op: str, closed: str, why: str, steps: Iterable[NextStep] = ()) -> RequestError:
     is_gate = not set(closed.split(", ")).isdisjoint(GATED)
     return RequestError(
@@ -296,20 +306,6 @@ def _unavailable(op: str, closed: str, why: str, steps: Iterable[NextStep] = ())
         next_steps=steps,
         hints=[f"Ask the person to restart the server with `--allow {closed}`."] if is_gate else (),
     )
-
-
-def _read_arguments(policy: Policy, descriptor: Descriptor, args: Args) -> dict[str, Any]:
-    """Return the arguments as the op takes them; `bad_arguments` with the call that is meant."""
-    name = descriptor["name"]
-    schema = policy.visible_parameters(descriptor)
-    if fault := weight_fault(args):
-        raise RequestError("bad_arguments", f"{name} was not called: {fault}")
-    own = read_call_arguments(schema, args)
-    if faults := check_arguments(schema, own):
-        steps, hints = suggest_call(name, schema, args)
-        message = f"{name} was not called: {' '.join(faults)}"
-        raise RequestError("bad_arguments", message, next_steps=steps, hints=hints)
-    return own
 
 
 def reply_timeout_s(descriptor: Descriptor, args: Args) -> float:
@@ -321,21 +317,6 @@ def reply_timeout_s(descriptor: Descriptor, args: Args) -> float:
         if name in properties
     ]
     return max(DEFAULT_TIMEOUT_S, sum(waits_s, descriptor.get("deadline_s", 0.0)) + GRACE_S)
-
-
-def _split_kernel(
-    descriptor: Descriptor, args: Args, kernel: str | None
-) -> tuple[dict[str, Any], str | None]:
-    """Split the `kernel` that every op takes from the arguments, unless the op has its own."""
-    own = dict(args)
-    given = own.pop("kernel", None)
-    target = kernel if given is None else given
-    if target is None:
-        return own, None
-    name = check_name(target)
-    if "kernel" in descriptor["input_schema"]["properties"]:
-        return own | {"kernel": name}, None
-    return own, name
 
 
 def _name_kernel_in_steps(reply: Reply) -> Reply:

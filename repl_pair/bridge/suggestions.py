@@ -5,6 +5,8 @@ from typing import Any
 
 from repl_pair.bridge import manifest
 from repl_pair.errors import NextStep, next_step
+from repl_pair.runtime.registry.ids import check_id
+from repl_pair.runtime.registry.model import KINDS
 from repl_pair.runtime.values.mending import correct_arguments, has_blanks, write_call
 
 
@@ -34,3 +36,13 @@ def suggest_call(
     if has_blanks(corrected):
         return [], [write_call(name, corrected)]
     return [next_step(name, **corrected)], []
+
+
+def required_args(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that a call needs, a blank (`<string>`) for what only the caller has."""
+    return correct_arguments(schema, {})
+
+
+def check_new_id(kind: str, id: str) -> str:
+    """Return the id of an entry that need not be there yet; `bad_id` with a legal one near it."""
+    return check_id(kind, KINDS[kind].grammar, id)

@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -161,15 +161,18 @@ _AS_JSON = (
 )
 
 
-def open_session(choice: Choice, *, principal: str = PERSON) -> "Session":
+def open_session(
+    choice: Choice, *, principal: str = PERSON, without: frozenset[str] = frozenset()
+) -> "Session":
     """Return the session that the options ask for; `--here` executes the project's story files.
 
     What these files print goes to stderr. Approvals exist only in a kernel of another process.
+    `without` are ops that there are not.
     """
     # 0.1 s of sockets that `--help` does not need.
     from repl_pair.bridge import approval_calls, session
 
-    policy = make_policy(choice)
+    policy = replace(make_policy(choice), without=without)
     if not choice.here:
         waits = {"wait_s": choice.ask_wait_s, "expires_s": choice.ask_expires_s}
         approvals = None if principal == PERSON else approval_calls.ApprovalCalls(**waits)

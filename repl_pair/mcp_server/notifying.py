@@ -64,17 +64,16 @@ class NotifyingServer(Server[Any]):
         *,
         protocol_version: str | None = None,
     ) -> types.ServerCapabilities:
-        """Return the capabilities; only the list of tools changes with a notification."""
+        """Return the capabilities: of the lists, only that of tools is notified of."""
         found = super().get_capabilities(
             notification_options,
             experimental_capabilities,
             extensions,
             protocol_version=protocol_version,
         )
-        if found.resources is not None:
-            found.resources.list_changed = False
-        if found.prompts is not None:
-            found.prompts.list_changed = False
+        for part in (found.resources, found.prompts):
+            if part is not None:
+                part.list_changed = False
         return found
 
 

@@ -7,10 +7,13 @@ from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
+from mcp import types
+from mcp.shared.exceptions import MCPError
+
 from repl_pair.bridge.session import Session
 from repl_pair.errors import ReplPairError
 from repl_pair.mcp_server.notifying import Notifications
-from repl_pair.mcp_server.resources import read_mark, refuse_unknown
+from repl_pair.mcp_server.resources import find_for, read_mark
 from repl_pair.mcp_server.uris import find_target
 from repl_pair.records import Undo
 from repl_pair.wire import CHANGES_WINDOW_S, Reply, error_reply
@@ -89,14 +92,16 @@ class Pusher:
         """Return the URIs that are subscribed to, by the name that is watched for them."""
         watched: dict[str, list[str]] = {}
         for uri in sorted(self.notifications.uris):
-            if target := find_target(uri):
+            target = find_target(uri)
+            if target is not None and target.watched is not None:
                 watched.setdefault(target.watched, []).append(uri)
         return watched
 
     async def _admit(self, uri: str) -> int:
-        target = find_target(uri)
-        if target is None:
-            refuse_unknown(uri)
+        target = find_for(self._session, uri)
+        if target.watched is None:
+            words = "Changes of this resource are not reported; read it again."
+            raise MCPError(types.INVALID_PARAMS, words, data={"uri": uri})
         mark = await read_mark(self._session, uri, target.watched)
         if not self._marks:
             self._boot = mark.boot

@@ -1,8 +1,6 @@
 """The resources of a session: what is listed, read and completed, as its view sees it now."""
 
-import hashlib
 import logging
-from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from mcp import types
@@ -10,15 +8,24 @@ from mcp.shared.exceptions import MCPError
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.session import Session
-from repl_pair.mcp_server import results
+from repl_pair.mcp_server import completion, results
 from repl_pair.mcp_server.byte_gate import Json, scrub
+from repl_pair.mcp_server.context import read_context
 from repl_pair.mcp_server.expose import DOC_CHARS, input_schema, unlisted_ops
 from repl_pair.mcp_server.notifying import Context
-from repl_pair.mcp_server.uris import LONGEST, ROWS, TEMPLATES, Target, find_target, member_uri
-from repl_pair.wire import OVERFLOW, REDACTED, Reply
+from repl_pair.mcp_server.pages import page_of
+from repl_pair.mcp_server.uris import (
+    CONTEXT,
+    LONGEST,
+    ROWS,
+    TEMPLATES,
+    Target,
+    find_target,
+    member_uri,
+)
+from repl_pair.wire import OVERFLOW, Reply
 
 MIME = "application/json"
-PAGE = 100
 MOST_MEMBERS = 1_000
 """How many members are listed."""
 LIMIT = 200
@@ -40,23 +47,16 @@ class Resources:
         self, _ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         """Answer `resources/list`: a page of what is always there and of the app's members."""
-        found = [_resource(row.uri, row.doc) for row in ROWS]
+        found = [_resource(row.uri, row.doc) for row in ROWS if is_there(self._session, row.op)]
         if self._session.links.is_chosen:
             found += await self._members()
-        found.sort(key=lambda resource: resource.uri)
-        start = _after(params.cursor if params else None, [each.uri for each in found])
-        page = found[start : start + PAGE]
-        more = start + PAGE < len(found)
-        return types.ListResourcesResult(
-            resources=page, next_cursor=_cursor(page[-1].uri) if more else None
-        )
+        page, cursor = page_of(params, found, lambda resource: resource.uri)
+        return types.ListResourcesResult(resources=page, next_cursor=cursor)
 
     async def list_templates(
         self, _ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        """Answer `resources/templates/list`, in one page."""
-        if params is not None and params.cursor is not None:
-            raise MCPError(types.INVALID_PARAMS, "Unknown cursor: the templates are one page.")
+        """Answer `resources/templates/list`."""
         found = [
             types.ResourceTemplate(
                 name=row.uri.removeprefix("surface://"),
@@ -66,50 +66,42 @@ class Resources:
             )
             for row in TEMPLATES
         ]
-        return types.ListResourceTemplatesResult(resource_templates=found)
+        page, cursor = page_of(params, found, lambda template: template.uri_template)
+        return types.ListResourceTemplatesResult(resource_templates=page, next_cursor=cursor)
 
     async def read(
         self, _ctx: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         """Answer `resources/read` with the result of the op as compact JSON."""
         uri = str(params.uri)
-        target = find_target(uri)
-        if target is None:
-            refuse_unknown(uri)
-        reply = await self._session.call(target.op, target.args, is_reported=False)
-        if not reply["ok"]:
-            await self._refuse(uri, target, reply)
-        text = results.write(self._content(reply, target))
-        content = types.TextResourceContents(uri=uri, mime_type=MIME, text=text)
+        target = find_for(self._session, uri)
+        if uri == CONTEXT:
+            found: Json = scrub(await read_context(self._session))
+        else:
+            reply = await self._session.call(target.op, target.args, is_reported=False)
+            if not reply["ok"]:
+                await self._refuse(uri, target, reply)
+            found = self._content(reply, target)
+        content = types.TextResourceContents(uri=uri, mime_type=MIME, text=results.write(found))
         return types.ReadResourceResult(contents=[content])
 
     async def complete(
-        self, _ctx: Context, params: types.CompleteRequestParams
+        self, ref: types.ResourceTemplateReference, params: types.CompleteRequestParams
     ) -> types.CompleteResult:
         """Answer `completion/complete` for a variable of a template."""
-        ref, name = params.ref, params.argument.name
-        templates = {row.uri: row for row in TEMPLATES}
-        row = templates.get(ref.uri) if isinstance(ref, types.ResourceTemplateReference) else None
-        if row is None or f"{{{name}}}" not in row.uri:
-            raise MCPError(types.INVALID_PARAMS, "There is nothing to complete: no such template.")
+        name, typed = params.argument.name, params.argument.value
+        if all(row.uri != ref.uri for row in TEMPLATES) or f"{{{name}}}" not in ref.uri:
+            raise completion.refuse()
         given = (params.context and params.context.arguments) or {}
-        asked = {"kind": name.removesuffix("_id"), "prefix": params.argument.value}
-        surface = given.get("surface", "")
-        if name == "member":
-            asked["prefix"] = f"{surface}/{params.argument.value}"
-        elif name == "key":
-            asked["member"] = f"{surface}/{given.get('member', '')}"
-        found: dict[str, Any] = {"values": [], "total": 0}
-        if self._session.links.is_chosen:
-            reply = await self._session.read_internal("complete_ids", asked)
-            found = reply["result"] if reply["ok"] else found
-        # What holds a secret cannot be completed.
-        values = [value for value in scrub(found["values"]) if REDACTED not in value]
-        if name == "member":
-            values = [value.removeprefix(f"{surface}/") for value in values]
-        left, total = found["total"] - len(found["values"]), len(values)
-        completion = types.Completion(values=values, total=total + left, has_more=left > 0)
-        return types.CompleteResult(completion=completion)
+        surface, kind = f"{given.get('surface', '')}/", name.removesuffix("_id")
+        if name == "key":
+            member = surface + given.get("member", "")
+            return completion.answer(await completion.find_ids(self._session, kind, typed, member))
+        if name != "member":
+            return completion.answer(await completion.find_ids(self._session, kind, typed))
+        found = await completion.find_ids(self._session, kind, surface + typed)
+        values = [value.removeprefix(surface) for value in found.values]
+        return completion.answer(found._replace(values=values))
 
     async def _members(self) -> list[types.Resource]:
         """Return the members that the view sees; none where the kernel does not answer."""
@@ -132,7 +124,7 @@ class Resources:
     async def _refuse(self, uri: str, target: Target, reply: Reply) -> NoReturn:
         """Refuse a read: what the view does not see as unknown, else for the op's own reason."""
         error = reply["error"]
-        if error["code"] in _MISSING:
+        if error["code"] in _MISSING and target.watched is not None:
             await read_mark(self._session, uri, target.watched)
         raise _refusal(uri, reply)
 
@@ -150,6 +142,19 @@ class Resources:
         result: dict[str, Json] = envelope["result"]
         beside = ("next_steps", "hints") if OVERFLOW in result else ()
         return result | {slot: envelope[slot] for slot in beside if slot in envelope}
+
+
+def is_there(session: Session, op: str) -> bool:
+    """Return whether the caller may call an op."""
+    return any(each["name"] == op for each in session.descriptors())
+
+
+def find_for(session: Session, uri: str) -> Target:
+    """Return what a URI stands for; MCPError where it is not legal, or its op is not there."""
+    target = find_target(uri)
+    if target is None or not is_there(session, target.op):
+        refuse_unknown(uri)
+    return target
 
 
 class Mark(NamedTuple):
@@ -184,20 +189,5 @@ def _refusal(uri: str, reply: Reply) -> MCPError:
 
 
 def _resource(uri: str, doc: str) -> types.Resource:
-    name = uri.removeprefix("surface://")
+    name = uri.partition("://")[2]
     return types.Resource(uri=uri, name=name, description=doc[:DOC_CHARS], mime_type=MIME)
-
-
-def _after(cursor: str | None, uris: Sequence[str]) -> int:
-    """Return where the page of a cursor begins: behind the URI that the cursor is made of."""
-    if cursor is None:
-        return 0
-    found = next((at for at, uri in enumerate(uris) if _cursor(uri) == cursor), None)
-    if found is None:
-        raise MCPError(types.INVALID_PARAMS, "Unknown cursor, or the list changed: list anew.")
-    return found + 1
-
-
-def _cursor(uri: str) -> str:
-    # A hash: a name that looks like a secret must not leave in a form that no pattern finds.
-    return hashlib.sha256(uri.encode()).hexdigest()[:16]

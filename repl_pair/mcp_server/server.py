@@ -12,7 +12,7 @@ from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.shared.exceptions import MCPError
 
 from repl_pair.bridge import manifest
-from repl_pair.bridge.ops.calls import FORWARDING
+from repl_pair.bridge.call_checks import FORWARDING
 from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.session import Session
 from repl_pair.errors import did_you_mean
@@ -21,6 +21,8 @@ from repl_pair.mcp_server.audit import Audit
 from repl_pair.mcp_server.expose import callable_ops, input_schema, list_tools, unlisted_ops
 from repl_pair.mcp_server.function_tools import FunctionTool, FunctionTools
 from repl_pair.mcp_server.notifying import Context, NotifyingServer
+from repl_pair.mcp_server.pages import page_of
+from repl_pair.mcp_server.prompts import Prompts
 from repl_pair.mcp_server.pusher import Pusher
 from repl_pair.mcp_server.resources import Resources
 from repl_pair.version import VERSION
@@ -48,6 +50,7 @@ CHOOSES = ", or choose once with use_kernel"
 """What the instructions leave out where no kernel can be chosen for later calls."""
 LIVE: tuple[CacheableMethod, ...] = (
     "tools/list",
+    "prompts/list",
     "resources/list",
     "resources/templates/list",
     "resources/read",
@@ -71,10 +74,16 @@ def build(session: Session, *, shared: bool = False, audit: Audit | None = None)
     async def on_list_tools(
         _ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        if params is not None and params.cursor is not None:
-            raise MCPError(types.INVALID_PARAMS, "Unknown cursor: the list of tools is one page.")
         tools = list_tools(session.descriptors(), session.policy) + await functions.tools()
-        return types.ListToolsResult(tools=sorted(tools, key=lambda tool: tool.name))
+        page, cursor = page_of(params, tools, lambda tool: tool.name)
+        return types.ListToolsResult(tools=page, next_cursor=cursor)
+
+    async def on_completion(
+        _ctx: Context, params: types.CompleteRequestParams
+    ) -> types.CompleteResult:
+        if isinstance(params.ref, types.PromptReference):
+            return await prompts.complete(params.ref, params)
+        return await resources.complete(params.ref, params)
 
     async def on_call_tool(
         ctx: Context, params: types.CallToolRequestParams
@@ -88,17 +97,18 @@ def build(session: Session, *, shared: bool = False, audit: Audit | None = None)
         finally:
             functions.follow()
 
-    resources, pusher = Resources(session), Pusher(session)
+    resources, prompts, pusher = Resources(session), Prompts(session), Pusher(session)
     notifications = pusher.notifications
     functions = FunctionTools(session, notifications.tools_changed)
     known_kernel = None if shared else KnownKernel(session)
     face = Face(
         session=session, functions=functions, known_kernel=known_kernel, ops=KnownOps(session)
     )
-    calls, reads = on_call_tool, _guarded(resources.read)
+    calls, reads, gets = on_call_tool, _guarded(resources.read), _guarded(prompts.get)
     if audit is not None:
         calls = audit.watch(session.principal, calls, lambda of: (of.name, of.arguments or {}))
         reads = audit.watch(session.principal, reads, lambda of: ("read", {"uri": str(of.uri)}))
+        gets = audit.watch(session.principal, gets, lambda of: (of.name, of.arguments or {}))
     server = NotifyingServer(
         NAME,
         version=VERSION,
@@ -113,7 +123,9 @@ def build(session: Session, *, shared: bool = False, audit: Audit | None = None)
         on_list_resources=_guarded(resources.list_resources),
         on_list_resource_templates=_guarded(resources.list_templates),
         on_read_resource=reads,
-        on_completion=_guarded(resources.complete),
+        on_list_prompts=_guarded(prompts.list_prompts),
+        on_get_prompt=gets,
+        on_completion=_guarded(on_completion),
         on_subscribe_resource=_guarded(notifications.subscribe),
         on_unsubscribe_resource=_guarded(notifications.unsubscribe),
         on_subscriptions_listen=_guarded(notifications.listen),
@@ -220,12 +232,20 @@ async def _call_tool(face: Face, ctx: Context, name: str, args: Args) -> types.C
         reply = await _call(session, ctx, name, args)
     if face.known_kernel is not None:
         reply = face.known_kernel.leave_out(reply, args)
-    if name in FORWARDING and (inner := known.get(str(args.get("op")))):
-        descriptor = inner
-        beside = {name: args[name] for name in ("kernel",) if name in args}
-        args = {**cast("Args", args.get("args") or {}), **beside}
-    name, schema = descriptor["name"], input_schema(descriptor, session.policy)
+    name, args = _answered_call(session, known, descriptor["name"], args)
+    schema = input_schema(known[name], session.policy)
     return results.render(reply, name=name, args=args, schema=schema, unlisted=unlisted)
+
+
+def _answered_call(
+    session: Session, known: Mapping[str, Descriptor], name: str, args: Args
+) -> tuple[str, Args]:
+    """Return the call that a reply answers: of read_op, run_op and read_run it is another one."""
+    if name in FORWARDING and (op := str(args.get("op"))) in known:
+        beside = {name: args[name] for name in ("kernel",) if name in args}
+        name, args = op, {**cast("Args", args.get("args") or {}), **beside}
+    run = session.background.runs.find_call(args.get("run")) if name == "read_run" else None
+    return (name, args) if run is None else (run.op, run.args)
 
 
 def _unknown_tool(name: str, known: Iterable[str], policy: Policy) -> MCPError:

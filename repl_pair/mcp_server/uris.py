@@ -10,6 +10,8 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 LONGEST = 2_000
+CONTEXT = "pair://context"
+"""What an agent reads first; see `mcp_server/context.py`."""
 _OWN = "surface://repl_pair"
 _VARIABLE = re.compile(r"\{(\w+)\}")
 _HIDDEN = re.compile(r"[\x00-\x1f\x7f]")
@@ -19,21 +21,26 @@ _HIDDEN = re.compile(r"[\x00-\x1f\x7f]")
 class Row:
     """A URI, or a template of URIs: the op that reads it, with its args, and what is watched.
 
-    `args` and `watched` are templates of the same variables; see the op `await_members`.
+    `args` and `watched` are templates of the same variables; see the op `await_members`. Without
+    `watched` changes are not reported.
     """
 
     uri: str
     op: str
-    watched: str
+    watched: str | None
     doc: str
     args: Mapping[str, str]
 
 
-def _row(uri: str, op: str, watched: str, doc: str, **args: str) -> Row:
+def _row(uri: str, op: str, watched: str | None, doc: str, **args: str) -> Row:
     return Row(uri=uri, op=op, watched=watched, doc=doc, args=args)
 
 
 ROWS = (
+    _row(CONTEXT, "kernel_status", None, "Read this first: the kernel, counts, what is open."),
+    _row("pair://functions", "list_functions", "repl_pair/registry/function", "Functions to call."),
+    _row("pair://triggers", "list_triggers", None, "What you have called again and again."),
+    _row("pair://workers", "list_workers", None, "The kernels that you started."),
     _row(f"{_OWN}/decorators", "list_decorators", "repl_pair/registry/decorator", "Decorators."),
     _row(f"{_OWN}/failures", "read_failures", "repl_pair/results", "What failed in last runs."),
     _row(f"{_OWN}/modes", "list_modes", "repl_pair/registry/mode", "Modes: saved tuples of args."),
@@ -43,7 +50,7 @@ ROWS = (
     _row(f"{_OWN}/variants", "list_variants", "repl_pair/registry/variant", "Variants."),
     _row(f"{_OWN}/workspaces", "list_workspaces", "repl_pair/registry/workspace", "Workspaces."),
 )
-"""The URIs that are always there, sorted."""
+"""The URIs that need no member of the app, sorted; each is there for whom its op is there."""
 TEMPLATES = (
     _row(
         f"{_OWN}/results/{{variant_id}}",
@@ -86,11 +93,11 @@ TEMPLATES = (
 
 
 class Target(NamedTuple):
-    """What a URI stands for: a call that reads it, and the name that is watched."""
+    """What a URI stands for: a call that reads it, and the name that is watched, if any."""
 
     op: str
     args: Mapping[str, str]
-    watched: str
+    watched: str | None
 
 
 def find_target(uri: str) -> Target | None:
@@ -109,7 +116,8 @@ def find_target(uri: str) -> Target | None:
             if not _are_apart(values):
                 return None
             args = {name: text.format_map(values) for name, text in row.args.items()}
-            return Target(row.op, args, row.watched.format_map(values))
+            watched = None if row.watched is None else row.watched.format_map(values)
+            return Target(row.op, args, watched)
     return None
 
 

@@ -24,6 +24,8 @@ loss = train.cell("loss", float, default=0.5, expose=True)
 later = train.cell("later", float, expose=True)
 held = train.cell("held", dict, default={{"note": "x {GITHUB} y"}}, expose=True)
 hidden = train.cell("hidden", float, default=1.0)
+repl_pair.function("act.seen", expose=True)(lambda: 1)
+repl_pair.function("act.hidden")(lambda: 1)
 
 def total(prices: list[float]) -> float: return sum(prices)
 repl_pair.story("total", component=total)
@@ -35,6 +37,7 @@ rows.update(a=1, b=2, **{{api_token: 3, {GITHUB!r}: 4}})
 """
 ERAS = ["legacy", "auto"]
 LOSS = "surface://training/loss"
+PAIR = ["pair://context", "pair://functions", "pair://triggers"]
 BOUND_S = 60
 NOT_THERE = (
     "surface://training/hidden",
@@ -51,6 +54,9 @@ NOT_THERE = (
     "surface://training/rows%2Fa",
     "surface://repl%5Fpair/registry%2Ffunction",
     "surface://repl%5Fpair/registry%2Fnonsense%2Fx",
+    "pair://nonsense",
+    "pair://functions/act.seen",
+    "pair://repl_pair/stories",
     "file:///etc/passwd",
     "surface://training/loss\n",
     "",
@@ -73,6 +79,7 @@ def test_the_list_has_what_is_always_there_and_what_the_view_sees(reader):
     uris = [str(each.uri) for each in listed.resources]
     assert uris == sorted(uris)
     assert {"surface://repl_pair/stories", LOSS} < set(uris)
+    assert [uri for uri in uris if uri.startswith("pair:")] == PAIR
     assert "surface://training/hidden" not in uris
     assert {each.mime_type for each in listed.resources} == {"application/json"}
 
@@ -150,6 +157,78 @@ def test_what_the_package_holds_is_read_by_its_own_ops(reader):
     for form in ("total/Two", quote("total/Two", safe="")):
         assert reader.read(f"surface://repl_pair/variants/{form}")["id"] == "total/Two"
         assert reader.read(f"surface://repl_pair/results/{form}")["status"] == "pass"
+
+
+def test_functions_are_read_as_the_op_lists_them(reader):
+    listed = reader.agent.call("read_op", op="list_functions").structured_content["result"]
+    assert reader.read("pair://functions") == listed
+    assert [each["id"] for each in listed["items"]] == ["act.seen"]
+
+
+def test_triggers_are_read_as_the_op_lists_them(kernel, open_reader):
+    with open_reader("auto", "--kernel", kernel.path, "--allow", "write") as reader:
+        on = {"every_s": 3600}
+        reader.agent.ask("register_trigger", call="list_stories", on=on)
+        (found,) = reader.read("pair://triggers")["items"]
+        assert (found["call"], found["on"]) == ("list_stories", on)
+    with open_reader("auto", "--kernel", kernel.path, "--no-builtins") as reader:
+        uris = [each.uri for each in reader.do(reader.agent.client.list_resources).resources]
+        assert [uri for uri in uris if uri.startswith("pair:")] == PAIR[:2]
+        assert reader.refusal("pair://triggers").message == reader.refusal("pair://x").message
+
+
+def test_the_context_is_what_an_agent_may_do_and_where(kernel, open_reader):
+    with open_reader("auto", "--kernel", kernel.path, "--allow", "eval", "--ask", "inspect") as it:
+        found = it.read("pair://context")
+        assert it.agent.call(found["next_steps"][0]["op"]).structured_content["ok"]
+        status = it.agent.ask("kernel_status")["result"]
+    access = {"read": "allow", "run": "allow", "inspect": "ask", "write": "allow", "eval": "allow"}
+    assert found["access"] == access | {"mutates": "allow"}
+    assert found["principal"] == "agent"
+    assert {"core", "eval", "write", "approval"} < set(found["toolsets"])
+    assert (found["kernel"]["id"], found["kernel"]["busy"]) == (kernel.id, False)
+    assert found["counts"] == {
+        kind: status["counts"][kind] for kind in ("story", "variant", "function")
+    }
+    assert found["counts"]["function"] == 1
+    assert not {"clients", "path", "pid"} & {*found, *found["kernel"]}
+    assert str(kernel.path.parent) not in json.dumps(found)
+
+
+def test_the_context_says_why_there_is_no_kernel(open_reader, alone):
+    with open_reader("auto", runtime=alone) as reader:
+        found = reader.read("pair://context")
+        assert found["kernel"]["code"] == "no_kernel"
+        assert found["access"]["write"] == "deny"
+        assert "counts" not in found
+
+
+@pytest.mark.parametrize("uri", ["pair://context", "pair://triggers"])
+def test_what_reports_no_changes_says_so(reader, uri):
+    error = subscription_error(reader, uri)
+    assert (error.code, error.message) == (
+        types.INVALID_PARAMS,
+        "Changes of this resource are not reported; read it again.",
+    )
+
+
+def test_a_function_that_comes_or_goes_is_reported_to_who_follows(kernel, reader, until):
+    with reader.follow("pair://functions") as followed:
+        kernel.cell("repl_pair.function('act.unseen')(lambda: 1)")
+        kernel.cell("repl_pair.function('act.new', expose=True)(lambda: 1)")
+        until(lambda: followed.uris, "an update")
+        kernel.cell("repl_pair.registry.unregister('function', 'act.new')")
+        until(lambda: len(followed.uris) == 2, "a second update")
+    assert set(followed.uris) == {"pair://functions"}
+
+
+def subscription_error(reader, uri):
+    with pytest.raises((MCPError, ExceptionGroup)) as caught, reader.follow(uri):
+        pass
+    error = caught.value
+    while isinstance(error, ExceptionGroup):
+        (error,) = error.exceptions
+    return error.error
 
 
 def test_hidden_unknown_and_illegal_uris_are_refused_alike(reader):
@@ -234,12 +313,8 @@ def test_variables_are_completed_as_the_view_sees_them(
 
 @pytest.mark.parametrize("uri", NOT_THERE[:-1])
 def test_nobody_subscribes_to_what_the_view_does_not_see(reader, uri):
-    with pytest.raises((MCPError, ExceptionGroup)) as caught, reader.follow(uri):
-        pass
-    error = caught.value
-    while isinstance(error, ExceptionGroup):
-        (error,) = error.exceptions
-    assert (error.error.code, error.error.data) == (types.INVALID_PARAMS, {"uri": uri})
+    error = subscription_error(reader, uri)
+    assert (error.code, error.data) == (types.INVALID_PARAMS, {"uri": uri})
 
 
 def test_a_change_arrives_and_the_last_value_is_read(kernel, reader, until):

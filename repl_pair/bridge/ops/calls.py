@@ -12,8 +12,6 @@ from repl_pair.runtime.ops.answers import Items
 from repl_pair.runtime.ops.table import MAX_WAIT_S
 from repl_pair.runtime.values.arguments import Bounds
 
-FORWARDING = ("read_op", "run_op")
-
 
 class OpLine(TypedDict):
     """An op; `doc` is its first line in a list, and whole otherwise."""

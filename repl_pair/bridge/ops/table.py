@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from repl_pair.bridge.approval_calls import ApprovalCalls
+from repl_pair.bridge.background.background import Background
 from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.link.link import Link, OnProgress
 from repl_pair.bridge.policy import Policy
@@ -30,7 +31,8 @@ class ForwardedReply:
 class BridgeCall:
     """One call that the bridge answers, with what its session has for it.
 
-    `forward` answers a call that came through `run_op`. `link` leads to the kernel that the call
+    `background` is what the session keeps running without a caller. `forward` answers a call that
+    came through `run_op`. `link` leads to the kernel that the call
     concerns.
     """
 
@@ -39,6 +41,7 @@ class BridgeCall:
     policy: Policy
     links: HeldLinks
     approvals: ApprovalCalls
+    background: Background
     forward: Callable[..., Awaitable[Reply]]
     link: Link | None = None
     on_progress: OnProgress | None = None

@@ -45,8 +45,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Defaults:
-    """What holds for all agents of one server, whatever their tokens say."""
+    """What holds for all agents of one server, whatever their tokens say.
 
+    `without` are ops that there are not, in addition to those that choose a kernel.
+    """
+
+    without: frozenset[str] = frozenset()
     kernels: Sequence[str] = ()
     inject: bool = False
     ask_wait_s: float | None = None
@@ -196,7 +200,7 @@ class Principal:
 def _open_session(token: Token, defaults: Defaults) -> Session:
     waits = {"wait_s": defaults.ask_wait_s, "expires_s": defaults.ask_expires_s}
     return Session(
-        replace(token.policy(), without=WITHOUT),
+        replace(token.policy(), without=WITHOUT | defaults.without),
         token.kernels,
         within=defaults.kernels,
         principal=token.name,

@@ -2,7 +2,7 @@
 
 A name that is watched is the id of a member, such as training/loss, or that of an item in it, such
 as training/rows/a; or a member of the store of the registries behind `repl_pair/`, such as
-repl_pair/results, or an entry in it.
+repl_pair/results, or an entry in it; or `cells`, the cells of the person that have ended.
 """
 
 import threading
@@ -16,6 +16,7 @@ from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.changes import as_seen
 from repl_pair.runtime.ops.table import MAX_WAIT_S, op, wait_deadline
+from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import visible_ids
@@ -27,6 +28,7 @@ from repl_pair.wire import CHANGES_WINDOW_S, View
 UNSEEN = -1
 """The mark of what the view does not see: hidden, unknown or not there yet."""
 MOST_COMPLETED = 100
+_CELLS = "cells"
 _STORE = "repl_pair/"
 _KINDS = {"results": "variant"}
 """The kind whose ids are the keys of a member of the store that is not of the registry."""
@@ -95,7 +97,8 @@ def _wake_at_changes(names: Iterable[str], woken: threading.Event) -> list[Calla
             woken.set()
 
     members = {_split(name)[0] for name in names if not name.startswith(_STORE)}
-    return [set_at_change(members, woken), STORE.subscribe(note_change)]
+    cells = [CELLS.at_end(woken.set)] if _CELLS in members else []
+    return [set_at_change(members, woken), STORE.subscribe(note_change), *cells]
 
 
 def _compare(view: View, watched: Sequence[str], marks: Sequence[int]) -> MemberChanges:
@@ -117,6 +120,8 @@ def _read_marks(view: View, watched: Iterable[str]) -> list[int]:
 
 def _mark(view: View, name: str, seq: int) -> int:
     member, key = _split(name)
+    if name == _CELLS:
+        return CELLS.count
     if not name.startswith(_STORE):
         entry, state = REGISTRY.find("member", member), STATES.get(member)
         if entry is None or not is_seen(view, entry):
@@ -158,7 +163,7 @@ def _split(name: str) -> tuple[str, str | None]:
 @op(access="read", toolset="surface", internal=True)
 def complete_ids(
     call: Call,
-    kind: Annotated[str, "story, variant, surface, member or key"],
+    kind: Annotated[str, "A kind of the registry, or key"],
     prefix: Annotated[str, "What is typed so far"] = "",
     member: Annotated[str, "Of a key: the collection"] = "",
 ) -> Completion:

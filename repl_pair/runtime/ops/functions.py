@@ -1,7 +1,7 @@
 """Ops over the functions that an app publishes: what there are, and their calls."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from repl_pair.errors import RequestError, next_step
 from repl_pair.runtime.clients.approvals import approval_required
@@ -50,6 +50,13 @@ class FunctionLine(TypedDict):
     timeout_s: NotRequired[float]
 
 
+class FunctionTerms(TypedDict):
+    """How a function may be called: whether the person is asked, and `timeout_s` of a long one."""
+
+    asks: bool
+    timeout_s: NotRequired[float]
+
+
 class FunctionAnswer(CapturedAnswer):
     """What came of the call of a function; `value` is what it returned."""
 
@@ -82,15 +89,19 @@ def _tool_line(call: Call, entry: Entry) -> Any:
 def _line(call: Call, entry: Entry) -> Any:
     body: Procedure = entry.body
     schema = public_schema(function_schema(body.component.resolve()))
-    longer_s = body.timeout_s if body.timeout_s > FUNCTION_S else None
     return {
         "id": entry.id,
         "tool": body.tool,
         **filled(doc=body.doc),
         "schema": call.add_raw_json(schema),
         "mutates": body.mutates,
-        **filled(ask=body.ask, timeout_s=longer_s),
+        **filled(ask=body.ask, timeout_s=_longer_s(body)),
     }
+
+
+def _longer_s(body: Procedure) -> float | None:
+    """Return how long a function may take where that is longer than a call does by itself."""
+    return body.timeout_s if body.timeout_s > FUNCTION_S else None
 
 
 def _terms(view: View, args: Mapping[str, Any]) -> Terms:
@@ -118,6 +129,18 @@ def _terms(view: View, args: Mapping[str, Any]) -> Terms:
 def _check(view: View, args: Mapping[str, Any]) -> None:
     entry = visible_entry(view, "function", args["function"])
     check_function_args(entry.id, entry.body.component.resolve(), args.get("args") or {})
+
+
+@op(access="read", toolset="surface", internal=True)
+def check_function(
+    call: Call, function: FunctionId, args: dict[str, Any] | None = None
+) -> FunctionTerms:
+    """Refuse what run_function would refuse, and run nothing."""
+    body: Procedure = visible_entry(call.view, "function", function).body
+    given = {"function": function, "args": args, "timeout_s": body.timeout_s}
+    _check(call.view, given)
+    asks = not _terms(call.view, given).access <= call.view.access
+    return cast("FunctionTerms", {"asks": asks, **filled(timeout_s=_longer_s(body))})
 
 
 @op(

@@ -11,7 +11,7 @@ ops.evaluating eval_code
 ops.explaining explain_variant get_docs_markdown get_story_instructions list_substrates
 ops.explaining share_variant variant_to_data workspace_to_data
 ops.exposing list_exposure
-ops.functions list_function_tools list_functions run_function
+ops.functions check_function list_function_tools list_functions run_function
 ops.kinds get_decorator get_workspace list_assertions list_decorators list_modes list_panels
 ops.kinds list_tags list_workspaces
 ops.objects describe_object

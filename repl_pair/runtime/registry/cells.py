@@ -47,6 +47,8 @@ class CellTracker:
 
     def __init__(self) -> None:
         self.current: RunningCell | None = None
+        self.count = 0
+        """How many cells have ended, failed ones too, while cells were tracked."""
         self.ended: dict[int, EndedCell] = {}
         """How the latest cells ended that ran while cells were tracked, by their number."""
         self._ended: float | None = None
@@ -115,6 +117,7 @@ class CellTracker:
             cell, self.current, self._ended = self.current, None, time.monotonic()
             self._note_ended(cell, self._ended, result)
         self._retire(shell, result)
+        self.count += 1
         for fn in tuple(self._at_end.values()):
             fn()
 

@@ -1,0 +1,1 @@
+"""What a session keeps running without a caller that waits: runs and triggers."""

@@ -1,0 +1,129 @@
+"""What is called in the background: checked when it is made, with the reach of run_op."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from repl_pair.bridge import manifest
+from repl_pair.bridge.call_checks import (
+    FORWARDING,
+    check_forwarded,
+    permit,
+    read_arguments,
+    split_kernel,
+)
+from repl_pair.bridge.held_links import HeldLinks
+from repl_pair.bridge.link.link import OnProgress
+from repl_pair.bridge.policy import Descriptor, Policy
+from repl_pair.errors import RequestError
+from repl_pair.wire import Args, Reply, raise_for_error
+
+FUNCTION_OP = "run_function"
+
+
+class Caller(Protocol):
+    """What makes the calls: a session, with its policy and its kernels."""
+
+    policy: Policy
+    links: HeldLinks
+
+    async def call_unattended(
+        self,
+        op: str,
+        args: Args,
+        *,
+        kernel: str | None,
+        on_progress: OnProgress,
+        may_ask: bool,
+    ) -> Reply:
+        """Answer a call that no caller waits for; never raises for a refusal."""
+        ...
+
+    async def read_internal(
+        self, op: str, args: Args, *, wait_s: float = 0.0, kernel: str | None = None
+    ) -> Reply:
+        """Answer an internal op that only reads; never raises for a refusal."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedCall:
+    """A call that was checked: as its caller wrote it, and the `op` and `args` that are called.
+
+    `kernel` is the one that it was made for; None where it needs none. `asks`: the person is asked.
+    """
+
+    call: str
+    given: Args
+    op: str
+    args: Args
+    kernel: str | None = None
+    asks: bool = False
+
+
+async def plan_call(
+    caller: Caller, via: str, call: str, args: Args, kernel: str | None
+) -> PlannedCall:
+    """Check a call of an op that reads or runs, or of a function, as its caller's view sees them.
+
+    An op is checked without its kernel, which need only be there. `via` is the op that makes the
+    call. `not_found`: unknown and hidden alike; `bad_arguments` for what is called by itself only.
+    """
+    policy = caller.policy
+    if "." in call:  # as the id of each function has, and the name of no op
+        function = {"function": call, "args": dict(args)}
+        target = await _choose_kernel(caller, kernel)
+        return await _plan_function(caller, function, target, call=call, given=args)
+    permitted = permit(policy, call, ops_to_call(policy).values())
+    if not _is_callable(policy, permitted):
+        check_forwarded(policy, via, call, args)
+        raise RequestError("bad_arguments", f"{via} reaches no op of its own kind; call {call}.")
+    own, target = split_kernel(permitted, args, kernel)
+    own = read_arguments(policy.close_gates(), permitted, own)
+    if _needs_kernel(permitted):
+        target = await _choose_kernel(caller, target)
+    if call == FUNCTION_OP:
+        return await _plan_function(caller, own, target, call=call, given=args)
+    return PlannedCall(call=call, given=args, op=call, args=own, kernel=target)
+
+
+def ops_to_call(policy: Policy) -> dict[str, Descriptor]:
+    """Return the ops that may be called in the background, by name."""
+    permitted = policy.permitted(manifest.load())
+    return {each["name"]: each for each in permitted if _is_callable(policy, each)}
+
+
+def _is_callable(policy: Policy, descriptor: Mapping[str, Any]) -> bool:
+    """Return whether an op may be called in the background: run_op may, and it is none of this."""
+    is_forwarding = descriptor["name"] in FORWARDING
+    is_own = descriptor["toolset"] == manifest.BACKGROUND
+    return policy.is_for_run_op(descriptor) and not (is_forwarding or is_own)
+
+
+def _needs_kernel(descriptor: Mapping[str, Any]) -> bool:
+    is_of_bridge = not manifest.takes_kernel(descriptor["name"])
+    own = "kernel" in descriptor["input_schema"]["properties"]
+    return not (is_of_bridge or own or descriptor.get("project"))
+
+
+async def _choose_kernel(caller: Caller, kernel: str | None) -> str:
+    """Return the id of the kernel that a call is for: later calls may choose another one."""
+    return (await caller.links.get(kernel)).kernel.id
+
+
+async def _plan_function(
+    caller: Caller, args: Args, kernel: str | None, *, call: str, given: Args
+) -> PlannedCall:
+    """Check a call of a function in its kernel, and plan it with the time that it may take."""
+    checked = {name: args[name] for name in ("function", "args") if name in args}
+    reply = await caller.read_internal("check_function", checked, kernel=kernel)
+    terms = raise_for_error(reply)
+    longer = {name: terms[name] for name in ("timeout_s",) if name in terms}
+    return PlannedCall(
+        call=call,
+        given=given,
+        op=FUNCTION_OP,
+        args={**longer, **args},
+        kernel=kernel,
+        asks=terms["asks"],
+    )

@@ -1,0 +1,218 @@
+"""The triggers of a session: calls that are made whenever time has passed or something changed."""
+
+import asyncio
+import math
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypedDict
+
+from repl_pair.bridge.background.calls import Caller, PlannedCall
+from repl_pair.bridge.background.runs import Run, Runs
+from repl_pair.errors import KernelError, RequestError, did_you_mean, next_step
+from repl_pair.wire import Args, Reply, error_reply, raise_for_error
+
+MOST_TRIGGERS = 16
+LEAST_S = 1.0
+"""The least time from the begin of a run of a trigger to that of its next one."""
+MOST_S = 86_400
+ON = '{"every_s": 60}, {"cells": true}, {"changed": "training/loss"}'
+"""What a trigger can fire on, by example."""
+MOST_IN_A_ROW = 10
+"""How many runs follow each other because the trigger fired during the one before."""
+WAIT_S = 30.0
+"""How long one request waits in the kernel for a change."""
+RETRY_S = 2.0
+"""How long after a failure the kernel is asked again, and how often one where requests wait."""
+CELLS = "cells"
+"""The name under which the kernel counts the person's cells; see the op `await_members`."""
+
+
+class On(TypedDict, total=False):
+    """When a trigger fires, exactly one of these: `changed` names a member of a surface."""
+
+    every_s: float
+    cells: Literal[True]
+    changed: str
+
+
+def parse_on(given: Args) -> On:
+    """Read when a trigger fires; `bad_arguments` says what of it is not legal."""
+    if len(given) == 1:
+        ((name, value),) = given.items()
+        is_number = type(value) in (int, float)
+        if name == "every_s" and is_number and LEAST_S <= value <= MOST_S:
+            return {"every_s": value}
+        if name == "cells" and value is True:
+            return {"cells": True}
+        if name == "changed" and type(value) is str:
+            return {"changed": value}
+    raise RequestError(
+        "bad_arguments",
+        f"on is one of {ON}, with {LEAST_S:g} to {MOST_S:,} seconds; it is {given!r:.80}. Nothing "
+        "was kept.",
+    )
+
+
+@dataclass(kw_only=True, eq=False)
+class Trigger:
+    """A call and when it is made.
+
+    `fault` is the code of the error for which it can't fire now. `skipped` counts how often it was
+    stopped from firing itself. `marks` and `boot` say how far what it follows was, in `kernel`.
+    """
+
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    call: PlannedCall
+    on: On
+    watched: str | None = None
+    kernel: str | None = None
+    marks: list[int] | None = None
+    boot: str | None = None
+    count: int = 0
+    skipped: int = 0
+    fault: str = ""
+    began_at: float = -math.inf
+    last: Run | None = None
+    before: Run | None = None
+    task: "asyncio.Task[None]" = field(init=False)
+
+
+class Triggers:
+    """All triggers of a session, each with one run at a time. On the event loop.
+
+    What fires one while it runs, however often, gives one further run; at most ten of these in a
+    row, as a run may itself change what its trigger follows.
+    """
+
+    def __init__(self, caller: Caller, runs: Runs) -> None:
+        self._caller = caller
+        self._runs = runs
+        self._triggers: dict[str, Trigger] = {}
+
+    async def register(self, call: PlannedCall, on: On) -> Trigger:
+        """Make a call whenever it is time; `not_found` for a member that the view does not see."""
+        if len(self._triggers) >= MOST_TRIGGERS:
+            raise RequestError(
+                "cannot_run",
+                f"You have {MOST_TRIGGERS} triggers: nothing was kept. End one, then call again.",
+                next_steps=[next_step("list_triggers")],
+            )
+        trigger = Trigger(call=call, on=on, watched=CELLS if "cells" in on else on.get("changed"))
+        if trigger.watched is not None:
+            await self._begin_watching(trigger)
+        act = self._repeat(trigger, on["every_s"]) if "every_s" in on else self._follow(trigger)
+        self._triggers[trigger.id] = trigger
+        trigger.task = asyncio.create_task(act)
+        return trigger
+
+    def list(self) -> Sequence[Trigger]:
+        """Return the triggers in the order of their registration."""
+        return tuple(self._triggers.values())
+
+    async def unregister(self, id: str) -> Trigger:
+        """End a trigger and its run; `not_found` for one that is unknown or another principal's."""
+        trigger = self._triggers.pop(id, None)
+        if trigger is None:
+            raise RequestError(
+                "not_found",
+                f"You have no trigger {id!r:.80}.",
+                next_steps=[next_step("list_triggers")],
+            )
+        trigger.task.cancel()
+        for run in (trigger.before, trigger.last):
+            if run is not None:
+                await self._runs.cancel(run)
+                self._runs.forget(run)
+        return trigger
+
+    async def close(self) -> None:
+        """End every trigger; its run ends with the runs."""
+        tasks = [trigger.task for trigger in self._triggers.values()]
+        self._triggers.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _repeat(self, trigger: Trigger, every_s: float) -> None:
+        due = time.monotonic()
+        while True:
+            due = max(due + every_s, time.monotonic())
+            await asyncio.sleep(due - time.monotonic())
+            await self._run(trigger)
+
+    async def _follow(self, trigger: Trigger) -> None:
+        """Run at each change; changes that each come during the run before may be of its making."""
+        just_ran, in_a_row = False, 0
+        while True:
+            has_fired = await self._has_changed(trigger, wait_s=0.0 if just_ran else WAIT_S)
+            in_a_row = in_a_row + 1 if has_fired and just_ran else 0
+            just_ran = has_fired and in_a_row < MOST_IN_A_ROW
+            if just_ran:
+                await self._run(trigger)
+            elif has_fired:
+                trigger.skipped += 1
+
+    async def _run(self, trigger: Trigger) -> None:
+        """Make the call, and wait for its end; the last two runs can be read."""
+        await asyncio.sleep(trigger.began_at + LEAST_S - time.monotonic())
+        trigger.began_at = time.monotonic()
+        if trigger.before is not None:
+            self._runs.forget(trigger.before)
+        trigger.before = trigger.last
+        trigger.last = run = self._runs.start(trigger.call, trigger=trigger.id)
+        trigger.count += 1
+        await asyncio.wait({run.task})
+
+    async def _begin_watching(self, trigger: Trigger) -> None:
+        trigger.kernel = (await self._caller.links.get(trigger.call.kernel)).kernel.id
+        reply = await self._read_marks(trigger)
+        found = raise_for_error(reply)
+        if found["marks"][0] < 0:
+            raise await self._refuse_member(trigger)
+        trigger.marks, trigger.boot = found["marks"], reply["boot"]
+
+    async def _refuse_member(self, trigger: Trigger) -> RequestError:
+        """Build the refusal of a member that the view does not see, with the nearest ones."""
+        asked = {"kind": "member", "prefix": ""}
+        ids = await self._caller.read_internal("complete_ids", asked, kernel=trigger.kernel)
+        name = trigger.watched or ""
+        near = did_you_mean(name, ids["result"]["values"] if ids["ok"] else ())
+        steps = [next_step("list_surfaces", kernel=trigger.call.kernel)]
+        return RequestError("not_found", f"There is no member {name!r}.{near}", next_steps=steps)
+
+    async def _has_changed(self, trigger: Trigger, *, wait_s: float) -> bool:
+        """Wait for a change; False where none came or none can be seen, and in another life."""
+        reply = await self._await_change(trigger, wait_s)
+        if not reply["ok"]:
+            trigger.fault = reply["error"]["code"]
+            await asyncio.sleep(RETRY_S)
+            return False
+        found: dict[str, Any] = reply["result"]
+        is_same_life = reply["boot"] == trigger.boot
+        trigger.marks, trigger.boot = found["marks"], reply["boot"]
+        trigger.fault = "not_found" if found["marks"][0] < 0 else ""
+        return is_same_life and bool(found["changed"])
+
+    async def _await_change(self, trigger: Trigger, wait_s: float) -> Reply:
+        """Ask what changed; a kernel that its principal left is not attached to again."""
+        try:
+            link = await self._caller.links.get(trigger.kernel)
+        except KernelError as error:
+            return error_reply(error)
+        if link.was_left:
+            return error_reply(KernelError("detached", "You detached from the kernel."))
+        if link.channel == "shell" and wait_s:
+            await asyncio.sleep(RETRY_S)
+            wait_s = 0.0
+        return await self._read_marks(trigger, wait_s=wait_s)
+
+    async def _read_marks(self, trigger: Trigger, *, wait_s: float = 0.0) -> Reply:
+        asked = {"watched": [trigger.watched], "boot": trigger.boot, "wait_s": wait_s}
+        asked |= {} if trigger.marks is None else {"marks": trigger.marks}
+        asked = {name: value for name, value in asked.items() if value is not None}
+        kernel = trigger.kernel
+        return await self._caller.read_internal(
+            "await_members", asked, wait_s=wait_s, kernel=kernel
+        )

@@ -1,0 +1,76 @@
+"""What is checked of a call before it is made: whether it may be, its kernel, its arguments."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from repl_pair.bridge import manifest
+from repl_pair.bridge.kernel_info import check_name
+from repl_pair.bridge.policy import Descriptor, Policy
+from repl_pair.bridge.suggestions import suggest_call
+from repl_pair.errors import RequestError, did_you_mean, next_step
+from repl_pair.runtime.values.arguments import check_arguments, read_call_arguments, weight_fault
+from repl_pair.wire import Args
+
+FORWARDING = ("read_op", "run_op")
+"""The ops that call other ops."""
+
+
+def permit(policy: Policy, op: str, known: Iterable[Descriptor]) -> Descriptor:
+    """Return the descriptor of an op; denied and unknown are the same `not_found`.
+
+    The nearest ones are among the ops `known` to the caller.
+    """
+    descriptor = manifest.by_name().get(op)
+    if descriptor is None or policy.resolve(descriptor) == "deny":
+        message = f"There is no op {op!r}.{did_you_mean(op, [d['name'] for d in known])}"
+        steps, hints = [next_step("describe_op")], policy.closed_hints()
+        raise RequestError("not_found", message, next_steps=steps, hints=hints)
+    return descriptor
+
+
+def check_forwarded(policy: Policy, via: str, op: str, args: Args) -> None:
+    """Refuse a call `via` what reaches ops that read or run, and with read_op those that read."""
+    known = manifest.by_name().get(op)
+    may_run = via != "read_op"
+    if known and (op in FORWARDING or not policy.is_for_run_op(known)):
+        reach = "read or run" if may_run else "read"
+        raise RequestError(
+            "bad_arguments",
+            f"{via} reaches ops that {reach}; call {op} itself.",
+            next_steps=[] if op in FORWARDING else [next_step(op, **args)],
+        )
+    if known and known["access"] == "run" and not may_run:
+        raise RequestError(
+            "bad_arguments",
+            f"read_op reaches ops that read; {op} runs.",
+            next_steps=[next_step("run_op", op=op, args=args or None)],
+        )
+
+
+def split_kernel(
+    descriptor: Descriptor, args: Args, kernel: str | None
+) -> tuple[dict[str, Any], str | None]:
+    """Split the `kernel` that every op takes from the arguments, unless the op has its own."""
+    own = dict(args)
+    given = own.pop("kernel", None)
+    target = kernel if given is None else given
+    if target is None:
+        return own, None
+    name = check_name(target)
+    if "kernel" in descriptor["input_schema"]["properties"]:
+        return own | {"kernel": name}, None
+    return own, name
+
+
+def read_arguments(policy: Policy, descriptor: Descriptor, args: Args) -> dict[str, Any]:
+    """Return the arguments as the op takes them; `bad_arguments` with the call that is meant."""
+    name = descriptor["name"]
+    schema = policy.visible_parameters(descriptor)
+    if fault := weight_fault(args):
+        raise RequestError("bad_arguments", f"{name} was not called: {fault}")
+    own = read_call_arguments(schema, args)
+    if faults := check_arguments(schema, own):
+        steps, hints = suggest_call(name, schema, args)
+        message = f"{name} was not called: {' '.join(faults)}"
+        raise RequestError("bad_arguments", message, next_steps=steps, hints=hints)
+    return own

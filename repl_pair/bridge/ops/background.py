@@ -1,0 +1,211 @@
+"""The ops about what runs in the background: calls nobody waits for, queues of them, triggers."""
+
+import json
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from repl_pair.bridge import manifest
+from repl_pair.bridge.background.calls import PlannedCall, plan_call
+from repl_pair.bridge.background.runs import State
+from repl_pair.bridge.background.triggers import ON, On, Trigger, parse_on
+from repl_pair.bridge.ops.table import TABLE, BridgeCall, ForwardedReply, WhichOrChosen
+from repl_pair.errors import RequestError, next_step
+from repl_pair.runtime.ops.answers import Items
+from repl_pair.runtime.ops.table import MAX_WAIT_S
+from repl_pair.runtime.values.arguments import STEP_S, Bounds, Longest
+from repl_pair.wire import ELIDED
+
+Callee = Annotated[str, "An op that reads or runs, or a function such as orders.place"]
+CallArgs = Annotated[dict[str, Any] | None, "Its arguments"]
+RunId = Annotated[str, "From trigger_void or trigger_enqueue"]
+SHOWN_CHARS = 1_000
+"""Of the args of one trigger in a list; larger ones are elided."""
+
+
+class StartedRun(TypedDict):
+    """A run; read_run has its reply."""
+
+    run: str
+
+
+class QueuedRun(StartedRun):
+    """A run, and how many of its queue have not ended before it."""
+
+    depth: int
+
+
+class UnendedRun(TypedDict):
+    """A run that has not ended, how many stand before it, and its last progress."""
+
+    state: Literal["waiting", "running"]
+    depth: int
+    message: NotRequired[str]
+
+
+class RunState(StartedRun):
+    """A run after it was cancelled; `ended`: it had ended before, and nothing changed."""
+
+    state: State
+
+
+class NamedTrigger(TypedDict):
+    """A trigger."""
+
+    trigger: str
+
+
+class EndedTrigger(NamedTrigger):
+    """A trigger that was ended, and how many runs it had."""
+
+    runs: int
+
+
+class TriggerLine(EndedTrigger):
+    """A trigger, its runs so far, the last one and its state.
+
+    `fault`: the code of the error for which it does not fire now. `skipped`: how often it had fired
+    itself, ten runs in a row, and was stopped.
+    """
+
+    call: str
+    args: dict[str, Any]
+    on: On
+    run: NotRequired[str]
+    state: NotRequired[State]
+    fault: NotRequired[str]
+    skipped: NotRequired[int]
+
+
+@TABLE.op(access="run", toolset=manifest.BACKGROUND, lane="inline")
+async def trigger_void(
+    here: BridgeCall, call: Callee, args: CallArgs = None, kernel: WhichOrChosen = None
+) -> StartedRun:
+    """Make a call that you do not wait for; read_run has its reply later.
+
+    Eight of your runs go on at once. A run is kept 30 minutes after its end.
+    """
+    planned = await plan_call(here.background.caller, "trigger_void", call, args or {}, kernel)
+    run = here.background.runs.start(planned)
+    here.next_steps.append(next_step("read_run", run=run.id))
+    return {"run": run.id}
+
+
+@TABLE.op(access="run", toolset=manifest.BACKGROUND, lane="inline")
+async def trigger_enqueue(
+    here: BridgeCall,
+    call: Callee,
+    args: CallArgs = None,
+    queue: Annotated[str, Longest(64), "One run of a queue goes on at a time"] = "default",
+    kernel: WhichOrChosen = None,
+) -> QueuedRun:
+    """Make a call once those before it in a queue have ended; read_run has its reply later.
+
+    `depth`: how many stand before it; 100 may wait.
+    """
+    planned = await plan_call(here.background.caller, "trigger_enqueue", call, args or {}, kernel)
+    run = here.background.runs.enqueue(planned, queue)
+    here.next_steps.append(next_step("read_run", run=run.id))
+    return {"run": run.id, "depth": here.background.runs.depth(run)}
+
+
+@TABLE.op(access="read", toolset=manifest.BACKGROUND, lane="inline")
+async def read_run(
+    here: BridgeCall,
+    run: RunId,
+    wait_s: Annotated[float, Bounds(0, MAX_WAIT_S), "Seconds to wait for its end"] = 20.0,
+) -> UnendedRun | ForwardedReply:
+    """Read the reply of a run, as the call itself would have answered.
+
+    Before its end: `state`, how many stand before it, and its last progress.
+    """
+    runs = here.background.runs
+    found = runs.get(run)
+    await runs.wait(found, wait_s)
+    state = found.state
+    if state in ("ended", "cancelled"):
+        return ForwardedReply(found.reply)
+    here.next_steps.append(next_step("read_run", run=run, wait_s=STEP_S))
+    answer: UnendedRun = {"state": state, "depth": runs.depth(found)}
+    if found.message:
+        answer["message"] = found.message
+    return answer
+
+
+@TABLE.op(access="run", toolset=manifest.BACKGROUND, lane="inline")
+async def cancel_run(here: BridgeCall, run: RunId) -> RunState:
+    """Cancel a run that waits or goes on, as when its caller cancels a call.
+
+    `ended`: it had ended, and nothing changed.
+    """
+    runs = here.background.runs
+    found = runs.get(run)
+    await runs.cancel(found)
+    here.next_steps.append(next_step("read_run", run=run))
+    return {"run": run, "state": found.state}
+
+
+@TABLE.op(access="write", toolset=manifest.BACKGROUND, lane="inline")
+async def register_trigger(
+    here: BridgeCall,
+    call: Callee,
+    on: Annotated[dict[str, Any], f"When: one of {ON}"],
+    args: CallArgs = None,
+    kernel: WhichOrChosen = None,
+) -> NamedTrigger:
+    """Make a call again and again: every so many seconds, after each cell, at each change.
+
+    One run at a time; what fires it meanwhile gives one further run. It ends with your client.
+    """
+    caller, when = here.background.caller, parse_on(on)
+    planned = await plan_call(caller, "register_trigger", call, args or {}, kernel)
+    if planned.asks:
+        raise RequestError(
+            "approval_unavailable",
+            f"{call} needs the person's approval at each call, which a trigger cannot wait for. "
+            "Nothing was kept.",
+            next_steps=[next_step("trigger_void", call=call, args=args, kernel=kernel)],
+        )
+    trigger = await here.background.triggers.register(planned, when)
+    here.next_steps.append(next_step("list_triggers"))
+    return {"trigger": trigger.id}
+
+
+@TABLE.op(access="read", toolset=manifest.BACKGROUND, lane="inline")
+async def list_triggers(here: BridgeCall) -> Items[TriggerLine]:
+    """List your triggers: call, args, when it fires, its runs, the last one, what keeps it."""
+    items = [_describe(each) for each in here.background.triggers.list()]
+    last = next((item["run"] for item in items if "run" in item), None)
+    if last is not None:
+        here.next_steps.append(next_step("read_run", run=last))
+    return {"items": items, "total": len(items)}
+
+
+@TABLE.op(access="write", toolset=manifest.BACKGROUND, lane="inline")
+async def unregister_trigger(
+    here: BridgeCall, trigger: Annotated[str, "From register_trigger"]
+) -> EndedTrigger:
+    """End a trigger, and its run."""
+    ended = await here.background.triggers.unregister(trigger)
+    return {"trigger": ended.id, "runs": ended.count}
+
+
+def _describe(trigger: Trigger) -> TriggerLine:
+    line: TriggerLine = {
+        "trigger": trigger.id,
+        "call": trigger.call.call,
+        "args": _shown_args(trigger.call),
+        "on": trigger.on,
+        "runs": trigger.count,
+    }
+    if trigger.last is not None:
+        line["run"], line["state"] = trigger.last.id, trigger.last.state
+    if trigger.fault:
+        line["fault"] = trigger.fault
+    if trigger.skipped:
+        line["skipped"] = trigger.skipped
+    return line
+
+
+def _shown_args(call: PlannedCall) -> dict[str, Any]:
+    size = len(json.dumps(call.given))
+    shown = dict(call.given)
+    return shown if size <= SHOWN_CHARS else {ELIDED: {"type": "dict", "size": size}}

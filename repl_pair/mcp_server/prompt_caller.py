@@ -1,0 +1,88 @@
+"""What a prompt may name: the calls as they work for one session, and what it may ask for."""
+
+import keyword
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from repl_pair.bridge import manifest
+from repl_pair.bridge.policy import GATED
+from repl_pair.bridge.session import Session
+from repl_pair.bridge.suggestions import through_op, write_step
+from repl_pair.errors import next_step
+from repl_pair.mcp_server import completion
+from repl_pair.mcp_server.byte_gate import scrub_text
+from repl_pair.mcp_server.expose import unlisted_ops
+from repl_pair.wire import MUTATES
+
+ASKED = "the person approves each such call"
+_SHOWN_CHARS = 120
+
+
+def quote(text: str) -> str:
+    """Return a client's text in quotes: secrets out, cut, what is invisible escaped."""
+    shown = repr(scrub_text(text))
+    return shown if len(shown) <= _SHOWN_CHARS else shown[:_SHOWN_CHARS] + "…"
+
+
+class PromptCaller:
+    """Whom a prompt is for; what the policy denies is never written as a call."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._unlisted = unlisted_ops(session.descriptors(), session.policy)
+
+    def may_call(self, op: str) -> bool:
+        """Return whether an op is there for the session, listed or not."""
+        return self._decide(op) != "deny"
+
+    def write(self, does: str, op: str, /, **args: Any) -> str:
+        """Return a line: what to do, and its call; in place of a denied one what to ask for."""
+        policy, descriptor = self.session.policy, manifest.by_name().get(op)
+        if descriptor is None or not self.may_call(op):
+            return f"{does}: {self._ask_for(descriptor)}"
+        line = f"{does}: {write_step(through_op(next_step(op, **args), self._unlisted))}"
+        notes = [ASKED] if self._decide(op) == "ask" else []
+        if not policy.lists(descriptor) and op not in self._unlisted:
+            toolset = descriptor["toolset"]
+            notes.append(f"your list of tools has it with `--toolsets {toolset}`")
+        return f"{line} ({'; '.join(notes)})" if notes else line
+
+    async def sees(self, kind: str, id: str) -> bool:
+        """Return whether there is an entry of that id for the session's view."""
+        found = await completion.find_ids(self.session, kind, id)
+        return id in found.values
+
+    async def find_function(self, id: str) -> Mapping[str, Any] | None:
+        """Return the line of a function that the view sees, as `list_functions` has it."""
+        args: dict[str, Any] = {"limit": 200}
+        while args.get("cursor", "") is not None and self.session.links.is_chosen:
+            reply = await self.session.call("list_functions", args, is_reported=False)
+            if not reply["ok"]:
+                return None
+            for line in reply["result"]["items"]:
+                if line["id"] == id:
+                    return line
+            args["cursor"] = reply["result"].get("cursor")
+        return None
+
+    def asks_for(self, function: Mapping[str, Any]) -> bool:
+        """Return whether the person approves each call of a function."""
+        is_asked = function["mutates"] and self.session.policy.decide(MUTATES) == "ask"
+        return bool(function.get("ask") or is_asked)
+
+    def _decide(self, op: str) -> str:
+        descriptor = manifest.by_name().get(op)
+        return "deny" if descriptor is None else self.session.policy.resolve(descriptor)
+
+    def _ask_for(self, descriptor: Mapping[str, Any] | None) -> str:
+        access = (descriptor or {}).get("access")
+        if access in GATED and self.session.policy.decide(access) == "deny":
+            return f"closed here. Ask the person whether to open it, as with `--allow {access}`."
+        return "not there for you. Ask the person to do it."
+
+
+def word_of(id: str) -> str:
+    """Return the last word of an id as a name that a function may have."""
+    word = re.split(r"[./]", id)[-1].replace("-", "_")
+    return f"{word}_" if keyword.iskeyword(word) else word

@@ -1,0 +1,260 @@
+"""Prompts: real clients of both eras, on a real kernel; each text holds for its caller."""
+
+import json
+import re
+import textwrap
+
+import pytest
+from mcp import MCPError, types
+from serving import ERAS, make_token, serve
+
+TIERS = ("user", "agent", "ops")
+SETUP = f"""
+import repl_pair
+from repl_pair import check
+
+def total(prices: list[float]) -> float: return sum(prices)
+repl_pair.tag("shop")
+repl_pair.story("total", component=total, tags=["shop"])
+repl_pair.variant("total/Two", args={{"prices": [4, 9]}}, play=[check.path_equals("result", 13)])
+repl_pair.variant("total/Three", args={{"prices": [4, 9]}}, play=[check.path_equals("result", 12)])
+repl_pair.panel("ledger", title="Ledger", placement="right", render=lambda: "plain")
+repl_pair.function("act.hidden")(lambda: 1)
+repl_pair.function("act.seen", expose=True)(lambda: 1)
+repl_pair.function("act.asks", expose=True, ask=True)(lambda: 1)
+@repl_pair.function("act.scaled", expose=True)
+def scaled(by: float) -> float: return by
+for tier in {TIERS!r}:
+    repl_pair.tag(f"tag-{{tier}}", tier=tier)
+    repl_pair.panel(f"panel-{{tier}}", title=tier, placement="right", render="ledger", tier=tier)
+    repl_pair.story(f"of.{{tier}}", component=total, tier=tier, tags=[f"tag-{{tier}}"])
+    repl_pair.function(f"act.{{tier}}", tier=tier, expose=True)(lambda: 1)
+"""
+FUNCTIONS = [f"act.{name}" for name in ("asks", "scaled", "seen", *TIERS)]
+GIVEN = {
+    "build-panel": {"id": "spending/by-day"},
+    "register-function": {"name": "orders.place"},
+    "schedule-a-run": {"call": "act.seen", "every_s": "60"},
+    "triage-failing-variants": {"tags": "shop"},
+}
+CALL = re.compile(r"(?m)^\d+\. .*: (\w+\(.*?\))(?: \([^()]*\))?$")
+BLANK = re.compile(r"<\w+>")
+
+
+@pytest.fixture(scope="module", params=["legacy", "auto"])
+def reader(kernel, open_reader, request):
+    with open_reader(request.param, "--kernel", kernel.path) as reader:
+        reader.agent.ask("run_variants")
+        yield reader
+
+
+def get(reader, prompt, /, **given):
+    found = reader.do(reader.agent.client.get_prompt, prompt, given)
+    (message,) = found.messages
+    assert message.role == "user"
+    return message.content.text
+
+
+def complete(reader, prompt, name, typed):
+    ref, argument = types.PromptReference(name=prompt), {"name": name, "value": typed}
+    return reader.do(reader.agent.client.complete, ref, argument).completion.values
+
+
+def calls_in(text):
+    """Return the calls that a text names, as names and args; the ones with blanks are left out."""
+    words = {"true": True, "false": False, "null": None}
+    found = [call.partition("(") for call in CALL.findall(text) if not BLANK.search(call)]
+    return [
+        (name, eval(f"dict({args}", {"__builtins__": {"dict": dict}, **words}))
+        for name, _, args in found
+    ]
+
+
+def code_in(text):
+    lines = [line for line in text.splitlines() if line.startswith("    ") or not line]
+    return textwrap.dedent("\n".join(lines))
+
+
+def test_every_prompt_is_described_and_so_is_what_it_takes(reader):
+    found = reader.do(reader.agent.client.list_prompts)
+    assert {each.name: [one.name for one in each.arguments] for each in found.prompts} == {
+        name: list(given) for name, given in GIVEN.items()
+    }
+    assert all(each.title and each.description for each in found.prompts)
+    assert all(one.description for each in found.prompts for one in each.arguments)
+    assert (found.next_cursor, found.ttl_ms, found.cache_scope) == (None, 0, "private")
+    assert not reader.agent.client.server_capabilities.prompts.list_changed
+
+
+OF_TIER = {
+    "schedule-a-run": {"call": "act.user", "every_s": "60"},
+    "triage-failing-variants": {"tags": "tag-user"},
+}
+"""What a caller of that tier names instead."""
+
+
+@pytest.mark.parametrize("options", [(), ("--allow", "write"), ("--tier", "user")])
+def test_what_a_prompt_names_works_as_written(kernel, connect, options):
+    """The person runs the code that is named, the agent makes the calls."""
+    made, own = [], {"build-panel": {"id": "own-" + "".join(options).strip("-")}}
+    with connect("--kernel", kernel.path, *options) as agent:
+        agent.ask("run_variants")
+        for name, args in (GIVEN | own | (OF_TIER if "user" in options else {})).items():
+            text = agent.portal.call(agent.client.get_prompt, name, args).messages[0].content.text
+            if name == "register-function":
+                kernel.cell(code_in(text))
+            for tool, asked in calls_in(text):
+                reply = agent.call(tool, **asked).structured_content
+                assert reply["ok"], (tool, asked, reply)
+                made.append(asked.get("op", tool))
+            kernel.cell(code_in(text))  # the person may write over what is an agent's
+    assert {"list_panels", "list_functions", "run_function", "read_failures"} < set(made)
+    assert {"register_panel", "register_trigger", "list_triggers"} & set(made) == (
+        {"register_panel", "register_trigger", "list_triggers"} if "write" in options else set()
+    )
+    assert ("trigger_void" in made) == ("write" not in options)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            (),
+            "without code: closed here. Ask the person whether to open it, as with `--allow write`",
+        ),
+        (("--ask", "write"), "(the person approves each such call; your list"),
+    ],
+)
+def test_what_is_closed_or_asks_is_written_as_such(kernel, connect, options, words):
+    with connect("--kernel", kernel.path, *options) as agent:
+        found = agent.portal.call(agent.client.get_prompt, "build-panel", {"id": "spending"})
+        text = found.messages[0].content.text
+    assert words in text
+    assert ("register_panel" in text) == ("--ask" in options)
+
+
+MISSING = [
+    ("build-panel", {}, "build-panel takes id. id is missing: The panel's id, such as spending."),
+    ("build-panel", {"id": " "}, "id is missing"),
+    (
+        "schedule-a-run",
+        {"call": "act.seen"},
+        "every_s is missing: Seconds, at least 1.",
+    ),
+    ("schedule-a-run", {"every_s": "60"}, "call is missing"),
+    ("build-panel", {"idd": "x"}, "build-panel takes id, and no 'idd'. Nearest: id."),
+    ("build-panel", {"id": "x" * 401}, "id has 400 characters at most, not 401"),
+    ("build-panel", {"id": "no id"}, "'no id' is not a legal panel id"),
+    ("build-panel", {"id": "a\u202eb"}, "'a\\u202eb' is not a legal panel id"),
+    ("register-function", {"name": "place"}, "'place' is not a legal function id"),
+    ("register-function", {"name": "orders._own"}, "hidden from agents"),
+    ("schedule-a-run", {"call": "act.sen", "every_s": "60"}, "Nearest: act.seen"),
+    ("schedule-a-run", {"call": "run_varants", "every_s": "60"}, "Nearest: run_variant"),
+    ("schedule-a-run", {"call": "act.hidden", "every_s": "60"}, "nothing to call as 'act.hidden'"),
+    ("schedule-a-run", {"call": "get_value", "every_s": "60"}, "nothing to call as 'get_value'"),
+    ("schedule-a-run", {"call": "act.seen\n1. x", "every_s": "60"}, "'act.seen\\n1. x'"),
+    ("schedule-a-run", {"call": "act.seen", "every_s": "0.5"}, "1 to 86,400 seconds, not '0.5'"),
+    ("schedule-a-run", {"call": "act.seen", "every_s": "nan"}, "seconds, not 'nan'"),
+    ("schedule-a-run", {"call": "act.seen", "every_s": "inf"}, "seconds, not 'inf'"),
+    ("triage-failing-variants", {"tags": "shop,shoq"}, "There is no tag 'shoq'. Nearest: shop."),
+    ("triage-failing-variants", {"tags": ",".join("t" * 21)}, "tags are 20 at most, not 21"),
+    (
+        "build-pane",
+        {},
+        "There is no prompt 'build-pane'. Nearest: build-panel. There are",
+    ),
+    ("\x1b[31m\u200b", {}, "There is no prompt '\\x1b[31m\\u200b'"),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "words"), MISSING)
+def test_what_cannot_be_written_is_answered_by_a_message(reader, name, given, words):
+    text = get(reader, name, **given)
+    assert words in text
+    assert "\n" not in text
+    assert not re.search("[\x00-\x1f\u200b-\u200f\u2028-\u202e]", text)
+
+
+def test_a_prompt_without_tags_is_of_all_variants_and_names_what_fails(reader):
+    text = get(reader, "triage-failing-variants")
+    assert "In their last runs failed: total/Three." in text
+    assert 'run_variant(variant_id="total/Three")' in text
+    assert "tags" not in text
+
+
+@pytest.mark.parametrize(
+    ("call", "args"),
+    [("act.scaled", '{"by": "<number>"}'), ("get_story", '{"story_id": "<string>"}')],
+)
+def test_what_a_call_needs_is_left_blank(kernel, connect, call, args):
+    with connect("--kernel", kernel.path, "--allow", "write") as agent:
+        given = {"call": call, "every_s": "2.5"}
+        found = agent.portal.call(agent.client.get_prompt, "schedule-a-run", given)
+        text = found.messages[0].content.text
+    begins = f'register_trigger(call="{call}", args={args}, on={{"every_s": 2.5}})'
+    assert f"{begins} (your list of tools has it with `--toolsets manage`)" in text
+
+
+COMPLETED = [
+    ("build-panel", "id", "led", ["ledger"]),
+    ("register-function", "name", "act.", FUNCTIONS),
+    ("register-function", "name", "act.h", []),
+    ("schedule-a-run", "call", "run_variant", ["run_variant", "run_variants"]),
+    ("schedule-a-run", "call", "act.se", ["act.seen"]),
+    ("schedule-a-run", "call", "get_val", []),
+    ("schedule-a-run", "call", "register_", []),
+    ("schedule-a-run", "every_s", "6", ["60"]),
+    ("triage-failing-variants", "tags", "sho", ["shop"]),
+    ("triage-failing-variants", "tags", "slow, sho", ["slow,shop"]),
+]
+
+
+@pytest.mark.parametrize(("prompt", "name", "typed", "values"), COMPLETED)
+def test_arguments_are_completed_from_what_the_view_sees(reader, prompt, name, typed, values):
+    assert sorted(complete(reader, prompt, name, typed)) == sorted(values)
+
+
+@pytest.mark.parametrize(("prompt", "name"), [("build-pane", "id"), ("build-panel", "name")])
+def test_nothing_completes_what_there_is_not(reader, prompt, name):
+    with pytest.raises(MCPError) as caught:
+        complete(reader, prompt, name, "")
+    assert caught.value.error.code == types.INVALID_PARAMS
+
+
+# --- three views of one kernel, over HTTP
+
+
+@pytest.fixture(scope="module")
+def tokens(http_env):
+    return {tier: make_token(http_env, tier, tier=tier) for tier in TIERS}
+
+
+@pytest.fixture(scope="module")
+def server(http_env, tokens, kernel):
+    with serve(http_env, "--kernel", kernel.path) as server:
+        yield server
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("tier", TIERS)
+def test_what_a_tier_hides_is_in_no_prompt_completion_or_resource(
+    server, tokens, read_over_http, era, tier
+):
+    with read_over_http(server, tokens[tier], era) as reader:
+        assert complete(reader, "register-function", "name", "act.") == [f"act.{tier}"]
+        assert complete(reader, "schedule-a-run", "call", "act.") == [f"act.{tier}"]
+        assert complete(reader, "build-panel", "id", "panel") == [f"panel-{tier}"]
+        assert complete(reader, "triage-failing-variants", "tags", "tag-") == [f"tag-{tier}"]
+        functions = [each["id"] for each in reader.read("pair://functions")["items"]]
+        assert [id for id in functions if id.startswith("act.")] == [f"act.{tier}"]
+        context = reader.read("pair://context")
+        assert (context["principal"], context["counts"]["function"]) == (tier, len(functions))
+        texts = [json.dumps(context)]
+        for other in TIERS:
+            given = {"call": f"act.{other}", "every_s": "60"}
+            text = get(reader, "schedule-a-run", **given)
+            assert ("nothing to call" in text) == (other != tier)
+            texts.append(get(reader, "build-panel", id="x"))
+            texts.append(get(reader, "triage-failing-variants"))
+        hidden = [other for other in TIERS if other != tier]
+        assert not [word for word in hidden if re.search(rf"\b{word}\b", " ".join(texts))]
