@@ -101,7 +101,7 @@ async def test_a_long_list_of_members_comes_in_pages_of_the_same_surfaces(link):
     assert len(set(found)) == len(found) == 12
     assert all(id.rpartition("/")[0] == surface for surface, id in found)
     first = await link.get("list_surfaces", limit=3)
-    await link.define("rp.surface('a').cell('new', int)")
+    await link.define("rp.surface('a').cell('new', int, expose=True)")
     error = await link.refusal("list_surfaces", limit=3, cursor=first["cursor"])
     assert error["code"] == "stale_cursor"
 

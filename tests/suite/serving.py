@@ -46,6 +46,11 @@ class Answer:
         lines = self.body.replace(b"\r\n", b"\n").split(b"\n")
         return [json.loads(line[6:]) for line in lines if line.startswith(b"data: ")]
 
+    @property
+    def message(self):
+        """The message that answers: the last event, or the body of what is refused."""
+        return self.frames[-1] if self.frames else json.loads(self.body)
+
 
 class Opened:
     """A client of the SDK with a plain, blocking face."""
@@ -106,7 +111,8 @@ class Reached:
         }
         params = {**(params or {}), "_meta": meta}
         frame = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        named = {"Mcp-Name": params["name"]} if "name" in params else {}
+        names = [params[slot] for slot in ("name", "uri") if slot in params]
+        named = {"Mcp-Name": names[0]} if names else {}
         headers = self.headers(token, STATELESS, **{"Mcp-Method": method}, **named, **more)
         return self.send(headers, frame)
 

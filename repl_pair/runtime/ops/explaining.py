@@ -151,7 +151,7 @@ def get_docs_markdown(
     """Read one story as Markdown: args, tags, decorators, modes, variants, last statuses."""
     entry = visible_entry(call.view, "story", story_id)
     ids = visible_ids(call.view, "variant", f"{entry.id}/")
-    query = [REGISTRY.revision, "docs", entry.id, call.view.tier]
+    query = [hash(tuple(ids)), "docs", entry.id, call.view.tier]
     chosen = page(ids, limit=limit, cursor=cursor, query=query)
     shown = chosen["items"]
 

@@ -143,12 +143,10 @@ def page_of(
         entry = REGISTRY.find(kind, id)
         return {"id": id} if entry is None else shown_line(call, entry, describe(entry))
 
-    chosen = page(
-        visible_ids(call.view, kind) if ids is None else ids,
-        limit=limit,
-        cursor=cursor,
-        query=[REGISTRY.revision, kind, *query, call.view.tier],
-    )
+    found = visible_ids(call.view, kind) if ids is None else ids
+    # What the view does not see ends no cursor of it.
+    asked = [hash(tuple(found)), kind, *query, call.view.tier]
+    chosen = page(found, limit=limit, cursor=cursor, query=asked)
     if then is not None and chosen["items"]:
         op, arg = then
         call.suggest(op, **{arg: chosen["items"][0]})

@@ -92,8 +92,9 @@ def list_surfaces(
     members = visible_ids(call.view, "member")
     # A surface of functions alone stands for itself.
     alone = set(visible_ids(call.view, "surface")) - {surface_of(id) for id in members}
-    query = [REGISTRY.revision, call.view.tier]
-    found = page(sorted([*members, *alone]), limit=limit, cursor=cursor, query=query)
+    ids = sorted([*members, *alone])
+    query = [hash(tuple(ids)), call.view.tier]
+    found = page(ids, limit=limit, cursor=cursor, query=query)
     call.max_items = limit
     for id in [id for id in found["items"] if id in STATES and STATES[id].is_filled][:1]:
         call.suggest("read_member", member=id)
