@@ -96,8 +96,8 @@ def ask_approval(
     """Ask the person for one exact call of an op that this view does not open.
 
     They are not asked for what would be refused anyway. `access` is what it takes of an op that the
-    client answers itself, which no op of this table does, or for want of which it was forbidden. `preview` shows such a
-    call to the person.
+    client answers itself, which no op of this table does, or for want of which it was forbidden.
+    `preview` shows such a call to the person.
     """
     needed = _needed_access(call, op, args) if access is None else set(access)
     closed = tuple(sorted(needed - call.view.access))
