@@ -327,7 +327,7 @@ class Generator:
             return self.fed("approval")
         if op == "unregister" and name == "id":
             return self.fed(args["kind"])
-        if op == "eval_code" and name == "code":
+        if op in ("eval_code", "register_worker") and name == "code":
             return self.code()
         if name in ("new_variant_id", f"{op.removeprefix('register_')}_id"):
             return self.new_id(pool_of(name))

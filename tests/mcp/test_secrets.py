@@ -951,6 +951,33 @@ def evaluate(told):
         told.ask("eval_code", code=code, scope="user")
 
 
+WORKING = """
+import json, os, sys
+held = json.load(open({place!r}))
+api_token, db_password = held["token"], held["odd"]
+print("plain-log", api_token)
+print(db_password.encode().hex(), file=sys.stderr)
+{end}
+"""
+
+
+def work(told):
+    """Have workers put out secrets of a file that they read, and end with one."""
+    if not told.inspects:
+        with pytest.raises(Exception, match="Unknown tool: register_worker"):
+            told.ask("register_worker", code="TOKEN")
+        return
+    place = told.go.with_name("held.json")
+    place.write_text(json.dumps({"token": TOKEN, "odd": ODD}))
+    for end in ("raise KeyError(api_token)", "def kept(): pass", "x x"):
+        told.ask("register_worker", code=WORKING.format(place=str(place), end=end))
+    told.ask("list_workers")
+    for worker in told.replies["list_workers {}"]["result"]["items"]:
+        told.ask("eval_code", code="print(api_token)", kernel=worker["kernel"])
+        told.ask("stop_worker", worker=worker["worker"])
+    told.ask("stop_worker", worker="Zq7kW2m")
+
+
 def call_functions(told):
     for line in told.ask("list_functions")["result"]["items"]:
         call = {"function": line["id"]}
@@ -1061,6 +1088,7 @@ DRIVERS = {
     **dict.fromkeys(("watch_variant", "changed_variants", "reset_variant"), follow_runs),
     "record_as_variant": record_secrets,
     "eval_code": evaluate,
+    **dict.fromkeys(("register_worker", "stop_worker", "list_workers"), work),
     **dict.fromkeys(("list_surfaces", "read_member"), read_surfaces),
     **dict.fromkeys(("list_functions", "run_function"), call_functions),
     **dict.fromkeys(SESSION_OPS, work_in_sessions),
@@ -1113,6 +1141,15 @@ def test_slices_hold_no_canary_when_they_are_put_together(told):
     for _, pages in told.pages:
         assert REDACTED in pages
         assert leaks_in(pages) == set()
+
+
+def test_the_log_of_a_worker_is_shown_without_the_secrets_in_it(told):
+    if told.inspects:
+        (worker,) = told.replies["list_workers {}"]["result"]["items"]
+        assert worker["log"] == f"plain-log {REDACTED}\n{REDACTED}\n"
+        asked = {n: r for n, r in told.replies.items() if n.startswith("register_worker")}
+        (failed,) = [r["error"] for n, r in asked.items() if "raise KeyError" in n]
+        assert failed["detail"]["log"].endswith(f"KeyError: '{REDACTED}'\n")
 
 
 def test_a_contract_is_answered_without_the_secrets_in_it(told):

@@ -18,6 +18,7 @@ from typing import Any
 from repl_pair.bridge.background.output import Output
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.kernels.discover import read_connection
+from repl_pair.bridge.kernels.heartbeat import Connection
 from repl_pair.bridge.kernels.processes import WORKER
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.link.line import ConnectionLost, Line
@@ -111,27 +112,32 @@ class Worker:
         self._drain, _ = await loop.connect_read_pipe(lambda: self.output, self._process.stdout)
         try:
             async with asyncio.timeout(START_S):
-                await self._begin(code)
+                connection = await self._connection()
+                with closing(Line(connection)) as line:
+                    await line.features("shell")
+                    raise_for_error(await self.link.request("ping", {}, view=View()))
+                    self.output.clear()
+                    line.send("execute_request", {**_EXECUTE, "code": code}, channel="shell")
+                    await self._wait_for_end(ALIVE_S)
         except (ConnectionLost, KernelError, TimeoutError) as error:
             raise await self._failure("its kernel did not get ready") from error
-        until = loop.time() + ALIVE_S
-        while loop.time() < until:
-            if self.exit_code is not None:
-                raise await self._failure("its code raised, or ended the process")
-            await asyncio.sleep(POLL_S)
+        if self.exit_code is not None or not os.path.exists(self.kernel.path):
+            await self._wait_for_end(END_S)
+            why = f"its code raised, or ended the process, within {ALIVE_S * 1000:.0f} ms"
+            raise await self._failure(why)
 
-    async def _begin(self, code: str) -> None:
+    async def _connection(self) -> Connection:
+        """Wait for the content of the connection file."""
         while (connection := read_connection(self.kernel.path)) is None:
             if self.exit_code is not None:
                 raise ConnectionLost
             await asyncio.sleep(POLL_S)
-        with closing(Line(connection)) as line:
-            await line.features("shell")
-            raise_for_error(await self.link.request("ping", {}, view=View()))
-            self.output.clear()
-            line.send("execute_request", {**_EXECUTE, "code": code}, channel="shell")
-            # The answer to another message on control shows that this one was sent.
-            await line.features()
+        return connection
+
+    async def _wait_for_end(self, most_s: float) -> None:
+        until = time.monotonic() + most_s
+        while self.exit_code is None and time.monotonic() < until:
+            await asyncio.sleep(POLL_S)
 
     async def _failure(self, why: str) -> RequestError:
         """Build the refusal of a worker that does not run, with the end of its output."""
@@ -142,7 +148,7 @@ class Worker:
         ended = f" with status {self.exit_code}" if status else ""
         return RequestError(
             "worker_failed",
-            f"The worker was ended{ended}: {why} within {ALIVE_S * 1000:.0f} ms.\n{log}".rstrip(),
+            f"The worker ended{ended}: {why}.\n{log}".rstrip(),
             detail={**status, "log": log},
         )
 
@@ -150,9 +156,7 @@ class Worker:
         """End the process and what it has started, and its link; what is left of it goes too."""
         try:
             self._signal(signal.SIGTERM)
-            until = time.monotonic() + END_S
-            while self.exit_code is None and time.monotonic() < until:
-                await asyncio.sleep(POLL_S)
+            await self._wait_for_end(END_S)
         finally:
             self._signal(signal.SIGKILL)
             self._process.wait()

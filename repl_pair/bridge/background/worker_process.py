@@ -10,7 +10,7 @@ import sys
 import threading
 import traceback
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, NoReturn, TextIO, cast
 
 from ipykernel.kernelapp import IPKernelApp
 
@@ -69,32 +69,37 @@ def main(folder: Path) -> None:
     streams = [ScrubbedText(sys.stdout), ScrubbedText(sys.stderr)]
     sys.stdout, sys.stderr = (cast("TextIO", stream) for stream in streams)
     sys.argv = ["worker"]
+    connection = folder / CONNECTION
     app: Any = IPKernelApp.instance(
-        connection_file=str(folder / CONNECTION), outstream_class=None, parent_handle=os.getppid()
+        connection_file=str(connection), outstream_class=None, parent_handle=os.getppid()
     )
     app.initialize([f"--ipython-dir={folder}", *OPTIONS])
-    events = app.shell.events
+    shell = app.shell
 
-    def end_at_error(result: Any) -> None:
-        events.unregister("post_run_cell", end_at_error)
-        if error := result.error_before_exec or result.error_in_exec:
-            status = _report(error)
-            for stream in streams:
-                stream.release()
-            os._exit(status)
+    def end_at_error(*_: Any, **__: Any) -> NoReturn:
+        connection.unlink(missing_ok=True)  # before what takes longer: it shows that this ends
+        status = _report(sys.exc_info()[1])
+        for stream in streams:
+            stream.release()
+        os._exit(status)
 
-    events.register("post_run_cell", end_at_error)
+    def keep_from_now_on(_result: Any) -> None:
+        shell.events.unregister("post_run_cell", keep_from_now_on)
+        del shell.showtraceback
+
+    shell.showtraceback = end_at_error
+    shell.events.register("post_run_cell", keep_from_now_on)
     app.start()
 
 
-def _report(error: BaseException) -> int:
+def _report(error: BaseException | None) -> int:
     """Print what the code raised, from its first line on; return the status to exit with."""
     if isinstance(error, SystemExit) and isinstance(error.code, int | None):
         return error.code or 0
-    trace = error.__traceback__
+    trace = error.__traceback__ if error else None
     while trace is not None and "__name__" not in trace.tb_frame.f_locals:
         trace = trace.tb_next
-    traceback.print_exception(error.with_traceback(trace))
+    traceback.print_exception(error and error.with_traceback(trace))
     return 1
 
 

@@ -1,19 +1,21 @@
 """The ops about workers: kernels that a session starts to run its own code, until it ends."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, TypedDict
 
 from repl_pair.bridge.background.workers import WorkerLine
 from repl_pair.bridge.ops.table import TABLE, BridgeCall
-from repl_pair.errors import next_step
+from repl_pair.errors import RequestError, next_step
 from repl_pair.runtime.ops.answers import Items
 from repl_pair.runtime.ops.table import Preview
 from repl_pair.runtime.values.arguments import Longest
 
-MOST_CHARS, NAME_CHARS = 65_536, 64
+MOST_CHARS = 65_536
+_NAME = re.compile(r"([A-Za-z][A-Za-z0-9_-]{0,63})?")
 
 Code = Annotated[str, Longest(MOST_CHARS), "Plain Python; await may stand at the top"]
-Name = Annotated[str, Longest(NAME_CHARS), "What its kernel is listed as"]
+Name = Annotated[str, "What its kernel is called: letters, digits, - and _"]
 
 
 class StartedWorker(TypedDict):
@@ -26,8 +28,7 @@ class StartedWorker(TypedDict):
 
 def preview_worker(args: Mapping[str, Any], _principal: str) -> Preview:
     """Show the code that would run in a process of its own."""
-    name = f" {args['name']}" if args.get("name") else ""
-    title = f"start worker{name}: run code in a new process, with the rights of the server"
+    title = "run code in a new process of the server, until it is stopped"
     return {"kind": "code", "title": title, "text": str(args.get("code"))}
 
 
@@ -39,6 +40,12 @@ async def register_worker(call: BridgeCall, code: Code, name: Name = "") -> Star
     `kernel`. What it prints is the `log` of list_workers. bad_arguments: does not compile, nothing
     was started; worker_failed: ended within 200 ms, with its output.
     """
+    if not _NAME.fullmatch(name):
+        raise RequestError(
+            "bad_arguments",
+            f"{name:.80} is no name for a worker: it takes letters, digits, - and _, at most 64, "
+            "and a letter first. Nothing was started.",
+        )
     worker = await call.workers.start(code, name)
     call.next_steps += [
         next_step("list_workers"),

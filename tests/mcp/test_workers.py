@@ -1,0 +1,221 @@
+"""Workers through the real server: kernels that it starts for an agent, and that end with it."""
+
+import json
+import os
+import signal
+
+import psutil
+import pytest
+from bounds import BOUND_S
+from mcp import MCPError
+
+SETUP = """
+from repl_pair.runtime.clients.approvals import QUEUE
+from repl_pair.runtime.ops.asked_calls import preview_call
+import repl_pair
+repl_pair.story("shop.sum", component=lambda: 1)
+persons = 1
+"""
+OPTIONS = ("--allow", "eval,inspect", "--toolsets", "manage")
+DOUBLER = "print('ready')\ndef double(x):\n    return 2 * x"
+LOOP = """
+import os, time
+n = 0
+os.system("echo from below")
+print("looping")
+while True:
+    n += 1
+    time.sleep(0.01)
+"""
+HOLDS_THE_INTERPRETER = "print('in C')\nsum(range(10**15))"
+OF_WORKERS = ("list_workers", "register_worker", "stop_worker")
+
+
+@pytest.fixture(scope="module")
+def agent(kernel, connect, tmp_path_factory):
+    """An agent of the person's kernel, which holds it."""
+    with connect("--kernel", kernel.path, *OPTIONS) as agent:
+        assert agent.ask("list_stories")["ok"]
+        yield agent
+
+
+@pytest.fixture(scope="module")
+def doubler(agent):
+    """A worker whose code has ended, and whose function stays."""
+    return start(agent, DOUBLER, name="doubler")
+
+
+def start(agent, code, **named):
+    reply = agent.ask("register_worker", code=code, **named)
+    assert reply["ok"], reply
+    return reply["result"]
+
+
+def line_of(agent, worker):
+    items = agent.ask("list_workers")["result"]["items"]
+    return next((item for item in items if item["worker"] == worker["worker"]), None)
+
+
+def lives(pid):
+    """Return whether a process runs; one that only waits for its parent does not."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def evaluate(agent, code, kernel):
+    return agent.ask("eval_code", code=code, kernel=kernel)
+
+
+# --- what it is
+
+
+def test_a_worker_keeps_what_its_code_made_and_calls_reach_it_by_name(agent, doubler):
+    for name in (doubler["kernel"], "doubler", doubler["pid"]):
+        reply = evaluate(agent, "double(21)", name)
+        assert (reply["result"]["value"], reply["kernel"]["id"]) == (42, doubler["kernel"])
+    variables = agent.ask("list_variables", kernel=doubler["kernel"])["result"]["items"]
+    assert "persons" not in [item["id"] for item in variables]
+    listed = line_of(agent, doubler)
+    assert (listed["name"], listed["alive"], listed["log"]) == ("doubler", True, "ready\n")
+
+
+def test_a_worker_is_listed_and_never_taken_for_a_kernel_that_was_not_named(agent, doubler, kernel):
+    found = {item["id"]: item for item in agent.ask("list_kernels")["result"]["items"]}
+    assert set(found) >= {kernel.id, doubler["kernel"]}
+    own = found[doubler["kernel"]]
+    assert (own["name"], own["front_end"], own["attached"]) == ("doubler", "worker", True)
+    assert agent.ask("list_stories")["kernel"]["id"] == kernel.id
+    assert evaluate(agent, "persons", None)["result"]["value"] == 1
+
+
+def test_code_that_never_ends_is_read_while_it_runs_and_stopped(agent, until):
+    worker = start(agent, LOOP)
+    until(lambda: line_of(agent, worker)["log"] == "from below\nlooping\n", "its output")
+    status = agent.ask("kernel_status", kernel=worker["kernel"])["result"]
+    assert (status["busy"], status["pid"]) == (True, worker["pid"])
+    (n,) = agent.ask("list_variables", kernel=worker["kernel"])["result"]["items"]
+    assert n == {"id": "n", "type": "int"}
+    stopped = agent.ask("stop_worker", worker=worker["worker"])["result"]
+    assert (stopped["alive"], stopped["exit_code"]) == (False, -signal.SIGTERM)
+    assert stopped["log"] == "from below\nlooping\n"
+    assert not lives(worker["pid"])
+    assert line_of(agent, worker) is None
+    assert agent.ask("stop_worker", worker=worker["worker"])["error"]["code"] == "not_found"
+    assert evaluate(agent, "1", worker["kernel"])["error"]["code"] == "no_kernel"
+
+
+def test_a_worker_that_ends_later_is_listed_with_its_last_output_and_answers_as_gone(agent, until):
+    code = "import os\ndef fall():\n    os.write(1, b'fell\\n')\n    os.kill(os.getpid(), 9)"
+    worker = start(agent, code)
+    assert evaluate(agent, "fall()", worker["kernel"])["error"]["code"] == "outcome_unknown"
+    listed = until(
+        lambda: (line := line_of(agent, worker))["log"].endswith("fell\n") and line, "its end"
+    )
+    assert (listed["alive"], listed["exit_code"]) == (False, -9)
+    assert evaluate(agent, "1", worker["kernel"])["error"]["code"] == "kernel_gone"
+    assert agent.ask("list_stories")["ok"]
+    assert agent.ask("stop_worker", worker=worker["worker"])["result"]["exit_code"] == -9
+
+
+# --- what is refused
+
+
+def test_code_that_does_not_compile_starts_nothing(agent, doubler):
+    before = psutil.Process(agent.record.pid).children()
+    error = agent.ask("register_worker", code="x = 1\ndef f(:\n    pass")["error"]
+    assert error["code"] == "bad_arguments"
+    assert error["message"].splitlines()[1:] == [
+        "SyntaxError: invalid syntax",
+        "line 2:",
+        "def f(:",
+        "      ^",
+    ]
+    assert error["detail"]["error"]["line"] == 2
+    refused = agent.ask("register_worker", code="!ls")["hints"]
+    assert "subprocess.run" in refused[0]
+    assert agent.ask("register_worker", code="1", name="a.ipynb")["error"]["code"] == (
+        "bad_arguments"
+    )
+    assert psutil.Process(agent.record.pid).children() == before
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "end"),
+    [
+        ("print('last')\nimport os; os._exit(3)", 3, "last\n"),
+        ("def f(x):\n    return 1 / x\nf(0)", 1, "ZeroDivisionError: division by zero\n"),
+        ("import sys; print('bye', end=''); sys.exit(4)", 4, "bye"),
+    ],
+)
+def test_code_that_ends_at_once_is_refused_with_its_output(agent, code, status, end):
+    before = agent.ask("list_workers")["result"]["total"]
+    error = agent.ask("register_worker", code=code)["error"]
+    assert (error["code"], error["detail"]["exit_code"]) == ("worker_failed", status)
+    assert error["detail"]["log"].endswith(end)
+    assert "interactiveshell" not in error["message"]
+    assert agent.ask("list_workers")["result"]["total"] == before
+
+
+# --- whose it is
+
+
+def test_another_session_has_no_worker_and_takes_none_for_a_kernel(agent, doubler, connect, kernel):
+    with connect(*OPTIONS) as other:
+        assert other.ask("list_stories")["kernel"]["id"] == kernel.id
+        assert other.ask("list_workers")["result"] == {"items": [], "total": 0}
+        found = [item["id"] for item in other.ask("list_kernels")["result"]["items"]]
+        assert found == [kernel.id]
+        for name in (doubler["kernel"], doubler["pid"], "doubler"):
+            assert evaluate(other, "1", name)["error"]["code"] == "no_kernel"
+        refused = [
+            other.ask("stop_worker", worker=worker) for worker in (doubler["worker"], "0" * 12)
+        ]
+        texts = [json.dumps(each).replace(doubler["worker"], "0" * 12) for each in refused]
+        assert texts[0] == texts[1]
+    assert line_of(agent, doubler)["alive"]
+
+
+def test_without_the_gate_there_is_no_op_that_starts_one(connect, kernel):
+    with connect("--kernel", kernel.path, "--toolsets", "manage") as agent:
+        assert {*OF_WORKERS} & {tool.name for tool in agent.tools()} == {"list_workers"}
+        for op in ("register_worker", "stop_worker"):
+            with pytest.raises(MCPError, match=f"Unknown tool: {op}"):
+                agent.call(op, code="1")
+            assert agent.ask("describe_op", op=op)["error"]["code"] == "not_found"
+
+
+def test_the_person_approves_the_code_as_code_in_their_kernel(connect, kernel, until):
+    show = "print([(p['kind'], p['text']) for p in map(preview_call, QUEUE.pending())])"
+    with connect("--kernel", kernel.path, "--ask", "eval", "--toolsets", "manage") as agent:
+        call = agent.start("register_worker", code=DOUBLER)
+        shown = str([("code", DOUBLER)]) + "\n"
+        until(lambda: kernel.cell(show) == shown, "the question")
+        assert agent.ask("list_workers")["result"]["total"] == 0
+        kernel.cell("[one] = QUEUE.pending(); QUEUE.answer(one.handle, 'once')")
+        worker = call.result(timeout=BOUND_S).structured_content["result"]
+        refused = evaluate(agent, "double(1)", worker["kernel"])
+        assert refused["error"]["code"] == "approval_unavailable"
+    assert not lives(worker["pid"])
+
+
+# --- its end
+
+
+@pytest.mark.parametrize(
+    ("code", "is_killed"), [(LOOP, False), (HOLDS_THE_INTERPRETER, True)], ids=["ends", "is killed"]
+)
+def test_a_worker_ends_with_its_server(
+    code, is_killed, connect, kernel, until, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with connect("--kernel", kernel.path, *OPTIONS) as agent:
+        worker = start(agent, code)
+        assert len(list(tmp_path.iterdir())) == 1
+        if is_killed:
+            os.kill(agent.record.pid, signal.SIGKILL)
+            until(lambda: not lives(worker["pid"]), "its end")
+    assert not lives(worker["pid"])
+    if not is_killed:
+        assert list(tmp_path.iterdir()) == []
