@@ -265,26 +265,15 @@ async def test_a_chosen_kernel_is_kept_when_others_come_and_when_it_dies(
     assert (status["id"], status["alive"], status["code"]) == (first.id, False, "kernel_gone")
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
-        lambda kernel: str(kernel.path),
-        lambda kernel: os.path.relpath(kernel.path),
-        lambda kernel: kernel.id,
-        lambda kernel: kernel.id[:6],
-        lambda kernel: str(kernel.pid),
-        lambda kernel: "/home/ann/prices.ipynb",
-        lambda kernel: "prices.ipynb",
-    ],
-    ids=["file", "relative file", "id", "prefix", "pid", "notebook", "notebook name"],
-)
-async def test_a_target_names_its_kernel_among_others(start_kernel, open_session, word):
+async def test_a_target_names_its_kernel_among_others(start_kernel, open_session):
     start_kernel(notebook="/home/ann/other.ipynb")
     meant = start_kernel(notebook="/home/ann/prices.ipynb")
-    session = open_session(target=word(meant))
-    reply = await session.call("list_stories")
-    assert reply["ok"], str(reply)
-    assert reply["kernel"]["id"] == meant.id
+    path, id = meant.path, meant.id
+    files = (str(path), os.path.relpath(path), "/home/ann/prices.ipynb", "prices.ipynb")
+    for word in (*files, id, id[:6], str(meant.pid)):
+        reply = await open_session(target=word).call("list_stories")
+        assert reply["ok"], (word, reply)
+        assert reply["kernel"]["id"] == id, word
 
 
 async def test_a_given_kernel_is_the_only_one_that_there_is(start_kernel, open_session):

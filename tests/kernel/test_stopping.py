@@ -263,7 +263,7 @@ FELT = "[hurt, beating.done(), beats]"
 # --- the deadline
 
 
-@pytest.mark.parametrize("by", ["run", "eval"])
+@pytest.mark.parametrize("by", ["run", pytest.param("eval", marks=pytest.mark.full)])
 async def test_every_run_on_the_main_lane_is_answered_at_its_deadline(
     link, person, at_desk, tmp_path, by
 ):

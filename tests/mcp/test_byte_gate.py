@@ -9,7 +9,7 @@ import textwrap
 from io import StringIO
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from mcp.shared.message import SessionMessage
 from mcp.types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
@@ -253,6 +253,7 @@ WORDS = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.~-]{15,30}", fullmatch=True).filt
 
 
 @pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=25)
 @given(word=WORDS)
 def test_a_word_is_redacted_by_the_form_around_it_however_often_it_is_escaped(form, word):
     text = form.replace("{}", word)
@@ -369,7 +370,7 @@ def test_texts_are_scrubbed_together_as_they_are_one_by_one(texts):
     ],
 )
 def test_a_hostile_text_takes_linear_time(unit):
-    text = unit * (1_000_000 // len(unit))
+    text = unit * (300_000 // len(unit))
     assert len(scrub_text(text)) <= len(text) * 3
 
 

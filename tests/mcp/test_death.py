@@ -122,6 +122,7 @@ def test_a_kernel_killed_while_idle_is_reported_by_the_next_call(start_own_kerne
     assert tools
 
 
+@pytest.mark.full
 def test_a_kernel_killed_in_a_read_that_waits_is_reported(start_own_kernel, connect, story):
     kernel = start_own_kernel(story)
     with connect("--kernel", kernel.path) as agent:
@@ -137,35 +138,37 @@ def test_a_kernel_killed_in_a_read_that_waits_is_reported(start_own_kernel, conn
 # --- another life
 
 
-@pytest.mark.parametrize("op", ["list_stories", "kernel_status", "read_changes", "describe_op"])
 def test_a_restart_is_reported_once_by_whatever_answers_first(
-    managed, connect, story, marks, alone, op
+    managed, connect, story, marks, alone
 ):
     managed.cell(story)
     with connect("--kernel", managed.connection_file, runtime=alone) as agent:
-        first = agent.ask("run_variant", variant_id=SHORT)
-        managed.restart_kernel(now=True)
-        managed.cell(story)
-        read, quiet = agent.ask(op), agent.ask(op)
-        ran = agent.ask("run_variant", variant_id=SHORT)
-        marks_then = marks("once")
-        again = agent.ask("run_variant", variant_id=SHORT)
-    assert first["result"]["status"] == "pass"
-    assert read["ok"]
-    assert "notifications" not in quiet
-    if op == "describe_op":  # which asks no kernel, and so reports nothing
-        assert "notifications" not in read
-        assert code_of(ran) == "kernel_restarted"
-        assert marks_then == ["began"]
-        assert again["result"]["status"] == "pass"
-        return
-    assert "restarted" in read["notifications"][0]
-    assert (ran["result"]["status"], again["result"]["status"]) == ("pass", "pass")
-    assert marks("once") == ["began"] * 3
-    assert first["kernel"]["boot"] != read["kernel"]["boot"]
-    assert first["kernel"]["id"] == read["kernel"]["id"]
+        before = agent.ask("run_variant", variant_id=SHORT)
+        assert before["result"]["status"] == "pass"
+        for op in ("list_stories", "kernel_status", "read_changes", "describe_op"):
+            managed.restart_kernel(now=True)
+            managed.cell(story)
+            read, quiet = agent.ask(op), agent.ask(op)
+            began = len(marks("once"))
+            ran = agent.ask("run_variant", variant_id=SHORT)
+            again = agent.ask("run_variant", variant_id=SHORT)
+            assert read["ok"], op
+            assert "notifications" not in quiet, op
+            assert again["result"]["status"] == "pass", op
+            if op == "describe_op":  # which asks no kernel, and so reports nothing
+                assert "notifications" not in read
+                assert code_of(ran) == "kernel_restarted"
+                assert len(marks("once")) == began + 1
+                continue
+            assert "restarted" in read["notifications"][0], op
+            assert ran["result"]["status"] == "pass", op
+            assert len(marks("once")) == began + 2
+            assert read["kernel"]["boot"] != before["kernel"]["boot"], op
+            assert read["kernel"]["id"] == before["kernel"]["id"], op
+            before = read
 
 
+@pytest.mark.full
 def test_a_restart_before_the_first_read_refuses_the_run_once(
     managed, connect, story, marks, alone
 ):
@@ -240,20 +243,17 @@ def test_without_a_kernel_each_reply_states_what_to_do_and_the_tools_are_listed(
     assert {"list_stories", "run_variant"} <= {tool.name for tool in tools}
 
 
-@pytest.mark.parametrize("name", ["path", "id", "pid"])
-def test_a_file_left_over_is_no_kernel_and_stays_where_it_is(
-    start_own_kernel, connect, alone, name
-):
+def test_a_file_left_over_is_no_kernel_and_stays_where_it_is(start_own_kernel, connect, alone):
     living, dead = (start_own_kernel(runtime=alone) for _ in range(2))
-    named = str(getattr(dead, name))
+    codes = {str(dead.path): "kernel_gone", dead.id: "kernel_gone", str(dead.pid): "no_kernel"}
     content = dead.path.read_bytes()
     dead.kill()
     with connect(runtime=alone) as agent:
         taken = agent.ask("list_stories")
         listed = agent.ask("list_kernels")["result"]
         every = agent.ask("list_kernels", dead=True)["result"]
-        refused = agent.ask("list_stories", kernel=named)
-    with connect("--kernel", named, runtime=alone) as agent:
+        refused = {word: agent.ask("list_stories", kernel=word) for word in codes}
+    with connect("--kernel", dead.id, runtime=alone) as agent:
         started = agent.ask("run_variant", variant_id=SHORT)
     assert taken["kernel"]["id"] == living.id
     assert [item["id"] for item in listed["items"]] == [living.id]
@@ -263,10 +263,10 @@ def test_a_file_left_over_is_no_kernel_and_stays_where_it_is(
         dead.id: False,
     }
     assert (every["total"], every["dead"]) == (2, 1)
-    for reply in (refused, started):
-        assert code_of(reply) == ("no_kernel" if name == "pid" else "kernel_gone")
-        # A session of that kernel alone has no other one to list.
-        assert reply.get("next_steps") or reply["hints"]
+    assert {word: code_of(reply) for word, reply in refused.items()} == codes
+    assert code_of(started) == "kernel_gone"
+    # A session of that kernel alone has no other one to list.
+    assert all(r.get("next_steps") or r["hints"] for r in (*refused.values(), started))
     assert dead.path.read_bytes() == content
 
 
@@ -314,6 +314,7 @@ def test_a_stopped_kernel_is_reported_in_bounded_time_and_goes_on(start_own_kern
     assert ran["result"]["status"] == "pass"
 
 
+@pytest.mark.full
 def test_a_read_of_a_stopped_kernel_states_why_it_waits_and_is_answered_later(
     start_own_kernel, connect, story, until
 ):
@@ -336,6 +337,7 @@ def test_a_read_of_a_stopped_kernel_states_why_it_waits_and_is_answered_later(
 # --- C code holds the interpreter lock
 
 
+@pytest.mark.full
 def test_an_agent_is_given_the_last_known_registry_while_c_code_holds_the_lock(
     start_own_kernel, connect, story, marks, until, folder
 ):

@@ -206,8 +206,15 @@ def test_at_most_sixteen_functions_are_tools_and_each_is_short(start_own_kernel,
 ANSWERS = {"once": "ok", "deny": "approval_denied"}
 
 
-@pytest.mark.parametrize("answer", ANSWERS)
-@pytest.mark.parametrize("flags", [("--ask", "mutates"), ()])
+@pytest.mark.parametrize(
+    ("flags", "answer"),
+    [
+        (("--ask", "mutates"), "once"),
+        ((), "deny"),
+        pytest.param(("--ask", "mutates"), "deny", marks=pytest.mark.full),
+        pytest.param((), "once", marks=pytest.mark.full),
+    ],
+)
 def test_the_person_is_asked_for_exactly_this_call(kernel, connect, until, flags, answer):
     tool = "orders__place" if flags else "orders__cancel"
     kernel.cell("ran.clear()")

@@ -216,6 +216,7 @@ def test_notes_come_with_the_error(kernel, inspector):
     assert read(inspector)["notes"] == ["in row 7"]
 
 
+@pytest.mark.full
 def test_a_way_that_repeats_itself_is_one_row_and_a_long_one_its_ends(kernel, inspector):
     fail(kernel, "def down(n):\n    return down(n + 1)\ndown(0)")
     found = read(inspector)

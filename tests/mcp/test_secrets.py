@@ -1107,8 +1107,10 @@ def kernel(start_kernel):
 
 @pytest.fixture(
     scope="module",
-    params=[("legacy", ()), ("auto", ("inspect", "write", "eval"))],
-    ids=lambda param: "-".join((param[0], *param[1])),
+    params=[
+        pytest.param(("auto", ("inspect", "write", "eval")), id="opened"),
+        pytest.param(("legacy", ()), id="legacy", marks=pytest.mark.full),
+    ],
 )
 def told(request, kernel, connect, until, tmp_path_factory):
     """One agent that has asked everything, its server ended."""

@@ -168,7 +168,13 @@ OF_GATES = {
 }
 
 
-@pytest.mark.parametrize("options", OF_GATES)
+FIRST_GATES = (("--allow", "write"), ("--ask", "inspect,write,eval"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [pytest.param(one, marks=() if one in FIRST_GATES else pytest.mark.full) for one in OF_GATES],
+)
 def test_an_opened_gate_lists_its_few_tools_and_keeps_the_list_small(kernel, connect, options):
     with connect("--kernel", kernel.path, *options) as agent:
         tools = {tool.name: tool for tool in agent.tools()}
@@ -209,7 +215,14 @@ def names_of(frame):
     return [tool["name"] for tool in frame["result"]["tools"]]
 
 
-@pytest.mark.parametrize("opening", ["handshake", "discover then handshake", "bare", "discover"])
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "discover then handshake",
+        "bare",
+        *(pytest.param(one, marks=pytest.mark.full) for one in ("handshake", "discover")),
+    ],
+)
 def test_every_opening_gives_the_same_list_and_the_same_answers(kernel, dial, opening):
     with dial("--kernel", kernel.path) as wire:
         meta = MODERN
@@ -518,12 +531,12 @@ def test_a_run_over_its_time_is_stopped_and_reports_it(agent, tmp_path):
 # --- which kernel
 
 
-@pytest.mark.parametrize("name", ["path", "id", "prefix", "pid", "notebook"])
-def test_a_kernel_is_named_by_file_id_pid_or_notebook(kernel, connect, name):
+@pytest.mark.parametrize("name", ["path", "notebook"])  # the others: kernel/test_session.py
+def test_a_kernel_is_named_by_its_file_or_notebook(kernel, connect, name):
     info = json.loads(kernel.path.read_text()) | {"jupyter_session": "/home/ann/work.ipynb"}
     kernel.path.write_text(json.dumps(info))
-    word = {"prefix": kernel.id[:8], "notebook": "/home/ann/work.ipynb"}.get(name)
-    with connect("--kernel", word or getattr(kernel, name)) as agent:
+    word = kernel.path if name == "path" else "/home/ann/work.ipynb"
+    with connect("--kernel", word) as agent:
         reply = agent.ask("list_stories")
     assert reply["kernel"]["id"] == kernel.id
     assert reply["result"]["total"] == 3

@@ -421,6 +421,7 @@ def test_warnings_that_are_asserted_are_none_of_pytests(pytester, run):
     run().stdout.fnmatch_lines(["*stories_a.py:9: Old: 1 is gone soon", "*3 warnings*"])
 
 
+@pytest.mark.full
 def test_coverage_counts_what_variants_run(pytester):
     pytester.makepyfile(shop="def twice(n: int) -> int:\n    return n * 2\n")
     pytester.makepyfile(

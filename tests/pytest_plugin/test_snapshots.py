@@ -83,6 +83,7 @@ def test_a_changed_variant_shows_which_slot_changed_and_the_difference(stored):
     assert {'-  "total": 4,', '+  "total": 6,'} <= set(failed.out.splitlines())
 
 
+@pytest.mark.full
 def test_what_changed_is_stored_in_its_place_also_by_two_processes(stored):
     assert "unused" not in stored.pytest(N="3").out
     updated = stored.pytest("--pair-update", "-n", "2", N="3")
@@ -95,7 +96,7 @@ def test_what_changed_is_stored_in_its_place_also_by_two_processes(stored):
     ("selected", "told"),
     [
         ((), True),
-        (("-n", "2"), True),
+        pytest.param(("-n", "2"), True, marks=pytest.mark.full),
         (("-k", "usd"), False),
         (("--pair-modes", "currency/usd"), True),
         (("stories_shop.py::quote/One[currency/usd]",), False),

@@ -37,7 +37,12 @@ FULL = (
     "unit/realm/test_worktrees.py",
 )
 """Folders and files of which each test is in the second part; single tests bear the mark `full`."""
-FIRST_ONLY = ("browser/", "kernel/public_notebooks/")
+FIRST_ONLY = (
+    "browser/",
+    "kernel/public_notebooks/",
+    "kernel/test_settings.py",
+    "kernel/test_shell_path.py",
+)
 """Of each file there, the first test is in the first part: one path through it."""
 
 
