@@ -9,6 +9,7 @@ from bounds import BOUND_S
 import repl_pair
 from repl_pair.bridge import approval_calls, manifest, ops
 from repl_pair.bridge.approval_calls import ApprovalCalls
+from repl_pair.bridge.ops.table import BridgeCall
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
 from repl_pair.errors import RequestError
@@ -214,7 +215,7 @@ def made(monkeypatch):
     """What a gated op of the bridge did: `clean_up(folder=…)`, put into its table for a test."""
     done = []
 
-    async def clean_up(call: ops.BridgeCall, folder: str, kernel: str | None = None) -> list[str]:
+    async def clean_up(call: BridgeCall, folder: str, kernel: str | None = None) -> list[str]:
         """Remove a folder."""
         if folder == "/":
             raise RequestError("cannot_run", "Not that one.")
