@@ -173,10 +173,12 @@ def test_a_caller_that_goes_away_meanwhile_leaves_no_process(agent, until):
 
 def test_another_session_has_no_worker_and_takes_none_for_a_kernel(agent, doubler, connect, kernel):
     with connect(*OPTIONS) as other:
+        own = start(other, "mine = 1")
         assert other.ask("list_stories")["kernel"]["id"] == kernel.id
-        assert other.ask("list_workers")["result"] == {"items": [], "total": 0}
-        found = [item["id"] for item in other.ask("list_kernels")["result"]["items"]]
-        assert found == [kernel.id]
+        listed = other.ask("list_workers")["result"]["items"]
+        assert [item["worker"] for item in listed] == [own["worker"]]
+        found = other.ask("list_kernels")["result"]["items"]
+        assert {item["id"] for item in found} == {kernel.id, own["kernel"]}
         for name in (doubler["kernel"], doubler["pid"], "doubler"):
             assert evaluate(other, "1", name)["error"]["code"] == "no_kernel"
         refused = [

@@ -109,16 +109,17 @@ class Workers:
 
 
 def _describe(worker: "Worker", most_chars: int) -> WorkerLine:
+    exit_code = worker.exit_code
     line: WorkerLine = {
         "worker": worker.id,
         "kernel": worker.kernel.id,
         "pid": worker.kernel.pid or 0,
-        "alive": worker.exit_code is None,
+        "alive": exit_code is None,
         "age_s": round(time.time() - worker.began, 1),
         "log": worker.output.tail(most_chars),
     }
     if worker.name:
         line["name"] = worker.name
-    if worker.exit_code is not None:
-        line["exit_code"] = worker.exit_code
+    if exit_code is not None:
+        line["exit_code"] = exit_code
     return line
