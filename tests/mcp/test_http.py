@@ -53,6 +53,16 @@ def test_a_client_of_either_era_lists_and_calls(server, tokens, kernel, era):
         assert "use_kernel" not in (opened.client.instructions or "")
 
 
+def test_workers_are_not_there_over_http_whatever_the_token_opens(server, tokens):
+    with server.connect(tokens["coder"], "auto") as opened:
+        assert "eval_code" in opened.tool_names()
+        for op in ("register_worker", "stop_worker", "list_workers"):
+            with pytest.raises(MCPError, match=f"Unknown tool: {op}"):
+                opened.ask(op)
+            for via in ("describe_op", "read_op"):
+                assert opened.ask(via, op=op)["error"]["code"] == "not_found"
+
+
 @EVERY_ERA
 def test_what_answers_a_call_is_always_a_stream_of_events(server, tokens, era):
     if era == "legacy":

@@ -158,15 +158,27 @@ def test_code_that_ends_at_once_is_refused_with_its_output(agent, code, status, 
     assert agent.ask("list_workers")["result"]["total"] == before
 
 
+def test_a_caller_that_goes_away_meanwhile_leaves_no_process(agent, until):
+    server = psutil.Process(agent.record.pid)
+    before = server.children()
+    call = agent.start("register_worker", code=LOOP)
+    until(lambda: server.children() != before, "the process")
+    call.cancel()
+    until(lambda: server.children() == before, "its end")
+    assert agent.ask("list_workers")["ok"]
+
+
 # --- whose it is
 
 
 def test_another_session_has_no_worker_and_takes_none_for_a_kernel(agent, doubler, connect, kernel):
     with connect(*OPTIONS) as other:
+        own = start(other, "mine = 1")
         assert other.ask("list_stories")["kernel"]["id"] == kernel.id
-        assert other.ask("list_workers")["result"] == {"items": [], "total": 0}
-        found = [item["id"] for item in other.ask("list_kernels")["result"]["items"]]
-        assert found == [kernel.id]
+        listed = other.ask("list_workers")["result"]["items"]
+        assert [item["worker"] for item in listed] == [own["worker"]]
+        found = other.ask("list_kernels")["result"]["items"]
+        assert {item["id"] for item in found} == {kernel.id, own["kernel"]}
         for name in (doubler["kernel"], doubler["pid"], "doubler"):
             assert evaluate(other, "1", name)["error"]["code"] == "no_kernel"
         refused = [
@@ -186,6 +198,7 @@ def test_without_the_gate_there_is_no_op_that_starts_one(connect, kernel):
             assert agent.ask("describe_op", op=op)["error"]["code"] == "not_found"
 
 
+@pytest.mark.full
 def test_the_person_approves_the_code_as_code_in_their_kernel(connect, kernel, until):
     show = "print([(p['kind'], p['text']) for p in map(preview_call, QUEUE.pending())])"
     with connect("--kernel", kernel.path, "--ask", "eval", "--toolsets", "manage") as agent:
@@ -204,7 +217,9 @@ def test_the_person_approves_the_code_as_code_in_their_kernel(connect, kernel, u
 
 
 @pytest.mark.parametrize(
-    ("code", "is_killed"), [(LOOP, False), (HOLDS_THE_INTERPRETER, True)], ids=["ends", "is killed"]
+    ("code", "is_killed"),
+    [pytest.param(LOOP, False, marks=pytest.mark.full), (HOLDS_THE_INTERPRETER, True)],
+    ids=["ends", "is killed"],
 )
 def test_a_worker_ends_with_its_server(
     code, is_killed, connect, kernel, until, tmp_path, monkeypatch

@@ -31,6 +31,8 @@ START_S = 30.0
 """How long a kernel may take to be ready for its code."""
 ALIVE_S = 0.2
 """How long a worker must live once its code runs."""
+REPORT_S = 5.0
+"""How long a worker whose code raised may take to write its traceback."""
 END_S = 0.5
 """How long a worker may take to end by itself once it was asked to."""
 POLL_S = 0.01
@@ -122,7 +124,7 @@ class Worker:
         except (ConnectionLost, KernelError, TimeoutError) as error:
             raise await self._failure("its kernel did not get ready") from error
         if self.exit_code is not None or not os.path.exists(self.kernel.path):
-            await self._wait_for_end(END_S)
+            await self._wait_for_end(REPORT_S)
             why = f"its code raised, or ended the process, within {ALIVE_S * 1000:.0f} ms"
             raise await self._failure(why)
 
@@ -154,11 +156,14 @@ class Worker:
 
     async def end(self) -> None:
         """End the process and what it has started, and its link; what is left of it goes too."""
+        was_alive = self.exit_code is None
         try:
-            self._signal(signal.SIGTERM)
-            await self._wait_for_end(END_S)
+            if was_alive:
+                self._signal(signal.SIGTERM)
+                await self._wait_for_end(END_S)
         finally:
-            self._signal(signal.SIGKILL)
+            if was_alive:
+                self._signal(signal.SIGKILL)
             self._process.wait()
             if self._drain is not None:
                 self._drain.close()
@@ -168,7 +173,6 @@ class Worker:
         await self.link.close()
 
     def _signal(self, number: signal.Signals) -> None:
-        """Send a signal to the process and what it has started, while it lives."""
-        if self.exit_code is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self.kernel.pid or 0, number)
+        """Send a signal to the process and what it has started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)

@@ -64,10 +64,13 @@ class Workers:
             await worker.run(code)
             adopted = self._links.adopt(worker.link, lives=lambda: worker.exit_code is None)
             self._workers[worker.id] = worker, adopted
-        finally:
             self._starting.discard(worker)
-            if worker.id not in self._workers:
-                await worker.end()
+        except BaseException:
+            # A caller that goes away cancels whatever is awaited here.
+            ending = asyncio.ensure_future(worker.end())
+            ending.add_done_callback(lambda _: self._starting.discard(worker))
+            await asyncio.shield(ending)
+            raise
         return worker
 
     async def stop(self, id: str) -> WorkerLine:
@@ -87,7 +90,7 @@ class Workers:
 
     async def close(self) -> None:
         """End all workers."""
-        every = [*self._starting, *(worker for worker, _ in self._workers.values())]
+        every = {*self._starting, *(worker for worker, _ in self._workers.values())}
         await asyncio.gather(*(worker.end() for worker in every))
 
     async def _make_room(self) -> None:
@@ -106,16 +109,17 @@ class Workers:
 
 
 def _describe(worker: "Worker", most_chars: int) -> WorkerLine:
+    exit_code = worker.exit_code
     line: WorkerLine = {
         "worker": worker.id,
         "kernel": worker.kernel.id,
         "pid": worker.kernel.pid or 0,
-        "alive": worker.exit_code is None,
+        "alive": exit_code is None,
         "age_s": round(time.time() - worker.began, 1),
         "log": worker.output.tail(most_chars),
     }
     if worker.name:
         line["name"] = worker.name
-    if worker.exit_code is not None:
-        line["exit_code"] = worker.exit_code
+    if exit_code is not None:
+        line["exit_code"] = exit_code
     return line
