@@ -3,8 +3,6 @@
 import json
 import re
 import textwrap
-from contextlib import ExitStack
-from functools import cache
 
 import pytest
 from mcp import MCPError, types
@@ -51,12 +49,15 @@ def reader(kernel, open_reader, request):
 
 
 @pytest.fixture(scope="module")
-def agent_with(kernel, connect):
-    """Opens one agent for each set of options."""
-    with ExitStack() as stack:
-        yield cache(
-            lambda *options: stack.enter_context(connect("--kernel", kernel.path, *options))
-        )
+def caller(kernel, connect, request):
+    """An agent of a server with the options that a test names."""
+    with connect("--kernel", kernel.path, *request.param) as agent:
+        agent.options = request.param
+        yield agent
+
+
+def called_with(*options):
+    return pytest.mark.parametrize("caller", options, indirect=True)
 
 
 def get_text(agent, prompt, given):
@@ -108,11 +109,11 @@ OF_TIER = {
 """What a caller of that tier names instead."""
 
 
-@pytest.mark.parametrize("options", [(), ("--allow", "write"), ("--tier", "user")])
-def test_what_a_prompt_names_works_as_written(kernel, agent_with, options):
+@called_with((), ("--allow", "write"), ("--tier", "user"))
+def test_what_a_prompt_names_works_as_written(kernel, caller):
     """The person runs the code that is named, the agent makes the calls."""
+    agent, options = caller, caller.options
     made, own = [], {"build-panel": {"id": "own-" + "".join(options).strip("-")}}
-    agent = agent_with(*options)
     agent.ask("run_variants")
     listed = [tool.name for tool in agent.tools()]
     for name, args in (GIVEN | own | (OF_TIER if "user" in options else {})).items():
@@ -132,17 +133,12 @@ def test_what_a_prompt_names_works_as_written(kernel, agent_with, options):
     assert ("trigger_void" in made) == ("write" not in options)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ((), "closed here. Ask the person whether to open it, as with `--allow write`"),
-        (("--ask", "write"), "(the person approves each such call; your list"),
-    ],
-)
-def test_what_is_closed_or_asks_is_written_as_such(agent_with, options, words):
-    text = get_text(agent_with(*options), "build-panel", {"id": "spending"})
-    assert words in text
-    assert ("register_panel" in text) == ("--ask" in options)
+@called_with((), ("--ask", "write"))
+def test_what_is_closed_or_asks_is_written_as_such(caller):
+    text = get_text(caller, "build-panel", {"id": "spending"})
+    asks, closed = "(the person approves each such call; your list", "with `--allow write`"
+    assert (asks in text, closed in text) == ((True, False) if caller.options else (False, True))
+    assert ("register_panel" in text) == bool(caller.options)
 
 
 MISSING = [
@@ -198,9 +194,10 @@ def test_a_prompt_without_tags_is_of_all_variants_and_names_what_fails(reader):
     ("call", "args"),
     [("act.scaled", '{"by": "<number>"}'), ("get_story", '{"story_id": "<string>"}')],
 )
-def test_what_a_call_needs_is_left_blank(agent_with, call, args):
+@called_with(("--allow", "write"))
+def test_what_a_call_needs_is_left_blank(caller, call, args):
     given = {"call": call, "every_s": "2.5"}
-    text = get_text(agent_with("--allow", "write"), "schedule-a-run", given)
+    text = get_text(caller, "schedule-a-run", given)
     begins = f'register_trigger(call="{call}", args={args}, on={{"every_s": 2.5}})'
     assert f"{begins} (your list of tools has it with `--toolsets manage`)" in text
 
@@ -216,6 +213,7 @@ COMPLETED = [
     ("schedule-a-run", "every_s", "6", ["60"]),
     ("triage-failing-variants", "tags", "sho", ["shop"]),
     ("triage-failing-variants", "tags", "slow, sho", ["slow,shop"]),
+    ("triage-failing-variants", "tags", "x" * 400 + ",sho", []),
 ]
 
 
