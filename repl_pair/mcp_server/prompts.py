@@ -25,7 +25,6 @@ from repl_pair.mcp_server.prompt_texts import (
 
 ARGUMENT_CHARS = 400
 SHOWN_NEAR = 5
-
 SCHEDULES = ("10", "60", "300", "3600")
 
 Complete: TypeAlias = Callable[[Session, str], Awaitable[Found]]
@@ -175,8 +174,10 @@ class Prompts:
         )
         if argument is None:
             raise completion.refuse()
-        found = await argument.complete(self._session, params.argument.value)
-        return completion.answer(found)
+        typed = params.argument.value
+        if len(typed) > ARGUMENT_CHARS:  # a completed tag repeats those before it
+            return completion.answer(Found((), 0))
+        return completion.answer(await argument.complete(self._session, typed))
 
     async def _write(self, name: str, given: Mapping[str, str]) -> str:
         prompt = PROMPTS.get(name)

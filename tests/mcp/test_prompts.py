@@ -48,6 +48,22 @@ def reader(kernel, open_reader, request):
         yield reader
 
 
+@pytest.fixture(scope="module")
+def caller(kernel, connect, request):
+    """An agent of a server with the options that a test names."""
+    with connect("--kernel", kernel.path, *request.param) as agent:
+        agent.options = request.param
+        yield agent
+
+
+def called_with(*options):
+    return pytest.mark.parametrize("caller", options, indirect=True)
+
+
+def get_text(agent, prompt, given):
+    return agent.portal.call(agent.client.get_prompt, prompt, given).messages[0].content.text
+
+
 def get(reader, prompt, /, **given):
     found = reader.do(reader.agent.client.get_prompt, prompt, given)
     (message,) = found.messages
@@ -93,44 +109,36 @@ OF_TIER = {
 """What a caller of that tier names instead."""
 
 
-@pytest.mark.parametrize("options", [(), ("--allow", "write"), ("--tier", "user")])
-def test_what_a_prompt_names_works_as_written(kernel, connect, options):
+@called_with((), ("--allow", "write"), ("--tier", "user"))
+def test_what_a_prompt_names_works_as_written(kernel, caller):
     """The person runs the code that is named, the agent makes the calls."""
+    agent, options = caller, caller.options
     made, own = [], {"build-panel": {"id": "own-" + "".join(options).strip("-")}}
-    with connect("--kernel", kernel.path, *options) as agent:
-        agent.ask("run_variants")
-        for name, args in (GIVEN | own | (OF_TIER if "user" in options else {})).items():
-            text = agent.portal.call(agent.client.get_prompt, name, args).messages[0].content.text
-            if name == "register-function":
-                kernel.cell(code_in(text))
-            for tool, asked in calls_in(text):
-                reply = agent.call(tool, **asked).structured_content
-                assert reply["ok"], (tool, asked, reply)
-                made.append(asked.get("op", tool))
-            kernel.cell(code_in(text))  # the person may write over what is an agent's
+    agent.ask("run_variants")
+    listed = [tool.name for tool in agent.tools()]
+    for name, args in (GIVEN | own | (OF_TIER if "user" in options else {})).items():
+        text = get_text(agent, name, args)
+        if name == "register-function":
+            kernel.cell(code_in(text))
+        noted = re.findall(r": (\w+)\(.*`--toolsets", text)
+        assert {tool for tool, _ in calls_in(text)} <= {*listed, *noted}
+        for tool, asked in calls_in(text):
+            reply = agent.call(tool, **asked).structured_content
+            assert reply["ok"], (tool, asked, reply)
+            made.append(asked.get("op", tool))
+        kernel.cell(code_in(text))  # the person may write over what is an agent's
     assert {"list_panels", "list_functions", "run_function", "read_failures"} < set(made)
-    assert {"register_panel", "register_trigger", "list_triggers"} & set(made) == (
-        {"register_panel", "register_trigger", "list_triggers"} if "write" in options else set()
-    )
+    writes = {"register_panel", "register_trigger", "list_triggers"}
+    assert writes & set(made) == (writes if "write" in options else set())
     assert ("trigger_void" in made) == ("write" not in options)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (
-            (),
-            "without code: closed here. Ask the person whether to open it, as with `--allow write`",
-        ),
-        (("--ask", "write"), "(the person approves each such call; your list"),
-    ],
-)
-def test_what_is_closed_or_asks_is_written_as_such(kernel, connect, options, words):
-    with connect("--kernel", kernel.path, *options) as agent:
-        found = agent.portal.call(agent.client.get_prompt, "build-panel", {"id": "spending"})
-        text = found.messages[0].content.text
-    assert words in text
-    assert ("register_panel" in text) == ("--ask" in options)
+@called_with((), ("--ask", "write"))
+def test_what_is_closed_or_asks_is_written_as_such(caller):
+    text = get_text(caller, "build-panel", {"id": "spending"})
+    asks, closed = "(the person approves each such call; your list", "with `--allow write`"
+    assert (asks in text, closed in text) == ((True, False) if caller.options else (False, True))
+    assert ("register_panel" in text) == bool(caller.options)
 
 
 MISSING = [
@@ -186,11 +194,10 @@ def test_a_prompt_without_tags_is_of_all_variants_and_names_what_fails(reader):
     ("call", "args"),
     [("act.scaled", '{"by": "<number>"}'), ("get_story", '{"story_id": "<string>"}')],
 )
-def test_what_a_call_needs_is_left_blank(kernel, connect, call, args):
-    with connect("--kernel", kernel.path, "--allow", "write") as agent:
-        given = {"call": call, "every_s": "2.5"}
-        found = agent.portal.call(agent.client.get_prompt, "schedule-a-run", given)
-        text = found.messages[0].content.text
+@called_with(("--allow", "write"))
+def test_what_a_call_needs_is_left_blank(caller, call, args):
+    given = {"call": call, "every_s": "2.5"}
+    text = get_text(caller, "schedule-a-run", given)
     begins = f'register_trigger(call="{call}", args={args}, on={{"every_s": 2.5}})'
     assert f"{begins} (your list of tools has it with `--toolsets manage`)" in text
 
@@ -206,6 +213,7 @@ COMPLETED = [
     ("schedule-a-run", "every_s", "6", ["60"]),
     ("triage-failing-variants", "tags", "sho", ["shop"]),
     ("triage-failing-variants", "tags", "slow, sho", ["slow,shop"]),
+    ("triage-failing-variants", "tags", "x" * 400 + ",sho", []),
 ]
 
 
@@ -230,15 +238,20 @@ def tokens(http_env):
 
 
 @pytest.fixture(scope="module")
-def server(http_env, tokens, kernel):
-    with serve(http_env, "--kernel", kernel.path) as server:
+def audit(tmp_path_factory):
+    return tmp_path_factory.mktemp("audit") / "audit.jsonl"
+
+
+@pytest.fixture(scope="module")
+def server(http_env, tokens, kernel, audit):
+    with serve(http_env, "--kernel", kernel.path, "--audit", audit) as server:
         yield server
 
 
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("tier", TIERS)
 def test_what_a_tier_hides_is_in_no_prompt_completion_or_resource(
-    server, tokens, read_over_http, era, tier
+    server, tokens, read_over_http, audit, era, tier
 ):
     with read_over_http(server, tokens[tier], era) as reader:
         assert complete(reader, "register-function", "name", "act.") == [f"act.{tier}"]
@@ -256,5 +269,9 @@ def test_what_a_tier_hides_is_in_no_prompt_completion_or_resource(
             assert ("nothing to call" in text) == (other != tier)
             texts.append(get(reader, "build-panel", id="x"))
             texts.append(get(reader, "triage-failing-variants"))
-        hidden = [other for other in TIERS if other != tier]
-        assert not [word for word in hidden if re.search(rf"\b{word}\b", " ".join(texts))]
+    lines = [
+        line for line in map(json.loads, audit.read_text().splitlines()) if line["who"] == tier
+    ]
+    assert {"build-panel", "schedule-a-run", "read"} < {line["op"] for line in lines}
+    hidden = [other for other in TIERS if other != tier]
+    assert not [word for word in hidden if re.search(rf"\b{word}\b", " ".join(texts))]

@@ -828,7 +828,7 @@ PROMPTED = (
     (GIVEN, {}),
 )
 COMPLETED = (
-    ("triage-failing-variants", "tags", ("", "t/", "t/Zq7kW2m", f"{GIVEN},t/")),
+    ("triage-failing-variants", "tags", ("", "t/", "t/Zq7kW2m", f"{GIVEN},sh")),
     ("register-function", "name", ("", "vault.")),
     ("schedule-a-run", "call", ("", "vault.")),
     ("build-panel", "id", ("", "va")),
