@@ -60,6 +60,7 @@ def figures() -> list[Row]:
         servers = (open_server(command, environment) for command in commands)
         with next(servers) as server, next(servers) as base:
             rows += [call_row(server, base, kernel, state) for state in STATES]
+            rows.append(background_row(server))
         return rows
 
 
@@ -106,4 +107,28 @@ def call_row(server: Server, base: Server, kernel: ScratchKernel, state: str) ->
         baseline=bare,
         baseline_what=BARE,
         budget=BUDGETS[state],
+    )
+
+
+def background_row(server: Server) -> Row:
+    """Measure a call that nobody waits for; its run has ended before the baseline is measured."""
+    runs: list[str] = []
+
+    def trigger() -> None:
+        answer = server.call("trigger_void", call=TOOL)
+        runs.append(answer["result"]["run"])
+
+    calls = [
+        trigger,
+        lambda: server.call("read_run", run=runs[-1]),
+        lambda: server.call("kernel_status"),
+    ]
+    taken, _, status = medians_ms(calls, scaled(CALLS, 3))
+    return row(
+        f"tools/call of trigger_void over {TOOL}, p50",
+        taken,
+        "ms",
+        baseline=status,
+        baseline_what="tools/call of kernel_status",
+        budget="ratio <= 1.2",
     )

@@ -172,10 +172,11 @@ class Server:
         self._send({"method": "notifications/initialized"})
         assert self.ask("tools/list")["tools"]
 
-    def call(self, tool: str) -> None:
-        """Call a tool without arguments; a refusal is a failure."""
-        result = self.ask("tools/call", {"name": tool, "arguments": {}})
+    def call(self, tool: str, **args: object) -> dict[str, Any]:
+        """Call a tool and give its envelope; a refusal is a failure."""
+        result = self.ask("tools/call", {"name": tool, "arguments": args})
         assert not result.get("isError"), result
+        return result.get("structuredContent", {})
 
     def ask(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Send a request and give its result."""

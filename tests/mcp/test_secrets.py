@@ -1032,6 +1032,33 @@ remark()
 """
 
 
+def run_in_background(told):
+    for call, args in (
+        ("run_variant", {"variant_id": "vault.leak/P2_text", "detail": "full"}),
+        ("run_variant", {"variant_id": "vault.Zq7kW2m"}),
+        ("vault.tell", {}),
+        ("vault.fail", {}),
+        ("vault.Zq7kW2m", {}),
+        ("list_variants", {"limit": 7}),
+        ("list_variants", {TOKEN[:7]: "Zq7kW2m"}),
+    ):
+        for op in ("trigger_void", "trigger_enqueue"):
+            started = told.ask(op, call=call, args=args)
+            if started["ok"]:
+                told.ask("read_run", run=started["result"]["run"], wait_s=0)
+                told.ask("read_run", run=started["result"]["run"])
+                told.ask("cancel_run", run=started["result"]["run"])
+    told.ask("read_run", run="Zq7kW2m")
+    if told.inspects:
+        for on in ({"cells": True}, {"changed": "vault/Zq7kW2m"}, {"every_s": 60}):
+            told.ask("register_trigger", call="vault.tell", on=on)
+        told.kernel.run("raise ValueError(TOKEN)")
+        told.until(lambda: told.agent.call("list_triggers").structured_content, "it is listed")
+        for line in told.ask("list_triggers")["result"]["items"]:
+            told.ask("unregister_trigger", trigger=line["trigger"])
+        told.ask("unregister_trigger", trigger="Zq7kW2m")
+
+
 def come_and_go(told):
     told.ask("detach_kernel")
     told.ask("run_op", op="detach_kernel")
@@ -1040,6 +1067,7 @@ def come_and_go(told):
 
 SESSION_OPS = [entry["name"] for entry in manifest.load() if entry["toolset"] == "session"]
 REALM_OPS = [entry["name"] for entry in manifest.load() if entry["toolset"] == "realm"]
+BACKGROUND_OPS = manifest.of_toolset(manifest.BACKGROUND)
 REVIEWING = [op["name"] for op in manifest.load() if op["toolset"] == "review"]
 DRIVERS = {
     "describe_op": run_others,
@@ -1094,6 +1122,7 @@ DRIVERS = {
     **dict.fromkeys(SESSION_OPS, work_in_sessions),
     **dict.fromkeys(REALM_OPS, agree_with_repos),
     **dict.fromkeys(REVIEWING, review),
+    **dict.fromkeys(BACKGROUND_OPS, run_in_background),
     "detach_kernel": come_and_go,
 }
 """What is asked of each op; the list of variants comes first."""

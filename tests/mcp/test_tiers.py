@@ -51,7 +51,7 @@ ARGS = {
     "workspace_id": ["shop/desk", "shop/deskz", "shop/desks"],
     "decorator_id": ["deco/seen", "deco/seem"],
     "op": ["list_variants", "list_tags"],
-    **{slot: ["nothing"] for slot in ("annotation_id", "domain", "review_id", "session_id")},
+    **{slot: ["nothing"] for slot in ("annotation_id", "domain", "review_id", "run", "session_id")},
     "member": ["app/seen", "app/see", "appz/seem", "apps/seem"],
 }
 NO_SAME = {"read_more", "read_approval", "read_changes", "use_kernel", "list_kernels", "get_value"}

@@ -28,8 +28,11 @@ repl_pair.variant("shop.safe/Plain")
 WRITING = sorted(
     entry["name"]
     for entry in manifest.load()
-    if entry["access"] == "write" and not entry.get("project")
+    if entry["access"] == "write"
+    and not entry.get("project")
+    and entry["toolset"] != manifest.BACKGROUND
 )
+"""The ops that write into the registries."""
 CALLS = {
     "register_tag": {"tag_id": "slow", "body": {"doc": "takes its time"}},
     "register_mode": {"mode_id": "price/high", "body": {"args": {"price": 9.0}}},
