@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from bounds import BOUND_S
+from serving import http_environment, make_token, serve
 
 from repl_pair.bridge.scratch_kernel import scratch_kernel
 
@@ -157,3 +158,22 @@ def port(clients, run, config):
     return lambda *words, file=None, **how: run(
         "mcporter", "--config", file or config(), *words, **how
     )
+
+
+@pytest.fixture(scope="session")
+def http_env(kernel, home):
+    """The environment of the server over HTTP."""
+    return http_environment({"JUPYTER_RUNTIME_DIR": str(kernel.path.parent)}, home / "config-http")
+
+
+@pytest.fixture(scope="session")
+def token(http_env, kernel):
+    """A token of that kernel."""
+    return make_token(http_env, "other", kernels=(str(kernel.path),))
+
+
+@pytest.fixture(scope="session")
+def served(http_env, token):
+    """A server over HTTP that takes the token."""
+    with serve(http_env) as server:
+        yield server

@@ -140,11 +140,6 @@ def test_inspector_gets_a_call_with_wrong_arguments_mended(inspect):
     assert envelope["next_steps"] == [next_step("run_variant", variant_id=TOTAL)]
 
 
-def test_inspector_finds_none_of_what_is_not_offered(inspect):
-    ran = inspect("prompts/list")
-    assert (ran.returncode, said(ran), result(ran)) == (0, [], {"prompts": []})
-
-
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 def test_inspector_lists_and_reads_what_the_app_exposes(inspect, era):
     ran = inspect("resources/list", "--protocol-era", era)

@@ -15,7 +15,8 @@ import pytest
 from serving import STATELESS, make_token, serve
 
 from repl_pair.bridge import manifest
-from repl_pair.mcp_server.uris import TEMPLATES
+from repl_pair.mcp_server.prompts import PROMPTS
+from repl_pair.mcp_server.uris import ROWS, TEMPLATES
 
 WORDS = {"user": "zuzu", "agent": "zaza", "ops": "zozo"}
 """A tier, and the word in the names of all that it has; the words differ in their vowels."""
@@ -60,12 +61,12 @@ SHOWN = (
     *("tools/list", "resources/list", "list_stories", "list_variants", "list_surfaces"),
     *("list_functions", "list_tags", "list_modes", "list_decorators", "list_workspaces"),
     *("list_panels", "get_story", "run_function", "read_member", "read_failures"),
-    *("resources/read", "completion/complete"),
+    *("resources/read", "completion/complete", "pair://functions", *PROMPTS),
 )
 """Of what is asked, what must name the own tier: an answer of nothing would be like any other."""
 ALWAYS_NEW = {
     *("boot", "seq", "kernel", "revision", "elapsed_ms", "run_id", "at", "next", "handle"),
-    *("age_s", "idle_s", "last_activity_s", "since_s", "clients"),
+    *("age_s", "idle_s", "last_activity_s", "since_s", "clients", "principal"),
 }
 
 
@@ -76,7 +77,7 @@ def tokens(http_env, kernel):
 
 @pytest.fixture(scope="module")
 def server(http_env, tokens, kernel):
-    with serve(http_env, "--kernel", kernel.path) as server:
+    with serve(http_env, "--http-builtins", "--kernel", kernel.path) as server:
         yield server
 
 
@@ -102,6 +103,10 @@ def args_of(word):
         "decorator_id": f"deco/{word}",
         "member": f"app_{word}/items",
         "function": f"act_{word}.long",
+        "name": f"act_{word}.long",
+        "call": f"act_{word}.long",
+        "every_s": "60",
+        "id": f"panel/{word}",
         "tags": [word],
         "surface": f"app_{word}",
         "key": word,
@@ -132,6 +137,9 @@ def calls_of(word, *, is_own):
     if is_own:
         yield "run_variants", {}
     else:
+        yield "trigger_void", {"call": known["call"]}
+        trigger = {"call": "list_stories", "on": {"changed": known["member"]}}
+        yield "register_trigger", trigger
         yield "create_annotation", {"target": f"variant:{variant}", "content": "x"}
         yield "unregister", {"kind": "variant", "id": variant}
         yield "register_variant", {"variant_id": "mine/V", "body": {"extends": variant}}
@@ -141,18 +149,32 @@ def requests_of(word, *, is_own):
     """Return requests about what the tier of a word has: a method and its parameters."""
     if is_own:
         yield from ((method, {}) for method in LISTS)
+        yield from (("resources/read", {"uri": row.uri}) for row in ROWS)
+        yield from (("prompts/get", {"name": prompt}) for prompt in PROMPTS)
     for name, args in calls_of(word, is_own=is_own):
         yield "tools/call", {"name": name, "arguments": args}
     for template in TEMPLATES:
         member = "items" if "{key}" in template.uri else "level"
         known = args_of(word) | {"member": member}
         yield "resources/read", {"uri": template.uri.format_map(known)}
+        ref = {"type": "ref/resource", "uri": template.uri}
         for name in re.findall(r"{(\w+)}", template.uri):
-            before, letter, _ = known[name].partition(word[0])
-            argument = {"name": name, "value": before + letter}
-            context = {"arguments": {"surface": known["surface"], "member": member}}
-            ref = {"type": "ref/resource", "uri": template.uri}
-            yield "completion/complete", {"ref": ref, "argument": argument, "context": context}
+            yield "completion/complete", completion(ref, name, known, word)
+    known = args_of(word) | {"tags": word}
+    for prompt in PROMPTS.values():
+        args = {argument.name: known[argument.name] for argument in prompt.arguments}
+        yield "prompts/get", {"name": prompt.name, "arguments": args}
+        for name in args:
+            ref = {"type": "ref/prompt", "name": prompt.name}
+            yield "completion/complete", completion(ref, name, known, word)
+
+
+def completion(ref, name, known, word):
+    """Return what asks for the values that begin as those of all words do."""
+    before, letter, _ = known[name].partition(word[0])
+    context = {name: known[name] for name in ("surface", "member")}
+    argument = {"name": name, "value": before + letter}
+    return {"ref": ref, "argument": argument, "context": {"arguments": context}}
 
 
 # --- what is answered
@@ -161,6 +183,8 @@ def requests_of(word, *, is_own):
 def without_what_is_new(node):
     if isinstance(node, dict):
         left_out = ALWAYS_NEW | ({"content"} if "structuredContent" in node else set())
+        if node.get("mimeType") == "application/json" and "text" in node:
+            node = node | {"text": json.loads(node["text"])}
         return {k: without_what_is_new(v) for k, v in node.items() if k not in left_out}
     return [without_what_is_new(part) for part in node] if isinstance(node, list) else node
 
@@ -168,9 +192,10 @@ def without_what_is_new(node):
 def masked(data, own):
     """Write data without what is new in each answer, and without words: `OWN`, or `OTHER`."""
     text = json.dumps(without_what_is_new(data), sort_keys=True)
-    text = re.sub(r"In\[\d\]|rp1:[0-9a-f]+", "NEW", text)  # its own cell, a hash of its names
+    # Its own cell, a hash of its names, and its own tier, as a prompt writes it.
+    text = re.sub(r'In\[\d\]|rp1:[0-9a-f]+|tier=\\+"\w+', "NEW", text)
     for word in (*WORDS.values(), NOBODY):
-        text = text.replace(word, "OWN" if word == own else "OTHER")
+        text = re.sub(word, "OWN" if word == own else "OTHER", text, flags=re.IGNORECASE)
     return text
 
 
