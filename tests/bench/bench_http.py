@@ -3,14 +3,17 @@
 import asyncio
 import http.client
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, TypeAlias
 
 import psutil
 from measure import Row, clocked_ms, kernel_with_stories, make_environment, medians_ms, row, scaled
@@ -20,29 +23,51 @@ from repl_pair.bridge.tokens import Tokens
 
 CALLS = 200
 CLIENTS, TOKENS = 32, 4
-LOAD_S, SETTLED_S = 60.0, 10.0
+LOAD_S, SETTLED_S, ROUNDS = 60.0, 10.0, 4
 READS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "without a kernel": ("describe_op", {"op": "list_tags"}),
-    "of the kernel": ("list_tags", {}),
+    "of the kernel": ("list_variants", {}),
 }
 STATELESS, HANDSHAKE = "2026-07-28", "2025-11-25"
-BARE = "bare mcp.server with one trivial tool, behind the same uvicorn"
+BARE = "bare mcp.server behind the same uvicorn, whose tool gives the same reply"
 BARE_SERVER = """
-import sys, uvicorn
+import json, sys, uvicorn
 from mcp.server.lowlevel import Server
 from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool
+from measure import AGENT
+from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.link.kernel_link import KernelLink
+
+links, kept = [], json.loads(sys.argv[2])
 
 async def on_list_tools(ctx, params):
     schema = {"type": "object", "properties": {}}
-    return ListToolsResult(tools=[Tool(name="describe_op", input_schema=schema)])
+    names = ("describe_op", "list_variants")
+    return ListToolsResult(tools=[Tool(name=name, input_schema=schema) for name in names])
 
 async def on_call_tool(ctx, params):
-    return CallToolResult(content=[TextContent(type="text", text="{}")], structured_content={})
+    reply = kept if params.name == "describe_op" else await ask(params.name, params.arguments or {})
+    text = json.dumps(reply, ensure_ascii=False, separators=(",", ":"))
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=reply)
+
+async def ask(op, args):
+    links[:] = links or [KernelLink(find_kernel(sys.argv[1]))]
+    return await links[0].request(op, args, view=AGENT)
 
 server = Server("bare", on_list_tools=on_list_tools, on_call_tool=on_call_tool)
 config = uvicorn.Config(server.streamable_http_app(), port=0, access_log=False)
 uvicorn.Server(config).run()
 """
+"""It gives the reply of the op of the bridge from memory, and asks the kernel for the other one."""
+
+
+WHO = f"{CLIENTS} clients for a minute"
+Place: TypeAlias = tuple[int, Sequence[str | None]]
+Look: TypeAlias = Callable[[], None]
+
+
+def nothing() -> None:
+    pass
 
 
 class Web:
@@ -54,22 +79,27 @@ class Web:
         self._era = era
         if era == HANDSHAKE:
             who = {"clientInfo": {"name": "bench", "version": "1"}, "capabilities": {}}
-            session = self._post("initialize", {"protocolVersion": era, **who})
-            self._headers["Mcp-Session-Id"] = session.headers["mcp-session-id"]
+            _, session, _ = self._post("initialize", {"protocolVersion": era, **who})
+            self._headers["Mcp-Session-Id"] = session
 
-    def call(self, tool: str, args: Mapping[str, Any]) -> None:
-        """Call a tool; a refusal is a failure."""
+    def call(self, tool: str, args: Mapping[str, Any]) -> bytes:
+        """Call a tool and return the body of its answer; a refusal is a failure."""
         params = {"name": tool, "arguments": args, **meta(self._era)}
-        answer = self._post("tools/call", params, **{"Mcp-Name": tool})
-        assert answer.status == 200, answer.status
+        status, _, body = self._post("tools/call", params, **{"Mcp-Name": tool})
+        assert status == 200, status
+        assert b'"isError":true' not in body
+        return body
 
-    def _post(self, method: str, params: dict[str, Any], **more: str) -> http.client.HTTPResponse:
+    def close(self) -> None:
+        self._connection.close()
+
+    def _post(self, method: str, params: dict[str, Any], **more: str) -> tuple[int, str, bytes]:
+        """Return the status, the session that is named, and the body."""
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
         headers = {**self._headers, "Mcp-Method": method, **more}
         self._connection.request("POST", "/mcp", body, headers)
         answer = self._connection.getresponse()
-        assert b'"isError":true' not in answer.read()
-        return answer
+        return answer.status, answer.headers.get("mcp-session-id", ""), answer.read()
 
 
 def request_headers(token: str | None, era: str) -> dict[str, str]:
@@ -90,21 +120,28 @@ def figures() -> list[Row]:
         store = Tokens(Path(config) / "tokens")
         tokens = [store.add(f"agent{n}", kernels=(str(kernel.path),)) for n in range(TOKENS)]
         command = ["-m", "repl_pair", "mcp", "--http", "127.0.0.1:0"]
-        with (
-            web_server(command, REPL_PAIR_CONFIG_DIR=config) as (own, port),
-            web_server(["-c", BARE_SERVER]) as (_, bare_port),
-        ):
-            rows = [
-                call_row(Web(port, tokens[0], era), Web(bare_port, None, era), what, era)
-                for era in (STATELESS, HANDSHAKE)
-                for what in READS
-            ]
-            return rows + load_rows(kernel, own, port, bare_port, tokens)
+        with web_server(command, REPL_PAIR_CONFIG_DIR=config) as (own, port):
+            with closing(Web(port, tokens[0], STATELESS)) as web:
+                kept = read_reply(web.call(*READS["without a kernel"]))
+            bare = ["-c", BARE_SERVER, str(kernel.path), json.dumps(kept)]
+            with web_server(bare, PYTHONPATH=os.pathsep.join(sys.path)) as (_, bare_port):
+                rows = [
+                    call_row((port, tokens[0]), (bare_port, None), what, era)
+                    for era in (STATELESS, HANDSHAKE)
+                    for what in READS
+                ]
+                return rows + load_rows(kernel, own, port, bare_port, tokens)
 
 
-def call_row(server: Web, base: Web, what: str, era: str) -> Row:
-    calls = [lambda: server.call(*READS[what]), lambda: base.call("describe_op", {})]
-    taken, bare = medians_ms(calls, scaled(CALLS, 3))
+def read_reply(body: bytes) -> dict[str, Any]:
+    """Return the reply of an op in the one event of a stream."""
+    return json.loads(body.split(b"data: ")[1])["result"]["structuredContent"]
+
+
+def call_row(here: tuple[int, str], there: tuple[int, None], what: str, era: str) -> Row:
+    with closing(Web(*here, era)) as server, closing(Web(*there, era)) as base:
+        calls = [partial(each.call, *READS[what]) for each in (server, base)]
+        taken, bare = medians_ms(calls, scaled(CALLS, 3))
     return row(
         f"tools/call of a read {what} over HTTP, {era}, p50",
         taken,
@@ -118,40 +155,38 @@ def call_row(server: Web, base: Web, what: str, era: str) -> Row:
 def load_rows(
     kernel: ScratchKernel, own: psutil.Process, port: int, bare_port: int, tokens: Sequence[str]
 ) -> list[Row]:
-    """Measure many clients at once: answers a second, memory, and the person's own cells."""
-    alone = cell_ms(kernel)
-    load_s, settled_s = scaled(LOAD_S, 1.0), scaled(SETTLED_S, 0.5)
+    """Measure many clients at once: answers a second, memory, and the person's own cells.
+
+    The person works while either server asks the kernel, which then takes fewer requests.
+    """
     memory: list[int] = []
     cells: list[float] = []
 
-    def look(passed_s: float) -> None:
-        if passed_s >= settled_s:
-            memory.append(own.memory_info().rss)
+    def run_cell() -> None:
         cells.append(clocked_ms(lambda: kernel.run("1+1")))
 
-    bare = asyncio.run(load(bare_port, [None], "describe_op", load_s / 4))
-    held = asyncio.run(load(port, tokens, "list_variants", load_s, look))
-    who = f"{CLIENTS} clients for {load_s:g} s"
+    def look() -> None:
+        memory.append(own.memory_info().rss)
+        run_cell()
+
+    alone = cell_ms(kernel)
+    here, there = (port, tokens), (bare_port, [None])
+    rows = [load_row(here, there, "without a kernel")]
+    rows.append(load_row(here, there, "of the kernel", look, run_cell))
+    settled = memory[int(len(memory) * SETTLED_S / LOAD_S)]
     return [
+        *rows,
         row(
-            f"reads of the kernel over HTTP, {who}",
-            held / load_s,
-            "1/s",
-            baseline=bare / (load_s / 4),
-            baseline_what=BARE,
-            budget="ratio >= 0.8",
-        ),
-        row(
-            f"memory of the server, {who}",
+            f"memory of the server, {WHO}",
             memory[-1] / 1e6,
             "MB",
-            baseline=memory[0] / 1e6,
+            baseline=settled / 1e6,
             baseline_what="after the first ten seconds",
             budget="ratio <= 1.02",
         ),
         row(
-            f"the person's 1+1, {who}",
-            sorted(cells)[len(cells) // 2],
+            f"the person's 1+1, {WHO}",
+            median(cells),
             "ms",
             baseline=alone,
             baseline_what="without clients",
@@ -160,24 +195,43 @@ def load_rows(
     ]
 
 
+def load_row(
+    here: Place, there: Place, what: str, look: Look = nothing, look_there: Look = nothing
+) -> Row:
+    """Load both servers in turns, so that both meet the same disturbances."""
+    slice_s, counts = scaled(LOAD_S / ROUNDS, 1.0), [0, 0]
+    for _ in range(scaled(ROUNDS, 1)):
+        counts[0] += asyncio.run(load(*here, *READS[what], slice_s, look))
+        counts[1] += asyncio.run(load(*there, *READS[what], slice_s, look_there))
+    per_s, bare_per_s = (count / (slice_s * scaled(ROUNDS, 1)) for count in counts)
+    return row(
+        f"reads {what} over HTTP, {WHO}",
+        per_s,
+        "1/s",
+        baseline=bare_per_s,
+        baseline_what=BARE,
+        budget="ratio >= 0.8",
+    )
+
+
 def cell_ms(kernel: ScratchKernel) -> float:
-    taken = sorted(clocked_ms(lambda: kernel.run("1+1")) for _ in range(scaled(30, 3)))
-    return taken[len(taken) // 2]
+    return median(clocked_ms(lambda: kernel.run("1+1")) for _ in range(scaled(30, 3)))
 
 
 async def load(
     port: int,
     tokens: Sequence[str | None],
     tool: str,
+    args: Mapping[str, Any],
     for_s: float,
-    look: Callable[[float], None] = lambda passed_s: None,
+    look: Look,
 ) -> int:
     """Let clients call without a pause; returns how many answers came. One error is a failure."""
     began, counts = time.monotonic(), [0]
 
     async def client(token: str | None) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        request = raw_request(port, token, tool)
+        request = raw_request(port, token, tool, args)
         while time.monotonic() - began < for_s:
             writer.write(request)
             head = await reader.readuntil(b"\r\n\r\n")
@@ -189,8 +243,8 @@ async def load(
         writer.close()
 
     async def watch() -> None:
-        while (passed_s := time.monotonic() - began) < for_s:
-            await asyncio.to_thread(look, passed_s)
+        while time.monotonic() - began < for_s:
+            await asyncio.to_thread(look)
             await asyncio.sleep(0.2)
 
     clients = [client(tokens[n % len(tokens)]) for n in range(CLIENTS)]
@@ -198,8 +252,8 @@ async def load(
     return counts[0]
 
 
-def raw_request(port: int, token: str | None, tool: str) -> bytes:
-    params = {"name": tool, "arguments": {}, **meta(STATELESS)}
+def raw_request(port: int, token: str | None, tool: str, args: Mapping[str, Any]) -> bytes:
+    params = {"name": tool, "arguments": args, **meta(STATELESS)}
     frame = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     body = json.dumps(frame).encode()
     headers = {**request_headers(token, STATELESS), "Host": f"127.0.0.1:{port}"}
