@@ -1,7 +1,7 @@
 """The messages between kernel and bridge: their types, markers, requests, replies, events."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field, fields
+from dataclasses import field
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, Unpack
 
 from repl_pair.errors import NextStep, ReplPairError
@@ -22,8 +22,6 @@ EVENT = "repl_pair_event"
 USERNAME = "repl_pair"
 """In the header of each message that repl_pair sends; a person's have another."""
 MIME = "application/vnd.repl-pair+json"
-RESULTS_MIME = "application/vnd.repl-pair.results+json"
-"""The form in which a notebook stores results, beside the text that a person reads."""
 FEATURE = f"repl_pair/{PROTOCOL}"
 """The target, and the only comm, that a comm_info_reply on control names while they are in."""
 
@@ -121,37 +119,6 @@ for a silent kernel.
 """
 LATE = "late_at"
 """Key in the detail of the refusal of a late request: the kernel's clock at that moment."""
-
-RESULTS_VERSION = 1
-"""The version of the data of RESULTS_MIME: `{version, status, results}` of a run or a sweep."""
-
-
-@record
-class RunResult:
-    """One run as a notebook keeps it; `failures` are why it did not pass."""
-
-    id: str
-    modes: tuple[str, ...]
-    status: str
-    assertions: int
-    failures: tuple[str, ...]
-    tags: tuple[str, ...]
-    content_hash: str
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return the JSON form, with lists."""
-        return to_dict(self) | {name: list(getattr(self, name)) for name in _LISTS}
-
-    @classmethod
-    def from_wire(cls, data: Mapping[str, Any]) -> "RunResult":
-        """Read the JSON form; KeyError where a slot is missing."""
-        slots: dict[str, Any] = {slot.name: data[slot.name] for slot in fields(cls)}
-        for name in _LISTS:
-            slots[name] = tuple(slots[name])
-        return cls(**slots)
-
-
-_LISTS = ("modes", "failures", "tags")
 
 
 @record

@@ -18,7 +18,8 @@ from repl_pair.pytest_plugin.notebooks.notebook import (
     run_all,
 )
 from repl_pair.pytest_plugin.notebooks.outputs import PATTERNS
-from repl_pair.wire import MIME, RESULTS_MIME
+from repl_pair.runtime.results.stored import RESULTS_MIME
+from repl_pair.wire import MIME
 
 
 class NbvalCell(Cell):

@@ -14,10 +14,10 @@ from repl_pair.runtime.ipython import interactive_shell, ipython_module
 from repl_pair.runtime.registry.outcomes import Outcome
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.tags import tags_of
+from repl_pair.runtime.results.stored import RESULTS_MIME, RESULTS_VERSION, RunResult
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets
 from repl_pair.runtime.secrets.truncate import Limits
-from repl_pair.wire import RESULTS_MIME, RESULTS_VERSION, RunResult
 
 MOST_LINES = 30
 """How many runs the text and the HTML of a sweep list; its data has all."""

@@ -20,8 +20,8 @@ from repl_pair.runtime.results.forms import (
     in_modes,
     run_line,
 )
+from repl_pair.runtime.results.stored import RunResult
 from repl_pair.runtime.secrets.known import CallSecrets
-from repl_pair.wire import RunResult
 
 
 @record

@@ -11,10 +11,11 @@ from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.results.forms import MOST_LINES, Report, clean_text, in_modes, run_line
 from repl_pair.runtime.results.last import keep_in_modes, keep_result
 from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.results.stored import RunResult
 from repl_pair.runtime.running.runner import execute
 from repl_pair.runtime.stopping.loops import WaitFor
 from repl_pair.runtime.sweeps.matrix import Pairing
-from repl_pair.wire import PERSON, RunResult
+from repl_pair.wire import PERSON
 
 STATUSES = ("pass", "fail", "error", "cannot_run")
 NOTHING = "no variant is chosen, so nothing is shown to pass"

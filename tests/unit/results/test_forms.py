@@ -10,8 +10,8 @@ import repl_pair
 from repl_pair import check
 from repl_pair.errors import VariantFailed
 from repl_pair.runtime.results import forms
+from repl_pair.runtime.results.stored import RESULTS_MIME
 from repl_pair.runtime.secrets.known import NEEDLES
-from repl_pair.wire import RESULTS_MIME
 
 SECRET = "s3cr3t-p4ssphrase-9"
 
