@@ -7,8 +7,8 @@ from typing import TypeVar
 from mcp import types
 from mcp.shared.exceptions import MCPError
 
-PAGE = 100
-"""How many items a page has; more than the tools of a server with no toolset named."""
+PAGE = 128
+"""How many items a page has: as many tools as hosts take, and all that a server can list."""
 
 T = TypeVar("T")
 

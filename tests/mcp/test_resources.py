@@ -9,6 +9,7 @@ from mcp import MCPError, types
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import Policy
+from repl_pair.mcp_server.pages import PAGE
 from repl_pair.mcp_server.resources import Resources
 from repl_pair.wire import ok_reply
 
@@ -107,7 +108,7 @@ def test_a_long_list_has_pages_and_refuses_a_cursor_of_none(kernel, reader):
         second, end = page(cursor)
         assert first + second == sorted({*first, *second})
         assert {f"surface://many/m{number:03}" for number in range(120)} < {*first, *second}
-        assert (len(first), end) == (100, None)
+        assert (len(first), end) == (PAGE, None)
         for wrong in ("nonsense", cursor[:-1], ""):
             with pytest.raises(MCPError) as caught:
                 page(wrong)
