@@ -71,6 +71,8 @@ WORDS = {
     "match": ("v_", "password", "import ", "ATTACK_TOKEN", "[redacted]"),
 }
 """Legal words of slots whose schema names none."""
+FIRING = ({"every_s": 3600}, {"every_s": 3600}, {"changed": "a/nothing"}, {"every_s": 0}, {})
+"""When a trigger fires: not within an attack."""
 POOL_OF = {"ids": "variant", "modes": "mode", "listed": "mode", "tags": "tag", "extends": "variant",
            "tag_filter": "tag", "component_of": "story", "variants": "variant", "render": "panel",
            "decorators": "decorator", "loaders": "loader", "substrates": "substrate",
@@ -189,6 +191,9 @@ class Generator:
                     self.put("member", member["id"])
         if op == "session_start":
             self.put("session", answer["id"])
+        for name in ("run", "trigger"):
+            if isinstance(answer.get(name), str):
+                self.put(name, answer[name])
         if op == "list_functions":
             self.schemas |= {line["id"]: line["schema"] for line in answer.get("items", ())}
         if op == "read_member":
@@ -316,6 +321,13 @@ class Generator:
         if op == "run_op" and name == "args":
             inner = args["op"]
             return self.fitting(inner, depth + 1) if depth < 2 else {}
+        if name == "call":  # what runs later must not change anything under another call
+            return self.rng.choice([n for n, d in self.ops.items() if d["access"] == "read"])
+        if name == "args" and "call" in args:
+            inner = args["call"]
+            return self.fitting(inner, depth + 1) if depth < 2 else {}
+        if name == "on" and op == "register_trigger":
+            return self.rng.choice(FIRING)
         if name == "op":
             return self.rng.choice(list(self.ops))
         if name == "path":
