@@ -11,7 +11,17 @@ import pytest
 from bounds import BOUND_S
 from serving import HANDSHAKE, STATELESS, Answer, make_token, read_all, run_command, serve
 
-SETUP = "import repl_pair"
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+SETUP = f"""
+import repl_pair
+
+def add(a: int = 1, b: str = {SECRET!r}) -> int:
+    return a
+
+repl_pair.story("shop.sum", component=add)
+repl_pair.variant("shop.sum/One", args={{"b": {SECRET!r}}})
+repl_pair.surface("app").cell("key", str, default={SECRET!r}, expose=True)
+"""
 SEEDS = range(4)
 COUNT = 60
 WORDS = [
@@ -64,6 +74,26 @@ METHODS = [
 ]
 
 
+REQUESTS = [
+    ("tools/list", {}),
+    ("tools/call", {"name": "get_variant", "arguments": {"variant_id": "shop.sum/One"}}),
+    ("tools/call", {"name": "run_variants", "arguments": {"tags": ["a"], "limit": 3}}),
+    ("resources/read", {"uri": "surface://app/key"}),
+    ("resources/list", {}),
+    ("prompts/get", {"name": "build-panel", "arguments": {"id": "a"}}),
+    (
+        "completion/complete",
+        {
+            "ref": {"type": "ref/prompt", "name": "build-panel"},
+            "argument": {"name": "id", "value": "a"},
+        },
+    ),
+    ("ping", {}),
+]
+"""What is asked with some bytes changed: all is answered at once, as `listen` is not."""
+LEAK_BYTES = 32 * 1024 * 1024
+
+
 @pytest.fixture(scope="module")
 def token(http_env, kernel):
     make_token(http_env, "watcher", kernels=(kernel.id,))
@@ -78,13 +108,14 @@ def server(http_env, token):
 
 @pytest.fixture
 def unharmed(server, token, until):
-    """After a test the server answers, holds no connection, and no traceback is on stderr."""
+    """After a test the server answers, holds no more than before, and no traceback is on stderr."""
     process = psutil.Process(server.process.pid)
     assert server.ask(token, "tools/list").status == 200  # attached to the kernel from here on
-    before = process.num_fds()
+    before, held = process.num_fds(), process.memory_info().rss
     yield
     assert server.ask(token, "tools/list").status == 200
     until(lambda: process.num_fds() <= before + 4, "no connection is left open")
+    assert process.memory_info().rss < held + LEAK_BYTES
     assert "Traceback" not in server.err
 
 
@@ -121,6 +152,101 @@ def test_fuzzed_messages_are_answered(server, token, unharmed, seed):
         named = {name: more[name] for name in more if rng.random() < 0.4}
         answer = server.send(server.headers(token, era, **named), frame)
         assert 200 <= answer.status < 500, (frame, answer.raw)
+
+
+def mutate(rng, raw):
+    """Return a body in which some bytes are others, are gone, or stand there twice."""
+    body = bytearray(raw)
+    for _ in range(rng.randrange(1, 4)):
+        start = rng.randrange(len(body) + 1)
+        end = min(len(body), start + rng.randrange(1, 9))
+        found = bytes(body[start:end])
+        other = bytes([rng.randrange(256)])
+        body[start:end] = rng.choice([b"", found * 2, other, rng.choice(WORDS), found.upper()])
+    return bytes(body)
+
+
+@pytest.mark.parametrize("era", [HANDSHAKE, STATELESS])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_requests_with_some_bytes_changed_are_answered_and_show_no_secret(
+    server, token, unharmed, seed, era
+):
+    rng = random.Random(seed)
+    session = server.open_session(token)[0] if era == HANDSHAKE else None
+    inside = {"Mcp-Session-Id": session} if session else {}
+    for _ in range(COUNT):
+        method, params = rng.choice(REQUESTS)
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": STATELESS,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        params = params if session else params | {"_meta": meta}
+        frame = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        body = mutate(rng, json.dumps(frame).encode())
+        named = {} if session else {"Mcp-Method": method}
+        named |= {"Mcp-Name": params["name"]} if "name" in params and not session else {}
+        answer = server.send(server.headers(token, era, **inside, **named), body)
+        assert 200 <= answer.status < 500, (body, answer.raw)
+        assert SECRET.encode() not in answer.raw
+    if session:
+        headers = server.headers(token, era, **inside)
+        assert server.send(headers, method="DELETE").status == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+def test_a_foreign_page_reaches_no_session_by_any_method(server, token, method):
+    session, _ = server.open_session(token)
+    frame = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    own = {"Mcp-Session-Id": session}
+    for changed, status in (
+        ({"Host": f"evil.example:{server.port}"}, 421),
+        ({"Origin": f"http://evil.example:{server.port}"}, 403),
+        ({"Origin": "null"}, 403),
+    ):
+        headers = server.headers(token, HANDSHAKE, **own, **changed) | changed
+        assert server.send(headers, frame if method == "POST" else b"", method).status == status
+    assert server.send(server.headers(token, HANDSHAKE, **own), frame).status == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "status"),
+    [
+        ("X-Forwarded-Host", "evil.example", 200),
+        ("Forwarded", "host=evil.example;for=127.0.0.1", 200),
+        ("X-Forwarded-For", "127.0.0.1", 200),
+        ("X-Original-URL", "/other", 200),
+        ("X-HTTP-Method-Override", "DELETE", 200),
+        ("Proxy-Authorization", "Bearer other", 200),
+        ("Cookie", "token=other", 200),
+        ("Last-Event-ID", "1", 200),
+        ("Mcp-Param-Region", "x", 200),
+        ("Content-Encoding", "gzip", 200),
+        ("Content-Type", "text/plain", 400),
+        ("Content-Type", "application/x-www-form-urlencoded", 400),
+        ("Accept", "text/html", 406),
+        ("MCP-Protocol-Version", "1999-01-01", 400),
+        ("Authorization", "Basic {token}", 401),
+        ("Authorization", "Bearer {token} {token}", 401),
+        ("Authorization", "Bearer\xa0{token}", 401),
+    ],
+)
+def test_a_foreign_header_changes_nothing_or_is_refused(
+    server, token, unharmed, name, value, status
+):
+    answer = server.ask(token, "tools/list", **{name: value.format(token=token)})
+    assert answer.status == status
+    assert token.encode() not in answer.raw
+    if status == 200:
+        assert answer.message == server.ask(token, "tools/list").message
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["http://evil.example/mcp", "//evil.example/mcp", "/mcp/", "//mcp", "/MCP", "/mcp/../x", "*"],
+)
+def test_no_other_target_is_served(server, token, unharmed, target):
+    answer = server.send(server.headers(token, STATELESS), b"{}", path=target)
+    assert answer.status == 404
 
 
 def test_guessed_sessions_and_those_of_another_token_read_alike(server, token, http_env):

@@ -303,13 +303,22 @@ def test_a_cursor_is_of_its_own_token_and_no_other_tier_ends_it(
     assert read_page(server, user, face, cursor)[0] == next_page
 
 
-def test_a_handle_of_one_token_reads_for_another_like_none(server, tokens, alone):
-    reply = call(server, tokens["user"], "run_function", function="act_zuzu.long")
-    handle = reply["result"]["value"][-1]["$elided"]["handle"]
-    assert call(server, tokens["user"], "read_more", handle=handle)["ok"]
-    foreign, none = (
-        masked(call(server, tokens["ops"], "read_more", handle=given), "").replace(given, "H")
-        for given in (handle, "h-" + "0" * 24)
-    )
-    assert foreign == none
-    assert json.loads(none)["error"]["code"] == "not_found"
+def test_what_one_token_keeps_reads_for_another_like_none(server, tokens, alone):
+    function = "act_zuzu.long"
+    reply = call(server, tokens["user"], "run_function", function=function)["result"]
+    run = call(server, tokens["user"], "trigger_void", call=function)["result"]["run"]
+    every = {"call": function, "on": {"every_s": 3600}}
+    trigger = call(server, tokens["user"], "register_trigger", **every)["result"]["trigger"]
+    for op, slot, kept in (
+        ("read_more", "handle", reply["value"][-1]["$elided"]["handle"]),
+        ("read_run", "run", run),
+        ("cancel_run", "run", run),
+        ("unregister_trigger", "trigger", trigger),
+    ):
+        foreign, none = (
+            masked(call(server, tokens["ops"], op, **{slot: given}), "").replace(given, "GIVEN")
+            for given in (kept, kept[:-6] + "0" * 6)
+        )
+        assert foreign == none
+        assert json.loads(none)["error"]["code"] == "not_found"
+        assert call(server, tokens["user"], op, **{slot: kept})["ok"], op
