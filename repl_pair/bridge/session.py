@@ -185,9 +185,11 @@ class Session:
 
     async def close(self) -> None:
         """Close every link; the kernels keep running."""
-        if self.approvals is not None:
-            await self.approvals.close()
-        await self.links.close()
+        try:
+            if self.approvals is not None:
+                await self.approvals.close()
+        finally:
+            await self.links.close()
 
     async def _request(self, op: str, args: Args, kernel: str | None = None, **how: Any) -> Reply:
         link: Link | None = None
