@@ -66,7 +66,7 @@ def test_mcporter_lists_calls_and_reads_over_http(clients, run, server, token, h
     assert "3" in port("resource", "pair", "surface://queue/length")
 
 
-CURL = """
+CURL = r"""
 curl -s $URL -H "Authorization: Bearer $REPL_PAIR_TOKEN" \
   -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
   -H 'MCP-Protocol-Version: 2026-07-28' -H 'Mcp-Method: tools/call' -H 'Mcp-Name: list_stories' \
