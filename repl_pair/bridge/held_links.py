@@ -56,6 +56,7 @@ class HeldLinks:
         self._own: dict[str, tuple[Link, Callable[[], bool]]] = {}
         self._probe: StatusProbe | None = None
         self._choosing = asyncio.Lock()
+        self._closed = False
         self._observers: dict[object, Observer] = {}
 
     async def get(self, kernel: str | None = None, *, hold: bool = False) -> Link:
@@ -71,6 +72,8 @@ class HeldLinks:
             link = next((x for x in open_links if target in (x.kernel.id, x.kernel.path)), None)
             if link is None:
                 found = await self._find(target)
+                if self._closed:
+                    raise KernelError("no_kernel", "This session has ended: it has no kernel.")
                 link = self._links.get(found.path)
                 if link is None:
                     from repl_pair.bridge.link.kernel_link import KernelLink
@@ -187,7 +190,8 @@ class HeldLinks:
         return await self._probe.read(found)
 
     async def close(self) -> None:
-        """Close every link; the kernels keep running."""
+        """Close every link, and open none any more; the kernels keep running."""
+        self._closed = True
         links, self._links, self._held = list(self._links.values()), {}, None
         if self._project:
             links.append(self._project)

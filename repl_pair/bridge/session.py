@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from functools import lru_cache, partial
 from typing import Any
 
@@ -211,11 +212,12 @@ class Session:
 
         Kernels keep running, but for those of workers.
         """
-        await self.background.close()
-        if self.approvals is not None:
-            await self.approvals.close()
-        await self.workers.close()
-        await self.links.close()
+        async with AsyncExitStack() as ending:
+            ending.push_async_callback(self.links.close)
+            ending.push_async_callback(self.workers.close)
+            if self.approvals is not None:
+                ending.push_async_callback(self.approvals.close)
+            ending.push_async_callback(self.background.close)
 
     async def _request(self, op: str, args: Args, kernel: str | None = None, **how: Any) -> Reply:
         link: Link | None = None

@@ -54,6 +54,8 @@ class Host:
     notes: Mapping[Scope, str] = field(default_factory=dict[Scope, str])
     remote: Callable[[str], Entry] = lambda url: _remote(url, f"${{env:{TOKEN}}}", type="http")
     """The entry of a server that runs already, at a URL; its token stands in a variable."""
+    remote_note: str = ""
+    """What is not certain of that entry."""
 
     def file(self, scope: Scope) -> Path:
         """Return the file of a scope; a project is the working directory."""
@@ -94,7 +96,16 @@ HOSTS: Mapping[str, Host] = {
         user=lambda: Path.home() / ".cursor" / "mcp.json",
         remote=lambda url: _remote(url, f"${{env:{TOKEN}}}"),
     ),
-    "vscode": Host(title="VS Code", key="servers", project=".vscode/mcp.json", user=_vscode_file),
+    "vscode": Host(
+        title="VS Code",
+        key="servers",
+        project=".vscode/mcp.json",
+        user=_vscode_file,
+        remote_note="Versions of VS Code that leave ${env:…} in a header as it stands get a 401: "
+        'write "Bearer ${input:repl-pair}" there, and beside "servers" "inputs": [{"type": '
+        '"promptString", "id": "repl-pair", "description": "token", "password": true}]; it asks '
+        "for the token, once.",
+    ),
     "codex": Host(
         title="Codex",
         key="mcp_servers",

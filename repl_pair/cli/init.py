@@ -102,7 +102,8 @@ def _run(options: Options) -> int:
     if not choice.as_json:
         _print_entry(options, path, document, state)
         if options.url is not None:
-            click.echo(OF_VARIABLE, err=True)
+            for line in filter(None, (OF_VARIABLE, options.host.remote_note)):
+                click.echo(line, err=True)
     if not (choice.as_json or options.url):
         states = {gate: "open" if gate in policy.view().access else "closed" for gate in MEANINGS}
         states |= dict.fromkeys(policy.ask, "asks you each time")

@@ -216,6 +216,7 @@ def test_a_hosts_entry_for_http_names_a_variable_and_no_token(pair, host):
     (servers,) = read(made.stdout).values()
     assert servers == {"pair": {"url": url, **NAMED[host]}}
     assert "REPL_PAIR_TOKEN" in made.stderr
+    assert ("promptString" in made.stderr) == (host == "vscode")
 
 
 @pytest.mark.parametrize(

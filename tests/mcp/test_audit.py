@@ -24,7 +24,9 @@ def read_lines(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_each_call_of_an_agent_has_a_line_and_nobody_else_has_one(own_env, here, path, until):
+def test_each_call_of_an_agent_has_a_line_and_nobody_else_has_one(
+    own_env, here, path, until, monkeypatch
+):
     ada = make_token(own_env, "ada")
     calls = [
         ("list_stories", {}, "ok"),
@@ -32,10 +34,19 @@ def test_each_call_of_an_agent_has_a_line_and_nobody_else_has_one(own_env, here,
         ("eval_code", {"code": "1"}, "not_found"),
         ("list_stories", {"tags": 1}, "bad_arguments"),
     ]
+    count, counted = principals.Principal._count, []
+
+    def note(principal, body):
+        release = count(principal, body)
+        counted.append(body and body.params.get("name"))
+        return release
+
+    monkeypatch.setattr(principals.Principal, "_count", note)
     with here(principals, audit=Audit(str(path)), MOST_CALLS=1) as (server, _):
         for name, args, _verdict in calls:
             server.ask(ada, "tools/call", {"name": name, "arguments": args})
-        server.ask(ada, "resources/read", {"uri": "surface://none/x"})
+        uri = "surface://none/x"
+        server.ask(ada, "resources/read", {"uri": uri}, **{"Mcp-Name": uri})
         server.ask(ada, "tools/list")
         server.ask("rpt_wrong", "tools/call", {"name": "list_stories", "arguments": {}})
         server.ask(ada, "tools/call", {"name": "list_kernels", "arguments": {}}, Host="evil")
@@ -43,7 +54,8 @@ def test_each_call_of_an_agent_has_a_line_and_nobody_else_has_one(own_env, here,
             since = opened.ask("read_changes")["result"]["next"]
             waiting = opened.start("read_changes", since=since, wait_s=40)
             busy = {"name": "get_story", "arguments": {"story_id": SECRET}}
-            until(lambda: server.ask(ada, "tools/call", busy).status == 429, "one too many")
+            until(lambda: counted.count("read_changes") == 2, "the call that waits")
+            assert server.ask(ada, "tools/call", busy).status == 429
             assert server.ask(ada, "tools/list").status == 429
             waiting.cancel()
             until(lambda: len(read_lines(path)) >= len(calls) + 4, "the cancelled call")

@@ -4,6 +4,7 @@ import json
 from contextlib import ExitStack
 
 import pytest
+from mcp import types
 from serving import make_token, serve as serve_http
 
 SETUP = """
@@ -155,3 +156,50 @@ def test_what_belongs_to_an_agent_is_there_for_a_new_server_of_its_name_and_for_
     leave()
     until(lambda: kernel.cell("print(len(QUEUE.pending()))") == "0\n", "that the first server left")
     assert outcomes(again, handles) == {what: row[3] for what, row in BELONGINGS.items()}
+
+
+SURFACE = "repl_pair.surface('{0}').cell('level', int, default=1, expose=True)"
+
+
+@pytest.mark.full
+def test_besides_the_kernels_that_are_named_none_exists_for_an_agent(
+    start_own_kernel, connect, own_env, open_over_http
+):
+    one, two, other = (
+        start_own_kernel("import repl_pair", SURFACE.format(name)) for name in ("one", "two", "far")
+    )
+    names = (one.id, two.id)
+    token = make_token(own_env, "bound", kernels=names)
+    with ExitStack() as stack:
+        stdio = connect(*(word for name in names for word in ("--kernel", name)))
+        server = stack.enter_context(serve_http(own_env))
+        agents = [stack.enter_context(each) for each in (stdio, open_over_http(server, token))]
+        for agent in agents:
+            listed = agent.ask("list_kernels", dead=True)["result"]["items"]
+            assert sorted(each["id"] for each in listed) == sorted(names)
+            for name in names:
+                assert agent.ask("list_stories", kernel=name)["ok"]
+                assert agent.ask("run_op", op="kernel_status", args={"kernel": name})["ok"]
+            calls = [("list_stories", {}), ("read_op", {"op": "kernel_status"})]
+            calls += [("use_kernel", {}), ("run_op", {"op": "detach_kernel"})]
+            for op, args in calls[: 2 if agent is agents[1] else None]:
+                for target in (other.id, str(other.path), other.id[:8]):
+                    foreign = agent.ask(op, **args, kernel=target)
+                    unknown = agent.ask(op, **args, kernel="0" * len(target))
+                    assert not foreign["ok"]
+                    assert foreign["error"]["code"] == unknown["error"]["code"], op
+                    assert other.id not in json.dumps(foreign).replace(target, "")
+            found = agent.portal.call(agent.client.list_resources).resources
+            assert not [each for each in found if "far" in str(each.uri)]
+            ref = types.ResourceTemplateReference(uri="surface://{surface}/{member}")
+            argument = {"name": "surface", "value": "f"}
+            completed = agent.portal.call(agent.client.complete, ref, argument).completion.values
+            assert "far" not in completed
+        assert other.cell(PRESENT) == "0\n"
+
+
+PRESENT = """
+import sys
+found = sys.modules.get("repl_pair.runtime.clients.clients")
+print(len(found.CLIENTS.present()) if found else 0)
+"""

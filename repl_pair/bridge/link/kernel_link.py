@@ -132,9 +132,11 @@ class KernelLink(Link):
     async def close(self) -> None:
         """See `Link.close`."""
         self._closed = True
-        await self._watch.close()
-        await self._silence.close()
-        await self._leave()
+        try:
+            await self._watch.close()
+            await self._silence.close()
+        finally:
+            await self._leave()
 
     async def leave(self) -> Detachment:
         """See `Link.leave`."""
