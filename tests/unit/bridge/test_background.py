@@ -368,7 +368,8 @@ async def test_without_the_ops_there_are_none(open_session):
     session = open_session(Policy(allow=frozenset({"write", "eval"}), without=without))
     assert without.isdisjoint(d["name"] for d in session.descriptors())
     for op in sorted(without):
-        for call in ((op, {}), ("run_op", {"op": op}), ("describe_op", {"op": op})):
+        ways = ("run_op", "read_op", "describe_op")
+        for call in ((op, {}), *((way, {"op": op}) for way in ways)):
             reply = await session.call(*call)
             assert reply["error"]["code"] == "not_found", call
 
