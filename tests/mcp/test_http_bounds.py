@@ -133,6 +133,7 @@ def test_a_server_that_fails_costs_its_agent_only_which_is_served_anew(
 ):
     ada, bob = (make_token(own_env, name) for name in ("ada", "bob"))
     made = {}
+    monkeypatch.setattr(serve, "CHECK_S", 60)  # the request finds what failed, not the check
     monkeypatch.setattr(principals.Principals, "get", keep(principals.Principals.get, made))
     with here() as (server, portal):
         of_ada, of_bob = server.open_session(ada)[0], server.open_session(bob)[0]
