@@ -59,6 +59,8 @@ class Line:
         self._file.load_connection_info(dict(info))
         self._session: Any = self._file.session
         self._session.username = USERNAME
+        # Against replays: an answer to nobody is dropped, and so is a second one to anybody.
+        self._session.digest_history_size = 1_000
         self.in_turn_since: float | None = None
         self._control: Any = self._file.connect_control()
         self._control.linger = 0
