@@ -42,6 +42,11 @@ FIRST_ONLY = (
     "kernel/public_notebooks/",
     "kernel/test_settings.py",
     "kernel/test_shell_path.py",
+    "mcp/test_background.py",
+    "mcp/test_http_bounds.py",
+    "mcp/test_http_tiers.py",
+    "mcp/test_prompts.py",
+    "mcp/test_workers.py",
 )
 """Of each file there, the first test is in the first part: one path through it."""
 
