@@ -177,7 +177,8 @@ def test_a_handshake_opens_the_legacy_era():
         opened = open_legacy(pipe)
         assert opened["protocolVersion"] == "2025-11-25"
         assert opened["serverInfo"]["name"] == "repl-pair"
-        assert "list_kernels" in opened["instructions"]
+        assert "pass `kernel`, or choose once with use_kernel." in opened["instructions"]
+        assert "A reply is {ok, result or error, kernel" in opened["instructions"]
         assert tool_names(pipe.ask("tools/list")) == EVERY
 
 
