@@ -15,24 +15,28 @@ FORWARDING = ("read_op", "run_op")
 """The ops that call other ops."""
 
 
+def is_there(policy: Policy, op: str) -> bool:
+    """Return whether there is an op for the caller; of what is denied there is none."""
+    return policy.resolve(manifest.by_name().get(op, {})) != "deny"
+
+
 def permit(policy: Policy, op: str, known: Iterable[Descriptor]) -> Descriptor:
     """Return the descriptor of an op; denied and unknown are the same `not_found`.
 
     The nearest ones are among the ops `known` to the caller.
     """
-    descriptor = manifest.by_name().get(op)
-    if descriptor is None or policy.resolve(descriptor) == "deny":
+    if not is_there(policy, op):
         message = f"There is no op {op!r}.{did_you_mean(op, [d['name'] for d in known])}"
         steps, hints = [next_step("describe_op")], policy.closed_hints()
         raise RequestError("not_found", message, next_steps=steps, hints=hints)
-    return descriptor
+    return manifest.by_name()[op]
 
 
 def check_forwarded(policy: Policy, via: str, op: str, args: Args) -> None:
     """Refuse a call `via` what reaches ops that read or run, and with read_op those that read."""
-    known = manifest.by_name().get(op)
-    if known is None or policy.resolve(known) == "deny":
-        return  # there is none for the caller, as the call itself will say
+    if not is_there(policy, op):
+        return  # the call itself refuses it as unknown
+    known = manifest.by_name()[op]
     may_run = via != "read_op"
     if op in FORWARDING or not policy.is_for_run_op(known):
         reach = "read or run" if may_run else "read"

@@ -1,7 +1,7 @@
 """One caller's session: it checks policy and arguments, chooses the kernel, and replies."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import lru_cache, partial
 from typing import Any
@@ -13,24 +13,20 @@ from repl_pair.bridge.background.workers import Workers
 from repl_pair.bridge.call_checks import check_forwarded, permit, read_arguments, split_kernel
 from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.kernel_info import check_name
-from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link, OnProgress
-from repl_pair.bridge.ops import TABLE
-from repl_pair.bridge.ops.table import BridgeCall, ForwardedReply
-from repl_pair.bridge.policy import GATED, Descriptor, Policy
-from repl_pair.bridge.refusals import complete_refusal
-from repl_pair.bridge.suggestions import in_kernel
-from repl_pair.errors import (
-    KernelError,
-    NextStep,
-    ReplPairError,
-    RequestError,
-    next_step,
+from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, Link, OnProgress
+from repl_pair.bridge.needed_approvals import (
+    access_to_ask,
+    build_unavailable,
+    check_can_ask,
+    is_forbidden,
 )
-from repl_pair.runtime.ops.table import Op, Preview
-from repl_pair.wire import PERSON, Args, Reply, View, error_reply, ok_reply
-
-_WAITS = {"wait_s": 1.0, "timeout_s": 1.0, "duration_ms": 0.001}
-"""Parameters that say how long an op may take, with what turns them into seconds."""
+from repl_pair.bridge.ops import TABLE
+from repl_pair.bridge.ops.table import BridgeCall, answer_here
+from repl_pair.bridge.policy import Descriptor, Policy
+from repl_pair.bridge.refusals import complete_refusal
+from repl_pair.bridge.replies import name_kernel_in_steps, reply_timeout_s, with_kernel
+from repl_pair.errors import KernelError, ReplPairError, RequestError
+from repl_pair.wire import PERSON, Args, Reply, error_reply
 
 
 class Session:
@@ -89,8 +85,9 @@ class Session:
         The reply names under `kernel` who answered, or was chosen to. Cancelling the task cancels
         the op. `is_reported` is false where the caller gets the result alone.
         """
-        policy, args = self.policy, args or {}
-        return await self._answer(policy, op, args, on_progress, kernel, is_reported=is_reported)
+        return await self._answer(
+            self.policy, op, args or {}, on_progress, kernel, is_reported=is_reported
+        )
 
     async def call_unattended(
         self,
@@ -157,7 +154,7 @@ class Session:
             own, target = split_kernel(descriptor, args, kernel)
             own = read_arguments(policy, descriptor, own)
             closed = policy.gates_to_ask(descriptor, own)
-            _check_can_ask(op, closed, approvals)
+            check_can_ask(op, closed, approvals)
             view, bridge_op = policy.view(self.principal), TABLE.get(op)
             if bridge_op is None:
                 here.link = await self._find_link(descriptor, target)
@@ -165,20 +162,21 @@ class Session:
                 how: dict[str, Any] = {"timeout_s": timeout_s, "is_reported": is_reported}
                 make = partial(here.link.request, op, own, view=view, **how)
             else:
-                make = partial(_answer_here, here, bridge_op, own, view=view)
+                make = partial(answer_here, here, bridge_op, own, view=view)
             reply = None if closed else await make(on_progress=on_progress)
-            closed = closed or _access_to_ask(self.policy, reply)
-            _check_can_ask(op, closed, approvals)
+            closed = closed or access_to_ask(self.policy, reply)
+            check_can_ask(op, closed, approvals)
             if reply is None or closed:
                 here.link = await self._link_to_ask(here.link, op, closed, own, target)
+                show = bridge_op and bridge_op.preview
                 request = ApprovalRequest(
                     link=here.link,
                     op=op,
                     args=own,
                     view=view,
                     access=closed,
-                    names_access=bridge_op is not None or _is_forbidden(reply),
-                    preview=_preview(bridge_op, own, self.principal),
+                    names_access=bridge_op is not None or is_forbidden(reply),
+                    preview=show and show(own, self.principal),
                     make=make,
                 )
                 reply = await here.approvals.call(request, on_progress, wait_s=ask_wait_s)
@@ -188,8 +186,8 @@ class Session:
             has_kernel = here.link is None or self.links.is_of_kernel(here.link)
             reply = complete_refusal(reply, op, principal=self.principal, has_kernel=has_kernel)
         if "use_kernel" in self.policy.without:
-            reply = _name_kernel_in_steps(reply)
-        return _with_kernel(reply, here.link, target)
+            reply = name_kernel_in_steps(reply)
+        return with_kernel(reply, here.link, target)
 
     async def command(self, op: str, args: Args, kernel: str | None = None) -> Reply:
         """Call an op that only the person may call; `not_found` for any other principal."""
@@ -229,7 +227,7 @@ class Session:
             reply = await link.request(op, args, view=view, **how)
         except ReplPairError as error:
             reply = error_reply(error)
-        return _with_kernel(reply, link, None)
+        return with_kernel(reply, link, None)
 
     async def _find_link(self, descriptor: Descriptor, target: str | None) -> Link:
         """Return the link that answers an op; without a kernel this process answers some."""
@@ -242,117 +240,19 @@ class Session:
     ) -> Link:
         """Return the link to the kernel in which the person is asked for a call."""
         if link is not None and not self.links.is_of_kernel(link):
-            raise _unavailable(op, closed, "they are asked in a kernel, and none runs.")
+            raise build_unavailable(op, closed, "they are asked in a kernel, and none runs.")
         try:
             link = link or await self.links.get(own.get("kernel", target))
         except KernelError as error:
             why = f"they are asked in a kernel: {error.message}"
-            raise _unavailable(op, closed, why, error.next_steps) from error
+            raise build_unavailable(op, closed, why, error.next_steps) from error
         if self.links.is_own(link):
-            raise _unavailable(op, closed, "they see no question in the kernel of your own worker.")
+            raise build_unavailable(
+                op, closed, "they see no question in the kernel of your own worker."
+            )
         return link
 
 
 @lru_cache(maxsize=64)
 def _permitted(policy: Policy) -> Sequence[Descriptor]:
     return tuple(policy.permitted(manifest.load()))
-
-
-async def _answer_here(
-    here: BridgeCall,
-    op: Op,
-    args: Args,
-    *,
-    view: View,
-    on_progress: OnProgress | None = None,
-    approval: str | None = None,
-) -> Reply:
-    """Answer an op of the bridge; one that was asked for uses the approval of exactly this call."""
-    if approval is not None:
-        assert here.link is not None, "the kernel in which the person was asked"
-        asked = {"handle": approval, "op": op.name, "args": dict(args)}
-        used = await here.link.request("use_approval", asked, view=view)
-        if not used["ok"]:
-            return used
-    here.on_progress = on_progress
-    try:
-        answer = await op.fn(here, **args)
-    except ReplPairError as error:
-        return error_reply(error)
-    if isinstance(answer, ForwardedReply):
-        return answer.reply
-    return ok_reply(
-        answer,
-        next_steps=here.next_steps,
-        hints=here.hints,
-        notifications=here.notifications,
-    )
-
-
-def _access_to_ask(policy: Policy, reply: Reply | None) -> str:
-    """Name what the person has to approve before the kernel takes a call; empty where it did.
-
-    What is forbidden for want of access is asked for where the policy has it asked, else refused.
-    """
-    if reply is None or reply["ok"]:
-        return ""
-    access: list[str] = reply["error"].get("detail", {}).get("access", [])
-    asks = reply["error"]["code"] == "approval_required" or (
-        _is_forbidden(reply) and access and policy.asks_for(access)
-    )
-    return ", ".join(access) if asks else ""
-
-
-def _preview(op: Op | None, args: Args, principal: str) -> Preview | None:
-    return op.preview(args, principal) if op is not None and op.preview is not None else None
-
-
-def _is_forbidden(reply: Reply | None) -> bool:
-    return reply is not None and not reply["ok"] and reply["error"]["code"] == "forbidden"
-
-
-def _check_can_ask(op: str, closed: str, approvals: ApprovalCalls | None) -> None:
-    if closed and approvals is None:
-        raise _unavailable(op, closed, "there is nowhere to ask them.")
-
-
-def _unavailable(op: str, closed: str, why: str, steps: Iterable[NextStep] = ()) -> RequestError:
-    is_gate = not set(closed.split(", ")).isdisjoint(GATED)
-    return RequestError(
-        "approval_unavailable",
-        f"{op} needs the person's approval ({closed}), and {why} Nothing was run.",
-        next_steps=steps,
-        hints=[f"Ask the person to restart the server with `--allow {closed}`."] if is_gate else (),
-    )
-
-
-def reply_timeout_s(descriptor: Descriptor, args: Args) -> float:
-    """Return the seconds after which the caller is answered: the op's own waits, and grace."""
-    properties: Mapping[str, Any] = descriptor["input_schema"]["properties"]
-    waits_s = [
-        unit_s * (args.get(name, properties[name].get("default")) or 0.0)
-        for name, unit_s in _WAITS.items()
-        if name in properties
-    ]
-    return max(DEFAULT_TIMEOUT_S, sum(waits_s, descriptor.get("deadline_s", 0.0)) + GRACE_S)
-
-
-def _name_kernel_in_steps(reply: Reply) -> Reply:
-    """Return a reply whose steps name a kernel where they would choose it for all later calls."""
-    steps: list[NextStep] = reply.get("next_steps", [])
-    named = [
-        next_step("list_stories", **step["args"]) if step["op"] == "use_kernel" else step
-        for step in steps
-    ]
-    return reply | {"next_steps": named} if steps else reply
-
-
-def _with_kernel(reply: Reply, link: Link | None, target: str | None) -> Reply:
-    """Return a reply with the kernel that gave it; its steps lead there too where it was named."""
-    if link is None:
-        return reply
-    if target is not None and (steps := reply.get("next_steps")):
-        reply = reply | {"next_steps": [in_kernel(step, target) for step in steps]}
-    kernel = {"id": link.kernel.id, "name": link.kernel.name}
-    boot = reply.get("boot") or link.boot
-    return reply | {"kernel": kernel | ({"boot": boot} if boot else {})}

@@ -183,7 +183,7 @@ def _scan(folder: Path) -> Sequence["os.DirEntry[str]"]:
 
 
 def _describe_exposure(status: os.stat_result, *, others: int) -> str:
-    """Say how another user may change what is there, or has `others` of it; empty if none may."""
+    """Describe how another user may change what is there, or has `others` of its mode; or empty."""
     if os.name != "posix":
         return ""
     if status.st_uid not in (os.getuid(), 0):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from repl_pair.bridge import manifest
+from repl_pair.bridge.call_checks import is_there
 from repl_pair.bridge.policy import GATED
 from repl_pair.bridge.session import Session
 from repl_pair.bridge.suggestions import through_op, write_step
@@ -34,15 +35,15 @@ class PromptCaller:
 
     def may_call(self, op: str) -> bool:
         """Return whether an op is there for the session, listed or not."""
-        return self._decide(op) != "deny"
+        return is_there(self.session.policy, op)
 
     def write(self, does: str, op: str, /, **args: Any) -> str:
         """Return a line: what to do, and its call; in place of a denied one what to ask for."""
-        policy, descriptor = self.session.policy, manifest.by_name().get(op)
-        if descriptor is None or not self.may_call(op):
+        policy, descriptor = self.session.policy, manifest.by_name().get(op, {})
+        if not self.may_call(op):
             return f"{does}: {self._ask_for(descriptor)}"
         line = f"{does}: {write_step(through_op(next_step(op, **args), self._unlisted))}"
-        notes = [ASKED] if self._decide(op) == "ask" else []
+        notes = [ASKED] if policy.resolve(descriptor) == "ask" else []
         if not policy.lists(descriptor) and op not in self._unlisted:
             toolset = descriptor["toolset"]
             notes.append(f"your list of tools has it with `--toolsets {toolset}`")
@@ -71,12 +72,8 @@ class PromptCaller:
         is_asked = function["mutates"] and self.session.policy.decide(MUTATES) == "ask"
         return bool(function.get("ask") or is_asked)
 
-    def _decide(self, op: str) -> str:
-        descriptor = manifest.by_name().get(op)
-        return "deny" if descriptor is None else self.session.policy.resolve(descriptor)
-
-    def _ask_for(self, descriptor: Mapping[str, Any] | None) -> str:
-        access = (descriptor or {}).get("access")
+    def _ask_for(self, descriptor: Mapping[str, Any]) -> str:
+        access = descriptor.get("access")
         if access in GATED and self.session.policy.decide(access) == "deny":
             return f"closed here. Ask the person whether to open it, as with `--allow {access}`."
         return "not there for you. Ask the person to do it."

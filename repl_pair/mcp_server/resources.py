@@ -7,6 +7,7 @@ from mcp import types
 from mcp.shared.exceptions import MCPError
 
 from repl_pair.bridge import manifest
+from repl_pair.bridge.call_checks import is_there
 from repl_pair.bridge.session import Session
 from repl_pair.mcp_server import completion, results
 from repl_pair.mcp_server.byte_gate import Json, scrub
@@ -47,7 +48,9 @@ class Resources:
         self, _ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         """Answer `resources/list`: a page of what is always there and of the app's members."""
-        found = [_resource(row.uri, row.doc) for row in ROWS if is_there(self._session, row.op)]
+        found = [
+            _resource(row.uri, row.doc) for row in ROWS if is_there(self._session.policy, row.op)
+        ]
         if self._session.links.is_chosen:
             found += await self._members()
         page, cursor = page_of(params, found, lambda resource: resource.uri)
@@ -144,15 +147,10 @@ class Resources:
         return result | {slot: envelope[slot] for slot in beside if slot in envelope}
 
 
-def is_there(session: Session, op: str) -> bool:
-    """Return whether the caller may call an op."""
-    return any(each["name"] == op for each in session.descriptors())
-
-
 def find_for(session: Session, uri: str) -> Target:
     """Return what a URI stands for; MCPError where it is not legal, or its op is not there."""
     target = find_target(uri)
-    if target is None or not is_there(session, target.op):
+    if target is None or not is_there(session.policy, target.op):
         refuse_unknown(uri)
     return target
 
@@ -176,7 +174,7 @@ async def read_mark(session: Session, uri: str, watched: str) -> Mark:
 
 
 def refuse_unknown(uri: str) -> NoReturn:
-    """Refuse a URI that is not legal, not there or hidden: nothing tells the three apart."""
+    """Refuse a URI that is not legal, not there or hidden: all three read alike."""
     words = "There is no such resource; resources/list and the templates name those there are."
     raise MCPError(types.INVALID_PARAMS, words, data={"uri": uri[:LONGEST]})
 

@@ -10,7 +10,8 @@ from repl_pair.bridge.kernels.discover import find_kernels
 from repl_pair.bridge.kernels.target import resolve
 from repl_pair.bridge.link.link import EVERYTHING
 from repl_pair.bridge.policy import Policy
-from repl_pair.bridge.session import Session, reply_timeout_s
+from repl_pair.bridge.replies import reply_timeout_s
+from repl_pair.bridge.session import Session
 from repl_pair.errors import KernelError, RequestError, did_you_mean, next_step
 from repl_pair.runtime.registry.registry import REGISTRY
 

@@ -50,7 +50,9 @@ def test_a_client_of_either_era_lists_and_calls(server, tokens, kernel, era):
         reply = opened.ask("run_variant", variant_id="shop.sum/One")
         assert (reply["result"]["status"], reply["kernel"]["id"]) == ("pass", kernel.id)
         assert opened.ask("list_stories")["kernel"]["id"] == kernel.id
-        assert "use_kernel" not in (opened.client.instructions or "")
+        instructions = opened.client.instructions or ""
+        assert ("pass `kernel`." in instructions) is (era == "legacy")  # else it asks for none
+        assert "use_kernel" not in instructions
 
 
 def test_workers_are_not_there_over_http_whatever_the_token_opens(server, tokens):

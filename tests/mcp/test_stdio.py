@@ -177,7 +177,8 @@ def test_a_handshake_opens_the_legacy_era():
         opened = open_legacy(pipe)
         assert opened["protocolVersion"] == "2025-11-25"
         assert opened["serverInfo"]["name"] == "repl-pair"
-        assert "list_kernels" in opened["instructions"]
+        assert "pass `kernel`, or choose once with use_kernel." in opened["instructions"]
+        assert "A reply is {ok, result or error, kernel" in opened["instructions"]
         assert tool_names(pipe.ask("tools/list")) == EVERY
 
 
@@ -340,11 +341,11 @@ def test_the_first_list_is_answered_before_heavy_imports():
     program = PROGRAM.replace(
         "run(Leaky())",
         "heavy = ('jsonschema', 'jupyter_client', 'zmq', 'numpy', 'pandas', 'IPython')\n"
-        "from repl_pair.mcp_server import server\n"
-        "def listed(*args, own=server.list_tools):\n"
+        "from repl_pair.mcp_server import tool_calls\n"
+        "def listed(*args, own=tool_calls.list_tools):\n"
         "    print(sorted(set(heavy) & set(sys.modules)), file=sys.stderr)\n"
         "    return own(*args)\n"
-        "server.list_tools = listed\n"
+        "tool_calls.list_tools = listed\n"
         "run(Leaky())",
     )
     with Pipe(program) as pipe:

@@ -3,11 +3,12 @@
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from repl_pair.bridge import manifest
+from repl_pair.bridge.call_checks import permit
 from repl_pair.bridge.kernel_info import known_only
 from repl_pair.bridge.ops.table import TABLE, BridgeCall, ForwardedReply, WhichOrChosen
 from repl_pair.bridge.policy import Descriptor
 from repl_pair.bridge.suggestions import suggest_call
-from repl_pair.errors import RequestError, did_you_mean, next_step
+from repl_pair.errors import next_step
 from repl_pair.runtime.ops.answers import Items
 from repl_pair.runtime.ops.table import MAX_WAIT_S
 from repl_pair.runtime.values.arguments import Bounds
@@ -34,9 +35,9 @@ async def describe_op(
 ) -> Items[OpLine] | OpDescription:
     """Describe ops that are not tools; read_op and run_op call them."""
     policy = call.policy
-    descriptor = manifest.by_name().get(op or "")
-    if op is None or descriptor is None or policy.resolve(descriptor) == "deny":
-        return _describe_others(call, op)
+    if op is None:
+        return _describe_others(call)
+    descriptor = permit(policy, op, policy.permitted(manifest.load()))
     by_name = policy.lists(descriptor) or not policy.is_for_run_op(descriptor)
     schema = (policy if by_name else policy.close_gates()).visible_parameters(descriptor)
     call.next_steps, call.hints = suggest_call(op, schema, {})
@@ -82,13 +83,9 @@ async def run_op(
     return ForwardedReply(await call.forward("run_op", op, args or {}, kernel))
 
 
-def _describe_others(call: BridgeCall, op: str | None) -> Items[OpLine]:
-    """Describe the ops that are no tools; `not_found` where another one was asked for."""
+def _describe_others(call: BridgeCall) -> Items[OpLine]:
+    """Describe the ops that are no tools."""
     known = call.policy.permitted(manifest.load())
-    if op is not None:
-        message = f"There is no op {op!r}.{did_you_mean(op, [d['name'] for d in known])}"
-        steps, hints = [next_step("describe_op")], call.policy.closed_hints()
-        raise RequestError("not_found", message, next_steps=steps, hints=hints)
     unlisted = [_summarize(d) for d in known if not call.policy.lists(d)]
     reading = [line["op"] for line in unlisted if line["access"] == "read"]
     call.next_steps += [next_step("describe_op", op=name) for name in reading[:1]]

@@ -10,9 +10,9 @@ from repl_pair.bridge.background.workers import Workers
 from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.link.link import Link, OnProgress
 from repl_pair.bridge.policy import Policy
-from repl_pair.errors import NextStep
-from repl_pair.runtime.ops.table import Table
-from repl_pair.wire import Reply
+from repl_pair.errors import NextStep, ReplPairError
+from repl_pair.runtime.ops.table import Op, Table
+from repl_pair.wire import Args, Reply, View, error_reply, ok_reply
 
 TABLE = Table()
 
@@ -32,9 +32,8 @@ class ForwardedReply:
 class BridgeCall:
     """One call that the bridge answers, with what its session has for it.
 
-    `background` is what the session keeps running without a caller. `forward` answers a call that
-    came through `run_op`. `link` leads to the kernel that the call
-    concerns. `is_reported` is false where the caller may never see the whole reply.
+    `forward` answers a call that came through `read_op` or `run_op`. `link` leads to the kernel
+    that the call concerns. `is_reported` is false where the caller may never see the whole reply.
     """
 
     __op_context__ = True
@@ -51,3 +50,34 @@ class BridgeCall:
     next_steps: list[NextStep] = field(default_factory=list[NextStep])
     hints: list[str] = field(default_factory=list[str])
     notifications: list[str] = field(default_factory=list[str])
+
+
+async def answer_here(
+    here: BridgeCall,
+    op: Op,
+    args: Args,
+    *,
+    view: View,
+    on_progress: OnProgress | None = None,
+    approval: str | None = None,
+) -> Reply:
+    """Answer an op of the bridge; one that was asked for uses the approval of exactly this call."""
+    if approval is not None:
+        assert here.link is not None, "the kernel in which the person was asked"
+        asked = {"handle": approval, "op": op.name, "args": dict(args)}
+        used = await here.link.request("use_approval", asked, view=view)
+        if not used["ok"]:
+            return used
+    here.on_progress = on_progress
+    try:
+        answer = await op.fn(here, **args)
+    except ReplPairError as error:
+        return error_reply(error)
+    if isinstance(answer, ForwardedReply):
+        return answer.reply
+    return ok_reply(
+        answer,
+        next_steps=here.next_steps,
+        hints=here.hints,
+        notifications=here.notifications,
+    )

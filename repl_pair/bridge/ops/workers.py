@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, TypedDict
 
+from repl_pair.bridge import manifest
 from repl_pair.bridge.background.workers import WorkerLine
 from repl_pair.bridge.ops.table import TABLE, BridgeCall
 from repl_pair.errors import RequestError, next_step
@@ -32,7 +33,7 @@ def preview_worker(args: Mapping[str, Any], _principal: str) -> Preview:
     return {"kind": "code", "title": title, "text": str(args.get("code"))}
 
 
-@TABLE.op(access="eval", toolset="manage", lane="inline", preview=preview_worker)
+@TABLE.op(access="eval", toolset=manifest.BACKGROUND, lane="inline", preview=preview_worker)
 async def register_worker(call: BridgeCall, code: Code, name: Name = "") -> StartedWorker:
     """Start a kernel of the server's Python that runs code, for you alone, until stop_worker.
 
@@ -54,18 +55,18 @@ async def register_worker(call: BridgeCall, code: Code, name: Name = "") -> Star
     return {"worker": worker.id, "kernel": worker.kernel.id, "pid": worker.kernel.pid or 0}
 
 
-@TABLE.op(access="eval", toolset="manage", lane="inline")
+@TABLE.op(access="eval", toolset=manifest.BACKGROUND, lane="inline")
 async def stop_worker(call: BridgeCall, worker: Annotated[str, "From list_workers"]) -> WorkerLine:
     """End a worker of yours, and what it started; answers how it ended and the end of its log."""
     return await call.workers.stop(worker)
 
 
-@TABLE.op(access="read", toolset="manage", lane="inline")
+@TABLE.op(access="read", toolset=manifest.BACKGROUND, lane="inline")
 async def list_workers(call: BridgeCall) -> Items[WorkerLine]:
     """List your workers, also those that ended by themselves, with the end of what they printed."""
     items = list(call.workers.list())
     return {"items": items, "total": len(items)}
 
 
-OF_WORKERS = frozenset(fn.__name__ for fn in (register_worker, stop_worker, list_workers))
+OF_WORKERS = frozenset(op.name for op in TABLE.ops() if op.fn.__module__ == __name__)
 """The ops of this module, which a server of many clients does not have."""

@@ -17,7 +17,7 @@ import pytest
 
 import repl_pair
 from repl_pair.bridge import manifest
-from repl_pair.bridge.session import reply_timeout_s
+from repl_pair.bridge.replies import reply_timeout_s
 from repl_pair.runtime.kernel.deadlines import GRACE_S, MOST_CANCELLED, Timers, _Entry
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.ops.call import Call

@@ -1,0 +1,45 @@
+"""Replies of a session: how long its caller waits for one, and the kernel that it names."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link
+from repl_pair.bridge.policy import Descriptor
+from repl_pair.bridge.suggestions import in_kernel
+from repl_pair.errors import NextStep, next_step
+from repl_pair.wire import Args, Reply
+
+_WAITS = {"wait_s": 1.0, "timeout_s": 1.0, "duration_ms": 0.001}
+"""Parameters that say how long an op may take, with what turns them into seconds."""
+
+
+def reply_timeout_s(descriptor: Descriptor, args: Args) -> float:
+    """Return the seconds after which the caller is answered: the op's own waits, and grace."""
+    properties: Mapping[str, Any] = descriptor["input_schema"]["properties"]
+    waits_s = [
+        unit_s * (args.get(name, properties[name].get("default")) or 0.0)
+        for name, unit_s in _WAITS.items()
+        if name in properties
+    ]
+    return max(DEFAULT_TIMEOUT_S, sum(waits_s, descriptor.get("deadline_s", 0.0)) + GRACE_S)
+
+
+def name_kernel_in_steps(reply: Reply) -> Reply:
+    """Return a reply whose steps name a kernel where they would choose it for all later calls."""
+    steps: list[NextStep] = reply.get("next_steps", [])
+    named = [
+        next_step("list_stories", **step["args"]) if step["op"] == "use_kernel" else step
+        for step in steps
+    ]
+    return reply | {"next_steps": named} if steps else reply
+
+
+def with_kernel(reply: Reply, link: Link | None, target: str | None) -> Reply:
+    """Return a reply with the kernel that gave it; its steps lead there too where it was named."""
+    if link is None:
+        return reply
+    if target is not None and (steps := reply.get("next_steps")):
+        reply = reply | {"next_steps": [in_kernel(step, target) for step in steps]}
+    kernel = {"id": link.kernel.id, "name": link.kernel.name}
+    boot = reply.get("boot") or link.boot
+    return reply | {"kernel": kernel | ({"boot": boot} if boot else {})}
