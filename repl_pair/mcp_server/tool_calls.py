@@ -123,7 +123,8 @@ def _answered_call(
     """Return the call that a reply answers: of read_op, run_op and read_run it is another one."""
     if name in FORWARDING and (op := str(args.get("op"))) in known:
         beside = {name: args[name] for name in ("kernel",) if name in args}
-        name, args = op, {**cast("Args", args.get("args") or {}), **beside}
+        given: object = args.get("args")  # anything, where the call was refused for it
+        name, args = op, {**(cast("Args", given) if isinstance(given, dict) else {}), **beside}
     run = session.background.runs.find_call(args.get("run")) if name == "read_run" else None
     return (name, args) if run is None else (run.op, run.args)
 

@@ -88,6 +88,14 @@ def test_bad_arguments_of_a_called_op_are_mended(agent):
     assert refused["next_steps"] == [next_step("read_op", op="list_tags", args={"limit": 3})]
 
 
+@pytest.mark.parametrize("args", [[1], "text", 5])
+def test_arguments_of_a_called_op_that_are_no_object_are_refused(agent, args):
+    for via in ("read_op", "run_op"):
+        error = agent.ask(via, op="list_stories", args=args)["error"]
+        assert error["code"] == "bad_arguments"
+        assert "args: expected object" in error["message"]
+
+
 def test_what_is_closed_and_what_does_not_exist_read_alike(agent):
     closed, unknown = run_op(agent, "get_value", path="counted"), run_op(agent, "get_valve")
     assert closed["error"]["code"] == unknown["error"]["code"] == "not_found"

@@ -27,7 +27,11 @@ while True:
     n += 1
     time.sleep(0.01)
 """
-HOLDS_THE_INTERPRETER = "print('in C')\nsum(range(10**15))"
+HOLDS_THE_INTERPRETER = """
+import subprocess
+print(subprocess.Popen(["sleep", "600"]).pid)
+sum(range(10**15))
+"""
 OF_WORKERS = ("list_workers", "register_worker", "stop_worker")
 
 
@@ -229,8 +233,10 @@ def test_a_worker_ends_with_its_server(
         worker = start(agent, code)
         assert len(list(tmp_path.iterdir())) == 1
         if is_killed:
+            started = int(until(lambda: line_of(agent, worker)["log"], "what it started"))
             os.kill(agent.record.pid, signal.SIGKILL)
             until(lambda: not lives(worker["pid"]), "its end")
+            until(lambda: not lives(started), "the end of what it started")
     assert not lives(worker["pid"])
     if not is_killed:
         assert list(tmp_path.iterdir()) == []

@@ -97,20 +97,24 @@ class Triggers:
 
     async def register(self, call: PlannedCall, on: On) -> Trigger:
         """Make a call whenever it is time; `not_found` for a member that the view does not see."""
+        self._check_room()
+        trigger = Trigger(call=call, on=on, watched=CELLS if "cells" in on else on.get("changed"))
+        if trigger.watched is not None:
+            await self._begin_watching(trigger)
+            self._check_room()  # others may have come meanwhile
+        act = self._repeat(trigger, on["every_s"]) if "every_s" in on else self._follow(trigger)
+        self._triggers[trigger.id] = trigger
+        trigger.task = asyncio.create_task(act)
+        trigger.task.add_done_callback(lambda task: _note_failure(trigger, task))
+        return trigger
+
+    def _check_room(self) -> None:
         if len(self._triggers) >= MOST_TRIGGERS:
             raise RequestError(
                 "cannot_run",
                 f"You have {MOST_TRIGGERS} triggers: nothing was kept. End one, then call again.",
                 next_steps=[next_step("list_triggers")],
             )
-        trigger = Trigger(call=call, on=on, watched=CELLS if "cells" in on else on.get("changed"))
-        if trigger.watched is not None:
-            await self._begin_watching(trigger)
-        act = self._repeat(trigger, on["every_s"]) if "every_s" in on else self._follow(trigger)
-        self._triggers[trigger.id] = trigger
-        trigger.task = asyncio.create_task(act)
-        trigger.task.add_done_callback(lambda task: _note_failure(trigger, task))
-        return trigger
 
     def list(self) -> Sequence[Trigger]:
         """Return the triggers in the order of their registration."""

@@ -104,9 +104,10 @@ def _report(error: BaseException | None) -> int:
 
 
 def _end_with_server() -> None:
-    """Have the system kill this process when stdin ends, whatever holds the interpreter then.
+    """Have the system kill this process, and what it has started, when stdin ends.
 
-    Elsewhere than on Linux the kernel itself looks at intervals whether its parent lives.
+    It does so whatever holds the interpreter then. Elsewhere than on Linux the kernel itself looks
+    at intervals whether its parent lives.
     """
     if sys.platform != "linux":
         return
@@ -116,7 +117,7 @@ def _end_with_server() -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, sys.stdin.fileno())
     os.close(nothing)
-    fcntl.fcntl(end, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(end, fcntl.F_SETOWN, -os.getpgrp())
     fcntl.fcntl(end, fcntl.F_SETSIG, signal.SIGKILL)
     fcntl.fcntl(end, fcntl.F_SETFL, fcntl.fcntl(end, fcntl.F_GETFL) | os.O_ASYNC)
     if select.select([end], [], [], 0)[0]:

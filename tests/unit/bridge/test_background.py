@@ -572,6 +572,15 @@ async def test_the_triggers_of_a_session_are_bounded_and_end_with_it(session, ap
     assert all(one.cancelled() for one in (*tasks, task))
 
 
+async def test_triggers_that_are_registered_at_once_are_no_more_than_others(session, app):
+    args = {"call": "list_stories", "on": {"cells": True}}
+    most = triggers_module.MOST_TRIGGERS
+    made = [session.call("register_trigger", args) for _ in range(most + 4)]
+    codes = Counter(reply.get("error", {}).get("code") for reply in await asyncio.gather(*made))
+    assert codes == {None: most, "cannot_run": 4}
+    assert (await ask(session, "list_triggers"))["total"] == most
+
+
 async def test_the_runs_of_a_trigger_take_no_room_of_others(session, app, monkeypatch):
     monkeypatch.setattr(runs_module, "MOST_ENDED", 2)
     kept = (await ask(session, "trigger_void", call="list_stories"))["run"]
