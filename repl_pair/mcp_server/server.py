@@ -34,12 +34,12 @@ INSTRUCTIONS = """\
 Work beside a person in their live Python kernel: run what they registered there \
 (stories and their variants), look inside, disturb nothing.
 Begin: list_kernels, list_stories, list_variants, run_variant; read_failures says why. \
-Several kernels alive: pass `kernel`{chooses}.
+Several kernels alive: pass `kernel`, or choose once with use_kernel.
 Run status: pass, fail, error, cannot_run (nothing was judged). \
 total 0: nothing was asserted.
-A reply is {{ok, result or error, kernel, next_steps}}; next_steps are calls that work as written.
-"[redacted]" is a secret and cannot be had. {{"$elided"}} is large: read_more(handle). \
-{{"$overflow"}}: over the budget; next_steps has a smaller call.
+A reply is {ok, result or error, kernel, next_steps}; next_steps are calls that work as written.
+"[redacted]" is a secret and cannot be had. {"$elided"} is large: read_more(handle). \
+{"$overflow"}: over the budget; next_steps has a smaller call.
 A run on the main lane waits for the person's running cell; reads answer at once.
 describe_op lists more ops; read_op and run_op call them. Cell stuck or slow: read_stacks, \
 read_hot_lines.
