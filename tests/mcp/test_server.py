@@ -299,7 +299,8 @@ def test_the_built_in_tools_fit_their_budget_and_the_house_rules():
 
 def test_the_instructions_are_short_and_state_where_to_begin():
     assert len(INSTRUCTIONS.encode()) <= 1000
-    assert "{ok, result" in INSTRUCTIONS and CHOOSES in INSTRUCTIONS
+    assert "{ok, result" in INSTRUCTIONS
+    assert CHOOSES in INSTRUCTIONS
     assert not re.search(r"\{\{|\}\}|\{[a-z]+\}", INSTRUCTIONS), "nothing is left to fill in"
     for word in ("list_kernels", "run_variant", "cannot_run", "[redacted]", "--allow inspect"):
         assert word in INSTRUCTIONS
