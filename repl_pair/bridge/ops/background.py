@@ -157,7 +157,8 @@ async def register_trigger(
 ) -> NamedTrigger:
     """Make a call again and again: every so many seconds, after each cell, at each change.
 
-    One run at a time; what fires it meanwhile gives one further run. It ends with your client.
+    One run at a time; what fires it meanwhile gives one further run. It ends by unregister_trigger,
+    and with your client.
     """
     when = parse_on(on)
     asked = next_step("register_trigger", call=call, on=on, args=args, kernel=kernel)
