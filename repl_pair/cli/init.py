@@ -25,6 +25,14 @@ START = ("-P", "-m", "repl_pair", "mcp")
 KEPT = ("JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "JUPYTER_PLATFORM_DIRS", "XDG_DATA_HOME")
 """Variables that say where kernels are found; hosts need not pass them on."""
 OF_ONE_MACHINE = "It names this machine's Python: keep the file out of a shared repository."
+ELSEWHERE = {
+    "--check": "docs/http.md has a call by curl, which asks it",
+    **{
+        option: f"repl-pair token add NAME {option} …"
+        for option in ("--kernel", "--tier", "--allow", "--ask", "--toolsets")
+    },
+}
+"""What to do in place of an option that `init --http` does not take."""
 URL = re.compile(r"https?://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?/[A-Za-z0-9._~/-]*")
 OF_VARIABLE = (
     f"The host takes the token from the variable {TOKEN}: set it where the host is started "
@@ -137,9 +145,9 @@ def _check_url(url: str, choice: Choice, *, check: bool) -> None:
     if given := [option for option, value in started.items() if value]:
         raise RequestError(
             "bad_arguments",
-            f"{', '.join(given)}: is for a server that the host starts; over HTTP the token says "
-            "what is open.",
-            hints=["repl-pair token add NAME --allow inspect"],
+            f"{', '.join(given)}: for a server that the host starts. The one at the URL runs "
+            "already, and a token says what is open there.",
+            hints=[hint for option, hint in ELSEWHERE.items() if option in given],
         )
 
 

@@ -234,6 +234,14 @@ def test_an_entry_for_http_takes_a_url_alone(pair, words):
     assert pair("init", "claude", *words, "--print").exit_code == 2
 
 
+def test_what_an_entry_for_http_does_not_take_is_named_with_what_does(pair):
+    url = "http://127.0.0.1:7331/mcp"
+    refused = pair("init", "claude", "--http", url, "--tier", "ops", "--print").stderr
+    assert "repl-pair token add NAME --tier" in refused
+    assert "curl" not in refused
+    assert "call by curl" in pair("init", "claude", "--http", url, "--check", "--print").stderr
+
+
 @pytest.mark.parametrize(
     "words",
     [("--allow", "eval"), ("--tier", "t"), ("--as", "ada"), ("--here",), ("--expose-all",)],

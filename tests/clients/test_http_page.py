@@ -26,7 +26,7 @@ SERVE = "repl-pair mcp --http"
 
 
 def test_each_block_of_the_page_is_of_commands_or_of_data():
-    assert {language for language, _ in BLOCKS} <= {*SHELLS, "json", "toml", "text"}
+    assert {language for language, _ in BLOCKS} <= {*SHELLS, "python", "json", "toml", "text"}
     assert len(COMMANDS) > 2
 
 
@@ -49,3 +49,13 @@ def test_the_commands_of_a_block_do_what_the_page_says(run, kernel, home, tmp_pa
     for line in filter(re.compile(r"[^\s#]").match, rest.splitlines()):
         (pattern,) = [PRINTS[begin] for begin in PRINTS if line.startswith(begin)]
         assert re.search(pattern, ran.stdout), (line, ran.stdout)
+
+
+def test_the_client_in_python_lists_the_stories(run, kernel, home, tmp_path):
+    (program,) = [text for language, text in BLOCKS if language == "python"]
+    env = {"JUPYTER_RUNTIME_DIR": str(kernel.path.parent), "HOME": str(home)}
+    env = http_environment(env, tmp_path / "config")
+    env["REPL_PAIR_TOKEN"] = make_token(env, "own", kernels=(str(kernel.path),))
+    with serve(env) as server:
+        ran = run(sys.executable, "-c", program, cwd=tmp_path, **env, URL=server.url)
+    assert "'shop.total'" in ran.stdout, ran.stderr

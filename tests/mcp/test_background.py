@@ -11,6 +11,7 @@ from mcp import MCPError
 from serving import ERAS, make_token, run_command, serve
 
 from repl_pair.bridge import manifest
+from repl_pair.bridge.ops.workers import OF_WORKERS
 from repl_pair.errors import next_step
 from repl_pair.wire import REPLY_CHARS
 
@@ -102,6 +103,17 @@ def test_a_client_without_patience_runs_a_sweep_by_what_replies_name(kernel, con
         reply = agent.call(step["op"], **step["args"]).structured_content
         assert reply["result"]["counts"]["pass"] == 5
     assert ran() == "01234"
+
+
+def test_a_refused_call_leads_on_in_the_kernel_that_it_named(agent, kernel):
+    name = str(kernel.path)
+    refused = agent.ask("trigger_void", call="app.plac", kernel=name)
+    (step,) = refused["next_steps"]
+    assert step == next_step("read_op", op="list_functions", args={"kernel": name})
+    args = {"limi": 5, "kernel": name}
+    (step,) = agent.ask("trigger_void", call="list_stories", args=args)["next_steps"]
+    args = {"limit": 5}
+    assert step == next_step("trigger_void", call="list_stories", args=args, kernel=name)
 
 
 def test_what_a_run_answers_is_redacted_as_the_call_itself_is(agent, kernel):
@@ -306,7 +318,7 @@ def served(own_env, kernel):
 def test_another_tokens_run_and_trigger_read_like_none(served, era):
     server, (one, two) = served
     with server.connect(one, era) as mine, server.connect(two, era) as other:
-        assert set(OWN) <= set(mine.tool_names())
+        assert set(OWN) - set(mine.tool_names()) == OF_WORKERS, "workers are for stdio"
         run = mine.ask("trigger_void", call="list_stories")["result"]["run"]
         on = {"every_s": 60}
         made = mine.ask("register_trigger", call="list_stories", on=on)["result"]["trigger"]

@@ -18,7 +18,7 @@ from repl_pair.bridge.policy import Policy
 from repl_pair.errors import RequestError, next_step
 from repl_pair.mcp_server import results
 from repl_pair.mcp_server.expose import DOC_CHARS, annotate, list_tools, make_tool
-from repl_pair.mcp_server.server import INSTRUCTIONS, build
+from repl_pair.mcp_server.server import CHOOSES, INSTRUCTIONS, build
 from repl_pair.wire import error_reply, ok_reply
 
 PNG = base64.b64encode(b"\x89PNG" + bytes(60)).decode()
@@ -298,7 +298,10 @@ def test_the_built_in_tools_fit_their_budget_and_the_house_rules():
 
 
 def test_the_instructions_are_short_and_state_where_to_begin():
-    assert len(INSTRUCTIONS.encode()) < 1024
+    assert len(INSTRUCTIONS.encode()) <= 1000
+    assert "{ok, result" in INSTRUCTIONS
+    assert CHOOSES in INSTRUCTIONS
+    assert not re.search(r"\{\{|\}\}|\{[a-z]+\}", INSTRUCTIONS), "nothing is left to fill in"
     for word in ("list_kernels", "run_variant", "cannot_run", "[redacted]", "--allow inspect"):
         assert word in INSTRUCTIONS
     for word in ("read_stacks", "read_hot_lines", "the last error", "history", "source"):

@@ -15,7 +15,8 @@ from repl_pair.bridge.call_checks import (
 from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.link.link import OnProgress
 from repl_pair.bridge.policy import Descriptor, Policy
-from repl_pair.errors import RequestError
+from repl_pair.bridge.suggestions import in_kernel
+from repl_pair.errors import NextStep, ReplPairError, RequestError, next_step
 from repl_pair.wire import Args, Reply, raise_for_error
 
 FUNCTION_OP = "run_function"
@@ -61,25 +62,49 @@ class PlannedCall:
     asks: bool = False
 
 
-async def plan_call(
-    caller: Caller, via: str, call: str, args: Args, kernel: str | None
-) -> PlannedCall:
+async def plan_call(caller: Caller, asked: NextStep) -> PlannedCall:
     """Check a call of an op that reads or runs, or of a function, as its caller's view sees them.
 
-    An op is checked without its kernel, which need only be there. `via` is the op that makes the
-    call. `not_found`: unknown and hidden alike; `bad_arguments` for what is called by itself only.
+    `asked` is the call of the op that makes it, with `call`, `args` and `kernel`. An op is checked
+    without its kernel, which need only be there. `not_found`: unknown and hidden alike;
+    `bad_arguments` for what is called by itself only. The steps of a refusal go on as `asked`.
     """
-    policy = caller.policy
-    if "." in call:  # as the id of each function has, and the name of no op
-        function = {"function": call, "args": dict(args)}
-        target = await _choose_kernel(caller, kernel)
-        return await _plan_function(caller, function, target, call=call, given=args)
+    given = asked["args"]
+    call, args, kernel = given["call"], given.get("args", {}), given.get("kernel")
+    is_function = "." in call  # as in the id of each function, and in the name of no op
+    permitted = None if is_function else _permit(caller.policy, asked["op"], call, args)
+    try:
+        if permitted is None:
+            function = {"function": call, "args": dict(args)}
+            target = await _choose_kernel(caller, kernel)
+            return await _plan_function(caller, function, target, call=call, given=args)
+        return await _plan_op(caller, permitted, args, kernel)
+    except ReplPairError as error:
+        error.next_steps = tuple(_ask_again(asked, step) for step in error.next_steps)
+        raise
+
+
+def ops_to_call(policy: Policy) -> dict[str, Descriptor]:
+    """Return the ops that may be called in the background, by name."""
+    permitted = policy.permitted(manifest.load())
+    return {each["name"]: each for each in permitted if _is_callable(policy, each)}
+
+
+def _permit(policy: Policy, via: str, call: str, args: Args) -> Descriptor:
+    """Return the descriptor of an op that `via` may call in the background."""
     permitted = permit(policy, call, ops_to_call(policy).values())
     if not _is_callable(policy, permitted):
         check_forwarded(policy, via, call, args)
         raise RequestError("bad_arguments", f"{via} reaches no op of its own kind; call {call}.")
+    return permitted
+
+
+async def _plan_op(
+    caller: Caller, permitted: Descriptor, args: Args, kernel: str | None
+) -> PlannedCall:
+    call = permitted["name"]
     own, target = split_kernel(permitted, args, kernel)
-    own = read_arguments(policy.close_gates(), permitted, own)
+    own = read_arguments(caller.policy.close_gates(), permitted, own)
     if _needs_kernel(permitted):
         target = await _choose_kernel(caller, target)
     if call == FUNCTION_OP:
@@ -87,10 +112,15 @@ async def plan_call(
     return PlannedCall(call=call, given=args, op=call, args=own, kernel=target)
 
 
-def ops_to_call(policy: Policy) -> dict[str, Descriptor]:
-    """Return the ops that may be called in the background, by name."""
-    permitted = policy.permitted(manifest.load())
-    return {each["name"]: each for each in permitted if _is_callable(policy, each)}
+def _ask_again(asked: NextStep, step: NextStep) -> NextStep:
+    """Return a step that calls what `asked` calls as `asked` does; another one in its kernel."""
+    call, args = asked["args"]["call"], asked["args"].get("args", {})
+    kernel = asked["args"].get("kernel", args.get("kernel"))
+    is_function = "." in call
+    if step["op"] == (FUNCTION_OP if is_function else call):
+        mended = step["args"].get("args") if is_function else step["args"]
+        return next_step(asked["op"], **{**asked["args"], "args": mended, "kernel": kernel})
+    return step if kernel is None else in_kernel(step, str(kernel))
 
 
 def _is_callable(policy: Policy, descriptor: Mapping[str, Any]) -> bool:

@@ -84,7 +84,8 @@ async def trigger_void(
 
     Eight of your runs go on at once. A run is kept 30 minutes after its end.
     """
-    planned = await plan_call(here.background.caller, "trigger_void", call, args or {}, kernel)
+    asked = next_step("trigger_void", call=call, args=args, kernel=kernel)
+    planned = await plan_call(here.background.caller, asked)
     run = here.background.runs.start(planned)
     here.next_steps.append(next_step("read_run", run=run.id))
     return {"run": run.id}
@@ -102,7 +103,8 @@ async def trigger_enqueue(
 
     `depth`: how many stand before it; 100 may wait.
     """
-    planned = await plan_call(here.background.caller, "trigger_enqueue", call, args or {}, kernel)
+    asked = next_step("trigger_enqueue", call=call, args=args, queue=queue, kernel=kernel)
+    planned = await plan_call(here.background.caller, asked)
     run = here.background.runs.enqueue(planned, queue)
     here.next_steps.append(next_step("read_run", run=run.id))
     return {"run": run.id, "depth": here.background.runs.depth(run)}
@@ -155,10 +157,12 @@ async def register_trigger(
 ) -> NamedTrigger:
     """Make a call again and again: every so many seconds, after each cell, at each change.
 
-    One run at a time; what fires it meanwhile gives one further run. It ends with your client.
+    One run at a time; what fires it meanwhile gives one further run. It ends by unregister_trigger,
+    and with your client.
     """
-    caller, when = here.background.caller, parse_on(on)
-    planned = await plan_call(caller, "register_trigger", call, args or {}, kernel)
+    when = parse_on(on)
+    asked = next_step("register_trigger", call=call, on=on, args=args, kernel=kernel)
+    planned = await plan_call(here.background.caller, asked)
     if planned.asks:
         raise RequestError(
             "approval_unavailable",

@@ -355,6 +355,34 @@ async def test_what_may_not_be_called_is_refused_before_anything_is_kept(
     assert session.background.triggers.list() == ()
 
 
+MENDED = [
+    ("list_stories", {"limi": 5}, {"limit": 5}),
+    ("app.wait", {"nam": "x"}, {"name": "x"}),
+    (
+        "run_function",
+        {"function": "app.wait", "args": {"nam": "x"}},
+        {"function": "app.wait", "args": {"name": "x"}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "args", "mended"), MENDED)
+async def test_a_step_of_refused_args_makes_the_same_call_in_the_background(
+    session, app, call, args, mended
+):
+    app.go.set()
+    for op, more in (
+        ("trigger_void", {}),
+        ("trigger_enqueue", {"queue": "q"}),
+        ("register_trigger", {"on": {"every_s": 60}}),
+    ):
+        reply = await session.call(op, {"call": call, "args": args} | more)
+        assert reply["error"]["code"] == "bad_arguments", reply
+        (step,) = reply["next_steps"]
+        assert step == next_step(op, call=call, args=mended, **more)
+        await ask(session, step["op"], **step["args"])
+
+
 async def test_a_gate_that_is_open_is_for_direct_calls_only(open_session):
     policy = Policy(allow=frozenset({"write", "inspect", "eval"}))
     session = open_session(policy)
