@@ -1525,7 +1525,7 @@ async def test_every_descriptor_states_what_the_op_does(link):
         "get_variant": ("read", "worker"),
         "list_stories": ("read", "inline"),
         "list_variants": ("read", "inline"),
-        "read_changes": ("read", "worker"),
+        "read_changes": ("read", "waiting"),
         "read_failures": ("read", "worker"),
         "read_more": ("read", "inline"),
         "run_variant": ("run", "main"),

@@ -46,7 +46,7 @@ def test_each_call_of_an_agent_has_a_line_and_nobody_else_has_one(
         for name, args, _verdict in calls:
             server.ask(ada, "tools/call", {"name": name, "arguments": args})
         uri = "surface://none/x"
-        server.ask(ada, "resources/read", {"uri": uri}, **{"Mcp-Name": uri})
+        server.ask(ada, "resources/read", {"uri": uri})
         server.ask(ada, "tools/list")
         server.ask("rpt_wrong", "tools/call", {"name": "list_stories", "arguments": {}})
         server.ask(ada, "tools/call", {"name": "list_kernels", "arguments": {}}, Host="evil")

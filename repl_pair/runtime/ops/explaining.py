@@ -10,6 +10,7 @@ from repl_pair.runtime.ops.listing import (
     DEFAULT_LIMIT,
     Cursor,
     Limit,
+    mark_of_ids,
     note_secrets,
     page,
     take_written,
@@ -151,7 +152,7 @@ def get_docs_markdown(
     """Read one story as Markdown: args, tags, decorators, modes, variants, last statuses."""
     entry = visible_entry(call.view, "story", story_id)
     ids = visible_ids(call.view, "variant", f"{entry.id}/")
-    query = [hash(tuple(ids)), "docs", entry.id, call.view.tier]
+    query = [mark_of_ids(ids), "docs", entry.id, call.view.tier]
     chosen = page(ids, limit=limit, cursor=cursor, query=query)
     shown = chosen["items"]
 

@@ -6,7 +6,7 @@ A page is bounded, and its cursor knows when it is stale.
 import base64
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Annotated, Any, cast
 
@@ -110,6 +110,11 @@ def mark_of(query: Sequence[Any]) -> str:
     return sha256(json.dumps(query, default=str).encode()).hexdigest()[:12]
 
 
+def mark_of_ids(ids: Iterable[str]) -> str:
+    """Return the mark of ids that a view sees; `hash` would be another in each process."""
+    return sha256("\n".join(ids).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
 def move_cursor(cursor: str, start: int) -> str:
     """Return the cursor of the page that begins at `start`, of the list that a cursor is of."""
     mark, _, _ = base64.urlsafe_b64decode(cursor.encode()).decode().partition(":")
@@ -145,7 +150,7 @@ def page_of(
 
     found = visible_ids(call.view, kind) if ids is None else ids
     # What the view does not see ends no cursor of it.
-    asked = [hash(tuple(found)), kind, *query, call.view.tier]
+    asked = [mark_of_ids(found), kind, *query, call.view.tier]
     chosen = page(found, limit=limit, cursor=cursor, query=asked)
     if then is not None and chosen["items"]:
         op, arg = then

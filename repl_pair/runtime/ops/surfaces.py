@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from repl_pair.runtime.ops.answers import Page
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, page, read_line
+from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, mark_of_ids, page, read_line
 from repl_pair.runtime.ops.live_values import (
     check_reading,
     places_to_hide,
@@ -93,7 +93,7 @@ def list_surfaces(
     # A surface of functions alone stands for itself.
     alone = set(visible_ids(call.view, "surface")) - {surface_of(id) for id in members}
     ids = sorted([*members, *alone])
-    query = [hash(tuple(ids)), call.view.tier]
+    query = [mark_of_ids(ids), call.view.tier]
     found = page(ids, limit=limit, cursor=cursor, query=query)
     call.max_items = limit
     for id in [id for id in found["items"] if id in STATES and STATES[id].is_filled][:1]:

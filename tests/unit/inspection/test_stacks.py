@@ -266,7 +266,7 @@ def test_a_chain_goes_on_behind_what_the_interpreter_wraps(how):
 def test_of_too_many_frames_and_tasks_as_many_are_read_as_are_bounded(monkeypatch):
     monkeypatch.setattr(stacks, "MOST_LINES", 40)
     monkeypatch.setattr(stacks, "MOST_DEEP", 30)
-    monkeypatch.setattr(suspended, "MOST_TASKS", 5)
+    monkeypatch.setattr(suspended, "MOST_TASKS", 100)
     over, there = threading.Event(), threading.Barrier(4)
 
     def down(n):
@@ -278,7 +278,7 @@ def test_of_too_many_frames_and_tasks_as_many_are_read_as_are_bounded(monkeypatc
     there.wait()
 
     async def look():
-        kept = [asyncio.create_task(forever()) for _ in range(9)]
+        kept = [asyncio.create_task(forever()) for _ in range(300)]
         await asyncio.sleep(0)
         found = list(suspended.waiting_tasks())
         for task in kept:
@@ -292,7 +292,7 @@ def test_of_too_many_frames_and_tasks_as_many_are_read_as_are_bounded(monkeypatc
         each.join()
     assert sum(lines) == 40  # other threads of this process may be among them
     assert max(lines) <= 30
-    assert 0 < len(found) <= 5
+    assert 0 < len(found) <= 100  # tasks of other tests that are done may be among the hundred
 
 
 def test_a_thread_without_a_name_and_one_that_is_none_are_shown_as_such(monkeypatch):
