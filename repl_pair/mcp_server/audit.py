@@ -105,7 +105,7 @@ def describe_call(method: str | None, params: Mapping[str, Any]) -> tuple[str, A
     """Name the op and the args of a request as it came; None for one that is no call."""
     if method == "resources/read":
         return "read", {"uri": str(params.get("uri"))}
-    if method != "tools/call":
+    if method not in ("tools/call", "prompts/get"):
         return None
     args: Any = params.get("arguments")
     return str(params.get("name")), cast("Args", args) if isinstance(args, dict) else {}
@@ -114,9 +114,10 @@ def describe_call(method: str | None, params: Mapping[str, Any]) -> tuple[str, A
 def _show(args: Args) -> Args:
     size: int | None = None
     try:
-        size = len(json.dumps(args, default=str))
+        text = json.dumps(args, default=str)
+        size = len(text)
         if size <= REPLY_CHARS:
-            return scrub(dict(args))
+            return scrub(json.loads(text, parse_constant=str))  # as text: JSON has no such numbers
     except RecursionError:
         _log.info("args of a call are too deep for the audit")
     return {"$elided": {"type": "dict", "size": size}}

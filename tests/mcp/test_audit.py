@@ -56,20 +56,34 @@ def test_each_call_of_an_agent_has_a_line_and_nobody_else_has_one(
             busy = {"name": "get_story", "arguments": {"story_id": SECRET}}
             until(lambda: counted.count("read_changes") == 2, "the call that waits")
             assert server.ask(ada, "tools/call", busy).status == 429
+            assert server.ask(ada, "prompts/get", {"name": "build-panel"}).status == 429
             assert server.ask(ada, "tools/list").status == 429
             waiting.cancel()
-            until(lambda: len(read_lines(path)) >= len(calls) + 4, "the cancelled call")
+            until(lambda: len(read_lines(path)) >= len(calls) + 5, "the cancelled call")
     lines = read_lines(path)
     assert {line["who"] for line in lines} == {"ada"}
     assert all(set(line) == {"at", "who", "op", "verdict", "args", "ms"} for line in lines)
     kept = [(line["op"], line["verdict"]) for line in lines]
     assert kept[: len(calls)] == [(name, verdict) for name, _, verdict in calls]
     assert kept[len(calls)] == ("read", "not_found")
-    assert {("read_changes", "ok"), ("get_story", "too_many"), ("read_changes", "cancelled")} <= {
-        *kept[len(calls) + 1 :]
-    }
+    assert {
+        ("read_changes", "ok"),
+        ("get_story", "too_many"),
+        ("build-panel", "too_many"),
+        ("read_changes", "cancelled"),
+    } <= {*kept[len(calls) + 1 :]}
     assert "list_kernels" not in path.read_text()
     assert SECRET not in path.read_text()
+
+
+def test_each_line_is_json_whatever_numbers_a_call_has(path):
+    def refuse(name):
+        raise ValueError(name)
+
+    args = {"far": float("inf"), "deep": [{"none": float("nan"), "one": 1.5}]}
+    Audit(str(path)).write(who="ada", op="run_op", verdict="ok", args=args, ms=1.0)
+    line = json.loads(path.read_text(), parse_constant=refuse)
+    assert line["args"] == {"far": "Infinity", "deep": [{"none": "NaN", "one": 1.5}]}
 
 
 def test_no_call_is_made_while_the_audit_cannot_be_written(own_env, here, path, caplog):

@@ -157,6 +157,7 @@ class Triggers:
         while True:
             due = max(due + every_s, time.monotonic())
             await asyncio.sleep(due - time.monotonic())
+            trigger.fault = ""
             await self._run(trigger)
 
     async def _follow(self, trigger: Trigger) -> None:
@@ -175,10 +176,14 @@ class Triggers:
         """Make the call, and wait for its end; the last two runs can be read."""
         await asyncio.sleep(trigger.began_at + GAP_S - time.monotonic())
         trigger.began_at = time.monotonic()
+        try:
+            run = self._runs.start(trigger.call, trigger=trigger.id)
+        except RequestError as error:  # no room among the runs: it fires again
+            trigger.fault = error.code
+            return
         if trigger.before is not None:
             self._runs.forget(trigger.before)
-        trigger.before = trigger.last
-        trigger.last = run = self._runs.start(trigger.call, trigger=trigger.id)
+        trigger.before, trigger.last = trigger.last, run
         trigger.count += 1
         await asyncio.wait({run.task})
 

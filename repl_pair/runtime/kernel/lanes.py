@@ -101,6 +101,9 @@ def _serve_async(job: Job, perform: Perform) -> None:
 class Turns:
     """The jobs of one loop, one at a time, under a lock that cells may hold too.
 
+    Only the next job waits for that lock: a cell waits for the job that runs, and for one more at
+    most, however many are queued.
+
     Before a job begins, `catch_up` lets messages that have arrived meanwhile be handled.
     """
 
@@ -111,6 +114,7 @@ class Turns:
         catch_up: Callable[[Job], Coroutine[Any, Any, None]] | None = None,
     ) -> None:
         self._lock = lock
+        self._next = asyncio.Lock()
         self._section = section
         self._catch_up = catch_up
         self._waiting: set[asyncio.Task[None]] = set()
@@ -141,7 +145,7 @@ class Turns:
             task.get_loop().call_soon_threadsafe(task.cancel)
 
     async def _take(self, job: Job, perform: Perform) -> None:
-        async with self._lock:
+        async with self._next, self._lock:
             self.holder = job
             try:
                 if self._catch_up:

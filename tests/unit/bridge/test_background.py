@@ -600,6 +600,18 @@ async def test_the_triggers_of_a_session_are_bounded_and_end_with_it(session, ap
     assert all(one.cancelled() for one in (*tasks, task))
 
 
+async def test_a_trigger_that_finds_no_room_fires_again(session, app, monkeypatch):
+    await ask(session, "trigger_void", call="app.wait")
+    monkeypatch.setattr(runs_module, "MOST_CHARS", 1)
+    monkeypatch.setattr(triggers_module, "LEAST_S", 0.01)
+    await ask(session, "register_trigger", call="app.climb", on={"every_s": 0.02})
+    (trigger,) = session.background.triggers.list()
+    await until(lambda: trigger.fault == "cannot_run")
+    assert trigger.count == 0
+    app.go.set()
+    await until(lambda: trigger.count > 0 and trigger.fault == "")
+
+
 async def test_triggers_that_are_registered_at_once_are_no_more_than_others(session, app):
     args = {"call": "list_stories", "on": {"cells": True}}
     most = triggers_module.MOST_TRIGGERS
