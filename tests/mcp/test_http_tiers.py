@@ -15,6 +15,7 @@ import pytest
 from serving import STATELESS, make_token, serve
 
 from repl_pair.bridge import manifest
+from repl_pair.mcp_server.pages import PAGE
 from repl_pair.mcp_server.prompts import PROMPTS
 from repl_pair.mcp_server.uris import ROWS, TEMPLATES
 
@@ -50,7 +51,7 @@ def function(tier, id):
 
 def many(tier, word, more=""):
     app = repl_pair.surface(f"many_{word}{more}", tier=tier)
-    for n in range(101):
+    for n in range(PAGE + 1):
         app.cell(f"c{n}", int, default=0, expose=True)
 
 register.levels = {}
@@ -291,7 +292,7 @@ def read_page(server, token, face, cursor=None):
 def test_a_cursor_is_of_its_own_token_and_no_other_tier_ends_it(
     server, kernel, tokens, alone, face
 ):
-    kernel.cell("for tier, word in (('user', 'zuzu'), ('ops', 'zozo')): many(tier, word)")
+    kernel.cell(f"PAGE = {PAGE}\nfor each in (('user', 'zuzu'), ('ops', 'zozo')): many(*each)")
     user, ops = tokens["user"], tokens["ops"]
     _, cursor = read_page(server, user, face)
     assert cursor
