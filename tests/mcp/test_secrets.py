@@ -1116,13 +1116,13 @@ DRIVERS = {
     **dict.fromkeys(("watch_variant", "changed_variants", "reset_variant"), follow_runs),
     "record_as_variant": record_secrets,
     "eval_code": evaluate,
-    **dict.fromkeys(("register_worker", "stop_worker", "list_workers"), work),
     **dict.fromkeys(("list_surfaces", "read_member"), read_surfaces),
     **dict.fromkeys(("list_functions", "run_function"), call_functions),
     **dict.fromkeys(SESSION_OPS, work_in_sessions),
     **dict.fromkeys(REALM_OPS, agree_with_repos),
     **dict.fromkeys(REVIEWING, review),
     **dict.fromkeys(BACKGROUND_OPS, run_in_background),
+    **dict.fromkeys(("register_worker", "stop_worker", "list_workers"), work),
     "detach_kernel": come_and_go,
 }
 """What is asked of each op; the list of variants comes first."""

@@ -1,8 +1,14 @@
-"""Threads of repl_pair's own, which a debugger of the person neither lists nor stops."""
+"""Threads beside those of the person: no debugger stops them, and their turn comes soon."""
 
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any
+
+TURN_S = 1e-4
+_SHORT_S = 2 * TURN_S
+"""The interpreter keeps whole microseconds, rounded down: what is set is not what is read."""
 
 
 def start_thread(target: Callable[..., object], *args: Any, name: str) -> threading.Thread:
@@ -15,3 +21,22 @@ def start_thread(target: Callable[..., object], *args: Any, name: str) -> thread
     vars(thread).update(pydev_do_not_trace=True, is_pydev_daemon_thread=True)
     thread.start()
     return thread
+
+
+@contextmanager
+def short_turns() -> Generator[None]:
+    """Let all threads return the interpreter lock after 0.1 ms, during the block.
+
+    Every file that is imported releases the lock, and a thread that loops returns it only after
+    the switch interval: seconds, for many files. The lock's interval belongs to the process.
+    """
+    before = sys.getswitchinterval()
+    if before < _SHORT_S:
+        yield
+        return
+    sys.setswitchinterval(TURN_S)
+    try:
+        yield
+    finally:
+        if sys.getswitchinterval() < _SHORT_S:
+            sys.setswitchinterval(before)

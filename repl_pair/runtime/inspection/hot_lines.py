@@ -9,11 +9,11 @@ from dataclasses import field
 from typing import Any
 
 from repl_pair.records import mutable
+from repl_pair.runtime.capture.own_threads import short_turns
 from repl_pair.runtime.inspection.places import Line, Place, Places, describe_place
 from repl_pair.runtime.inspection.stacks import find_cell, lines_above, task_stacks, thread_stacks
 from repl_pair.runtime.inspection.suspended import lines_of
 from repl_pair.runtime.registry.cells import CELLS
-from repl_pair.runtime.stopping.short_turns import short_turns
 
 PERIOD_S = 0.01
 """How often the cell's line is read."""

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from repl_pair.errors import ReplPairError, RequestError
+from repl_pair.runtime.capture.own_threads import short_turns
 from repl_pair.runtime.clients.clients import BOOT, caused_by
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.kernel.deadlines import GRACE_S, LATER_S, Deadlines
@@ -18,7 +19,6 @@ from repl_pair.runtime.notices.later import LATER
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import steps_of_unbegun
 from repl_pair.runtime.secrets.known import within
-from repl_pair.runtime.stopping.short_turns import short_turns
 from repl_pair.runtime.stopping.stop import (
     BY_THE_PERSON,
     STOPS,

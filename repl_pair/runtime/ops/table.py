@@ -8,9 +8,9 @@ from typing import Any, TypedDict, TypeVar
 
 from repl_pair.errors import NextStep, RequestError, did_you_mean, next_step
 from repl_pair.records import record, replace
+from repl_pair.runtime.capture.own_threads import short_turns
 from repl_pair.runtime.clients.activity import CODE_PARAMETERS
 from repl_pair.runtime.ops.modules import MODULES
-from repl_pair.runtime.stopping.short_turns import short_turns
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.runtime.values.arguments import STEP_S
 from repl_pair.wire import ACCESS, LANES, PERSON, View

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
+from repl_pair.runtime.capture.own_threads import TURN_S, short_turns
 from repl_pair.runtime.ops.table import Table
-from repl_pair.runtime.stopping.short_turns import TURN_S, short_turns
 
 LONG_S = 0.02
 
