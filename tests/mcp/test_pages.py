@@ -67,8 +67,12 @@ def registries():
 
 def with_client(body, policy):
     async def main():
-        async with Client(build(Session.direct(policy)), mode="legacy") as client:
-            return await body(client)
+        session = Session.direct(policy)
+        try:
+            async with Client(build(session), mode="legacy") as client:
+                return await body(client)
+        finally:
+            await session.close()
 
     return asyncio.run(main())
 
