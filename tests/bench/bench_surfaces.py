@@ -12,7 +12,7 @@ from measure import AGENT, Row, clocked_ms, clocked_ms_of, medians_ms, row, scal
 import repl_pair
 from repl_pair.bridge.link.direct_link import DirectLink
 from repl_pair.runtime.surfaces.members import Cell
-from repl_pair.runtime.surfaces.state import set_at_change
+from repl_pair.runtime.surfaces.state import watch
 
 SETS, ROUNDS = 20_000, 15
 A_SECOND = 10_000
@@ -103,7 +103,12 @@ def watched(id: str) -> Generator[None]:
                 time.sleep(WINDOW_S)
                 changed.clear()
 
-    stop, thread = set_at_change([id], changed), threading.Thread(target=take)
+    def note_change(_id: str) -> None:
+        if not changed.is_set():
+            changed.set()
+
+    stop = watch([id], note_change)
+    thread = threading.Thread(target=take)
     thread.start()
     try:
         yield
