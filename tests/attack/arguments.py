@@ -73,6 +73,8 @@ WORDS = {
 """Legal words of slots whose schema names none."""
 FIRING = ({"every_s": 3600}, {"every_s": 3600}, {"changed": "a/nothing"}, {"every_s": 0}, {})
 """When a trigger fires: not within an attack."""
+OF_THE_SERVER = ("run", "trigger", "worker")
+"""What a server keeps, whatever becomes of the kernel."""
 POOL_OF = {"ids": "variant", "modes": "mode", "listed": "mode", "tags": "tag", "extends": "variant",
            "tag_filter": "tag", "component_of": "story", "variants": "variant", "render": "panel",
            "decorators": "decorator", "loaders": "loader", "substrates": "substrate",
@@ -144,8 +146,9 @@ class Generator:
         self._lasting = {name: list(held) for name, held in self.pools.items()}
 
     def begin(self) -> None:
-        """Forget what a chain before this one was answered."""
-        self.pools = defaultdict(list, {name: list(held) for name, held in self._lasting.items()})
+        """Forget what a chain before this one was answered, but for what the server keeps."""
+        kept = self._lasting | {name: self.pools[name] for name in OF_THE_SERVER}
+        self.pools = defaultdict(list, {name: list(held) for name, held in kept.items()})
         self.pages.clear()
         self.steps.clear()
 
@@ -191,7 +194,7 @@ class Generator:
                     self.put("member", member["id"])
         if op == "session_start":
             self.put("session", answer["id"])
-        for name in ("run", "trigger"):
+        for name in OF_THE_SERVER:
             if isinstance(answer.get(name), str):
                 self.put(name, answer[name])
         if op == "list_functions":
@@ -270,7 +273,7 @@ class Generator:
         names = [d["name"] for d in policy.permitted(self.ops.values())]
         if (chance := self.rng.random()) < 0.05:
             return min(self.ops, key=lambda name: (self.refused[name], name))
-        if chance < 0.15:
+        if chance < 0.25:
             names.sort(key=lambda name: (self.reached[name], name))
             return self.rng.choice(names[:4])
         return self.rng.choices(names, [self.weight(name) for name in names])[0]
@@ -339,7 +342,9 @@ class Generator:
             return self.fed("approval")
         if op == "unregister" and name == "id":
             return self.fed(args["kind"])
-        if op in ("eval_code", "register_worker") and name == "code":
+        if op == "register_worker" and name == "code":
+            return self.rng.choice(("kept = 1", "kept = 1", "kept = = 1", "kept = 1 / 0"))
+        if op == "eval_code" and name == "code":
             return self.code()
         if name in ("new_variant_id", f"{op.removeprefix('register_')}_id"):
             return self.new_id(pool_of(name))

@@ -12,6 +12,7 @@ from repos import SCHEMA, commit, git, make_repo
 from repl_pair.__main__ import program
 from repl_pair.bridge import manifest
 from repl_pair.bridge.scratch_kernel import scratch_kernel
+from repl_pair.runtime.project import database
 
 REPOS = ("api", "web", "app")
 TOKEN = "Zq7kW2mXv9LbT4nRp6Ys"
@@ -25,7 +26,9 @@ def run_in(monkeypatch):
     def run(folder, *words, exit_code=0):
         with monkeypatch.context() as patch:
             patch.chdir(folder)
+            patch.setattr(database, "_open", [])  # a command opens that of its folder
             ended = CliRunner().invoke(program, words, catch_exceptions=False)
+            database.close_project()
         assert ended.exit_code == exit_code, ended.output
         return ended.output
 
