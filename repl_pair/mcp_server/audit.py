@@ -57,9 +57,8 @@ class Audit:
         self,
         who: str,
         handler: Callable[[Context, P], Awaitable[T]],
-        describe: Callable[[P], tuple[str, Args]],
     ) -> Callable[[Context, P], Awaitable[T]]:
-        """Return a handler that writes a line for each request; `describe` gives op and args."""
+        """Return a handler of calls that writes a line for each, as `describe_call` names it."""
 
         async def handle(ctx: Context, params: P) -> T:
             if not self._write_owed():
@@ -74,9 +73,10 @@ class Audit:
                 verdict = "not_found" if is_unknown else "internal"
                 raise
             finally:
-                op, args = describe(params)
+                call = describe_call(ctx.method, vars(params))
+                assert call is not None, "only handlers of calls are watched"
                 ms = round(1000 * (time.monotonic() - began), 1)
-                self.write(who=who, op=op, verdict=verdict, args=args, ms=ms)
+                self.write(who=who, op=call[0], verdict=verdict, args=call[1], ms=ms)
 
         return handle
 

@@ -96,9 +96,9 @@ def build(session: Session, *, shared: bool = False, audit: Audit | None = None)
     )
     calls, reads, gets = on_call_tool, _guarded(resources.read), _guarded(prompts.get)
     if audit is not None:
-        calls = audit.watch(session.principal, calls, lambda of: (of.name, of.arguments or {}))
-        reads = audit.watch(session.principal, reads, lambda of: ("read", {"uri": str(of.uri)}))
-        gets = audit.watch(session.principal, gets, lambda of: (of.name, of.arguments or {}))
+        calls = audit.watch(session.principal, calls)
+        reads = audit.watch(session.principal, reads)
+        gets = audit.watch(session.principal, gets)
     server = NotifyingServer(
         NAME,
         version=VERSION,
