@@ -1,16 +1,38 @@
-"""Pages of the server's lists: one order, one size and one kind of cursor for all of them."""
+"""Pages of lists: those that the server gives have one order, size and kind of cursor."""
 
 import hashlib
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from mcp import types
 from mcp.shared.exceptions import MCPError
 
+from repl_pair.bridge.session import Session
+
 PAGE = 128
 """How many items a page has: as many tools as hosts take, and all that a server can list."""
+LIMIT = 200
+"""How many items are read of an op at once."""
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+async def read_items(session: Session, op: str) -> AsyncGenerator[Mapping[str, Any]]:
+    """Yield what an op lists, page by page, up to where the kernel does not answer.
+
+    Who leaves it before its end closes it, as with `aclosing`.
+    """
+    args: dict[str, Any] = {"limit": LIMIT}
+    while args.get("cursor", "") is not None:
+        reply = await session.call(op, args, is_reported=False)
+        if not reply["ok"]:
+            _log.warning("%s was not read to its end: %s", op, reply["error"]["code"])
+            return
+        for item in reply["result"]["items"]:
+            yield item
+        args["cursor"] = reply["result"].get("cursor")
 
 
 def page_of(

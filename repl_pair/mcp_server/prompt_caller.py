@@ -3,6 +3,7 @@
 import keyword
 import re
 from collections.abc import Mapping
+from contextlib import aclosing
 from typing import Any
 
 from repl_pair.bridge import manifest
@@ -14,6 +15,7 @@ from repl_pair.errors import next_step
 from repl_pair.mcp_server import completion
 from repl_pair.mcp_server.byte_gate import scrub_text
 from repl_pair.mcp_server.expose import unlisted_ops
+from repl_pair.mcp_server.pages import read_items
 from repl_pair.wire import MUTATES
 
 ASKED = "the person approves each such call"
@@ -56,15 +58,12 @@ class PromptCaller:
 
     async def find_function(self, id: str) -> Mapping[str, Any] | None:
         """Return the line of a function that the view sees, as `list_functions` has it."""
-        args: dict[str, Any] = {"limit": 200}
-        while args.get("cursor", "") is not None and self.session.links.is_chosen:
-            reply = await self.session.call("list_functions", args, is_reported=False)
-            if not reply["ok"]:
-                return None
-            for line in reply["result"]["items"]:
+        if not self.session.links.is_chosen:
+            return None
+        async with aclosing(read_items(self.session, "list_functions")) as lines:
+            async for line in lines:
                 if line["id"] == id:
                     return line
-            args["cursor"] = reply["result"].get("cursor")
         return None
 
     def asks_for(self, function: Mapping[str, Any]) -> bool:

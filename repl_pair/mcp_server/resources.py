@@ -1,6 +1,6 @@
 """The resources of a session: what is listed, read and completed, as its view sees it now."""
 
-import logging
+from contextlib import aclosing
 from typing import Any, NamedTuple, NoReturn
 
 from mcp import types
@@ -14,7 +14,7 @@ from repl_pair.mcp_server.byte_gate import Json, scrub
 from repl_pair.mcp_server.context import read_context
 from repl_pair.mcp_server.expose import DOC_CHARS, input_schema, unlisted_ops
 from repl_pair.mcp_server.notifying import Context
-from repl_pair.mcp_server.pages import page_of
+from repl_pair.mcp_server.pages import page_of, read_items
 from repl_pair.mcp_server.uris import (
     CONTEXT,
     LONGEST,
@@ -29,9 +29,7 @@ from repl_pair.wire import OVERFLOW, Reply
 MIME = "application/json"
 MOST_MEMBERS = 1_000
 """How many members are listed."""
-LIMIT = 200
 _MISSING = ("not_found", "bad_arguments")
-_log = logging.getLogger(__name__)
 
 
 class Resources:
@@ -108,20 +106,14 @@ class Resources:
 
     async def _members(self) -> list[types.Resource]:
         """Return the members that the view sees; none where the kernel does not answer."""
-        found, cursor = list[types.Resource](), None
-        while len(found) < MOST_MEMBERS:
-            args = {"limit": LIMIT} | ({"cursor": cursor} if cursor else {})
-            reply = await self._session.call("list_surfaces", args, is_reported=False)
-            if not reply["ok"]:
-                _log.warning("resources/list without members: %s", reply["error"]["code"])
-                break
-            for surface in reply["result"]["items"]:
+        found = list[types.Resource]()
+        async with aclosing(read_items(self._session, "list_surfaces")) as surfaces:
+            async for surface in surfaces:
                 for member in surface["members"]:
                     doc = member.get("doc") or f"A {member['kind']} of the app."
                     found.append(_resource(member_uri(member["id"]), doc))
-            cursor = reply["result"].get("cursor")
-            if cursor is None:
-                break
+                if len(found) >= MOST_MEMBERS:
+                    break
         return found[:MOST_MEMBERS]
 
     async def _refuse(self, uri: str, target: Target, reply: Reply) -> NoReturn:
