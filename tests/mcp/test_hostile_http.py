@@ -267,21 +267,12 @@ def test_guessed_sessions_and_those_of_another_token_read_alike(server, token, h
 
 
 def test_clients_that_vanish_leave_nothing(server, token, unharmed):
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": STATELESS,
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-    params = {"notifications": {"toolsListChanged": True}, "_meta": meta}
-    frame = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
-    body = json.dumps(frame).encode()
-    headers = server.headers(token, STATELESS, **{"Mcp-Method": "subscriptions/listen"})
-    lines = ["POST /mcp HTTP/1.1", *(f"{n}: {v}" for n, v in headers.items())]
-    head = "\r\n".join([*lines, f"Content-Length: {len(body)}"]).encode() + b"\r\n\r\n"
-    for cut in (*range(0, len(head) + len(body), 97), len(head) + len(body)):
+    request = _listening(server, token)
+    for cut in (*range(0, len(request), 97), len(request)):
         with server.dial() as connection:
             connection.settimeout(BOUND_S)
-            connection.sendall((head + body)[:cut])
-            if cut == len(head) + len(body):
+            connection.sendall(request[:cut])
+            if cut == len(request):
                 assert b"200 OK" in connection.recv(100)
 
 
@@ -353,7 +344,8 @@ def _head(headers, method="POST"):
     return "\r\n".join(lines).encode() + b"\r\n\r\n"
 
 
-def test_streams_and_connections_are_bounded_and_the_server_serves_on(server, token, unharmed):
+def _listening(server, token):
+    """Return the request, in bytes, that opens a stream of changes."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": STATELESS,
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -362,7 +354,11 @@ def test_streams_and_connections_are_bounded_and_the_server_serves_on(server, to
     frame = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
     body = json.dumps(frame).encode()
     more = {"Mcp-Method": "subscriptions/listen", "Content-Length": str(len(body))}
-    request = _head(server.headers(token, STATELESS, **more)) + body
+    return _head(server.headers(token, STATELESS, **more)) + body
+
+
+def test_streams_and_connections_are_bounded_and_the_server_serves_on(server, token, unharmed):
+    request = _listening(server, token)
     with ExitStack() as stack:
         statuses = []
         for _ in range(66):

@@ -15,7 +15,7 @@ from repl_pair.runtime.inspection.names import (
 from repl_pair.runtime.inspection.paths import look_up
 from repl_pair.runtime.ops.answers import Page
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, page
+from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, mark_of_ids, page
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.reading.closed import Kind, is_closed, kind_of
 from repl_pair.runtime.reading.sizes import bytes_of
@@ -89,7 +89,7 @@ def list_variables(
     call.max_items, call.value_chars = limit, VALUE_CHARS
     by_kind = names_of_kinds(space, match, type)
     wanted = [name for kind in kinds or ["data"] for name in by_kind[kind]]
-    query = [sort, hash(tuple(wanted))]
+    query = [sort, mark_of_ids(wanted)]
 
     def size_slots(name: str) -> dict[str, Any]:
         return {} if is_secret_key(name) else size_of(space[name])
