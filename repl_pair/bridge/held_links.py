@@ -72,8 +72,7 @@ class HeldLinks:
             link = next((x for x in open_links if target in (x.kernel.id, x.kernel.path)), None)
             if link is None:
                 found = await self._find(target)
-                if self._closed:
-                    raise KernelError("no_kernel", "This session has ended: it has no kernel.")
+                self._check_open()
                 link = self._links.get(found.path)
                 if link is None:
                     from repl_pair.bridge.link.kernel_link import KernelLink
@@ -99,7 +98,9 @@ class HeldLinks:
         async with self._choosing:
             if self._project is None:
                 # The ops and what runs them, which a server beside a kernel does not need.
-                self._project = await asyncio.to_thread(_open_here)
+                kind = await asyncio.to_thread(_import_direct_link)
+                self._check_open()
+                self._project = kind()
             return self._project
 
     def adopt(self, link: Link, *, lives: Callable[[], bool]) -> Undo:
@@ -215,6 +216,10 @@ class HeldLinks:
             return choose_only(kernels)
         return resolve(target, [*kernels, *self._own_kernels()])
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise KernelError("no_kernel", "This session has ended: it has no kernel.")
+
     def _own_kernels(self) -> Sequence[KernelInfo]:
         return [
             replace(link.kernel, alive=True)
@@ -231,7 +236,7 @@ class HeldLinks:
         return kernels
 
 
-def _open_here() -> Link:
+def _import_direct_link() -> type[Link]:
     from repl_pair.bridge.link.direct_link import DirectLink
 
-    return DirectLink()
+    return DirectLink

@@ -25,3 +25,14 @@ async def test_a_session_over_this_process_does_not_attach_to_the_kernel_of_a_fi
     await session.close()
     assert reply["error"]["code"] == "no_kernel"
     assert here["kernel"]["id"] == "here"
+
+
+async def test_a_session_that_has_ended_opens_neither_a_kernel_nor_the_project(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
+    session = Session(Policy())
+    await session.close()
+    for op in ("list_stories", "list_annotations"):
+        assert (await session.call(op, {}))["error"]["code"] == "no_kernel"
+    await session.close()
