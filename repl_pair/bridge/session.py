@@ -51,11 +51,11 @@ class Session:
         self.policy = policy
         self.approvals = approvals
         self.principal = principal
-        self.background = Background(self)
         self.links = HeldLinks(
             target, principal=principal, inject=inject, here=here, within=within, shared=shared
         )
-        self.workers = Workers(self.links, principal=principal, inject=inject)
+        workers = Workers(self.links, principal=principal, inject=inject)
+        self.background = Background(self, workers)
 
     @classmethod
     def direct(
@@ -143,7 +143,6 @@ class Session:
             links=self.links,
             approvals=approvals or ApprovalCalls(),
             background=self.background,
-            workers=self.workers,
             forward=partial(self._forward, on_progress),
             on_progress=on_progress,
             is_reported=is_reported,
@@ -206,13 +205,9 @@ class Session:
         return await self._request(op, args, kernel, timeout_s=timeout_s, is_reported=False)
 
     async def close(self) -> None:
-        """End what runs in the background and the workers, and close every link.
-
-        Kernels keep running, but for those of workers.
-        """
+        """End what runs in the background, and close every link; other kernels keep running."""
         async with AsyncExitStack() as ending:
             ending.push_async_callback(self.links.close)
-            ending.push_async_callback(self.workers.close)
             if self.approvals is not None:
                 ending.push_async_callback(self.approvals.close)
             ending.push_async_callback(self.background.close)

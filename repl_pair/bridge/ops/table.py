@@ -6,7 +6,6 @@ from typing import Annotated
 
 from repl_pair.bridge.approval_calls import ApprovalCalls
 from repl_pair.bridge.background.background import Background
-from repl_pair.bridge.background.workers import Workers
 from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.link.link import Link, OnProgress
 from repl_pair.bridge.policy import Policy
@@ -40,7 +39,6 @@ class BridgeCall:
 
     policy: Policy
     links: HeldLinks
-    workers: Workers
     approvals: ApprovalCalls
     background: Background
     forward: Callable[..., Awaitable[Reply]]

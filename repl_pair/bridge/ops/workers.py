@@ -47,7 +47,7 @@ async def register_worker(call: BridgeCall, code: Code, name: Name = "") -> Star
             f"{name:.80} is no name for a worker: it takes letters, digits, - and _, at most 64, "
             "and a letter first. Nothing was started.",
         )
-    worker = await call.workers.start(code, name)
+    worker = await call.background.workers.start(code, name)
     call.next_steps += [
         next_step("list_workers"),
         next_step("kernel_status", kernel=worker.kernel.id),
@@ -58,13 +58,13 @@ async def register_worker(call: BridgeCall, code: Code, name: Name = "") -> Star
 @TABLE.op(access="eval", toolset=manifest.BACKGROUND, lane="inline")
 async def stop_worker(call: BridgeCall, worker: Annotated[str, "From list_workers"]) -> WorkerLine:
     """End a worker of yours, and what it started; answers how it ended and the end of its log."""
-    return await call.workers.stop(worker)
+    return await call.background.workers.stop(worker)
 
 
 @TABLE.op(access="read", toolset=manifest.BACKGROUND, lane="inline")
 async def list_workers(call: BridgeCall) -> Items[WorkerLine]:
     """List your workers, also those that ended by themselves, with the end of what they printed."""
-    items = list(call.workers.list())
+    items = list(call.background.workers.list())
     return {"items": items, "total": len(items)}
 
 
