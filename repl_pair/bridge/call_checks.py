@@ -1,6 +1,7 @@
 """What is checked of a call before it is made: whether it may be, its kernel, its arguments."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from repl_pair.bridge import manifest
@@ -13,6 +14,13 @@ from repl_pair.wire import Args
 
 FORWARDING = ("read_op", "run_op")
 """The ops that call other ops."""
+
+
+# Asked at every call.
+@lru_cache(maxsize=64)
+def permitted_ops(policy: Policy) -> Sequence[Descriptor]:
+    """Return the built-in ops that the policy does not deny, sorted by name."""
+    return tuple(policy.permitted(manifest.load()))
 
 
 def is_there(policy: Policy, op: str) -> bool:

@@ -3,14 +3,20 @@
 import math
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.approval_calls import ApprovalCalls, ApprovalRequest
 from repl_pair.bridge.background.background import Background
 from repl_pair.bridge.background.workers import Workers
-from repl_pair.bridge.call_checks import check_forwarded, permit, read_arguments, split_kernel
+from repl_pair.bridge.call_checks import (
+    check_forwarded,
+    permit,
+    permitted_ops,
+    read_arguments,
+    split_kernel,
+)
 from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, Link, OnProgress
@@ -69,7 +75,7 @@ class Session:
 
     def descriptors(self) -> Sequence[Descriptor]:
         """Return the ops that the policy does not deny, sorted by name; needs no kernel."""
-        return _permitted(self.policy)
+        return permitted_ops(self.policy)
 
     async def call(
         self,
@@ -246,8 +252,3 @@ class Session:
                 op, closed, "they see no question in the kernel of your own worker."
             )
         return link
-
-
-@lru_cache(maxsize=64)
-def _permitted(policy: Policy) -> Sequence[Descriptor]:
-    return tuple(policy.permitted(manifest.load()))

@@ -19,6 +19,8 @@ WITHHELD = "This message could not be checked for secrets and was withheld. Ask 
 PROTOCOL_SLOTS = frozenset({"progressToken", "requestId", "io.modelcontextprotocol/subscriptionId"})
 """Slots of a frame's `params`, and of `_meta`, whose values the client chose."""
 BINARY = frozenset({"image", "audio"})
+_NESTED = {"_meta": dict, "content": list}
+"""Slots of a part that hold others which are kept."""
 PASSES = 4
 LEAST_NUMBER = 100_000
 """The least number that is a secret under the name of one."""
@@ -119,27 +121,41 @@ def _free_key(key: str, taken: dict[str, Json]) -> str:
 
 
 def scrub_part(part: Json) -> Json:
-    """Scrub a frame's `params` or `result`, except protocol slots and binary data."""
+    """Scrub a frame's `params` or `result`, except protocol slots and binary data.
+
+    The same object when there is nothing to scrub.
+    """
     if not isinstance(part, dict):
         return scrub(part)
     slots = cast("dict[str, Json]", part)
-    done: dict[str, Json] = {}
-    if isinstance(slots.get("_meta"), dict):
-        done["_meta"] = _scrub_all_but(slots["_meta"], PROTOCOL_SLOTS)
-    if isinstance(slots.get("content"), list):
-        done["content"] = [_scrub_block(block) for block in slots["content"]]
-    return _scrub_all_but(slots, PROTOCOL_SLOTS | done.keys()) | done
+    nested = {name for name, kind in _NESTED.items() if isinstance(slots.get(name), kind)}
+    split = [_split(slots, PROTOCOL_SLOTS | nested)]
+    split += [_split(slots["_meta"], PROTOCOL_SLOTS)] if "_meta" in nested else []
+    split += [_split_block(block) for block in slots["content"]] if "content" in nested else []
+    opened = [each for each, _ in split]
+    clean = scrub(opened)
+    if clean is opened:
+        return slots
+    rest, *parts = [
+        each | kept if kept else each for each, (_, kept) in zip(clean, split, strict=True)
+    ]
+    if "_meta" in nested:
+        rest["_meta"], *parts = parts
+    return rest | ({"content": parts} if "content" in nested else {})
 
 
-def _scrub_block(block: Json) -> Json:
-    if isinstance(block, dict) and cast("dict[str, Json]", block).get("type") in BINARY:
-        return _scrub_all_but(cast("dict[str, Json]", block), frozenset({"data"}))
-    return scrub(block)
+def _split_block(block: Json) -> tuple[Json, dict[str, Json]]:
+    is_binary = isinstance(block, dict) and cast("dict[str, Json]", block).get("type") in BINARY
+    return _split(block, frozenset({"data"} if is_binary else ()))
 
 
-def _scrub_all_but(slots: dict[str, Json], kept: frozenset[str]) -> dict[str, Json]:
-    rest = {key: value for key, value in slots.items() if key not in kept}
-    return scrub(rest) | {key: slots[key] for key in slots.keys() & kept}
+def _split(node: Json, kept: frozenset[str]) -> tuple[Json, dict[str, Json]]:
+    """Return what of a node is scrubbed, and the slots that are kept as they are."""
+    if not isinstance(node, dict):
+        return node, {}
+    slots = cast("dict[str, Json]", node)
+    opened = {name: value for name, value in slots.items() if name not in kept}
+    return opened, {name: slots[name] for name in slots.keys() & kept}
 
 
 def scrub_frame(frame: types.JSONRPCMessage) -> types.JSONRPCMessage | None:
@@ -167,12 +183,17 @@ def scrub_frame(frame: types.JSONRPCMessage) -> types.JSONRPCMessage | None:
 
 
 def scrub_message(message: Json) -> Json:
-    """Scrub a frame as plain JSON, as `scrub_frame`; None for what has to be left out."""
+    """Scrub a frame as plain JSON, as `scrub_frame`; None for what has to be left out.
+
+    The same object when there is nothing to scrub.
+    """
     try:
         if not isinstance(message, dict):
             return scrub(message)
         slots = cast("dict[str, Json]", message)
-        return slots | {slot: fn(slots[slot]) for slot, fn in _PARTS.items() if slot in slots}
+        clean = {slot: fn(slots[slot]) for slot, fn in _PARTS.items() if slot in slots}
+        is_same = all(clean[slot] is slots[slot] for slot in clean)
+        return slots if is_same else slots | clean
     except Exception as error:  # noqa: BLE001  as in scrub_frame
         _log.error("a frame was withheld: %s while scrubbing", type(error).__name__)
         slots = cast("dict[str, Json]", message) if isinstance(message, dict) else {}

@@ -46,7 +46,8 @@ def render(
         result = slots | {"outputs": _without_images(slots["outputs"], images)}
     envelope: Reply = reply | {"result": result}
     limit = HARD_LIMIT_TOKENS if "limit" in args else LIMIT_TOKENS
-    tokens = _count_tokens(envelope)
+    text = write(envelope)
+    tokens = _count_tokens(text)
     if tokens > limit:
         marker: dict[str, Any] = {"limit_tokens": limit, "tokens": tokens}
         kept = _small_slots(result)
@@ -60,9 +61,13 @@ def render(
             envelope |= {
                 "hints": [*envelope.get("hints", ()), _describe_narrower(name, args, schema)]
             }
-    envelope = scrub(envelope)
-    content: list[ContentBlock] = [TextContent(type="text", text=write(envelope)), *images]
-    return CallToolResult(content=content, structured_content=envelope)
+        text = write(envelope)
+    clean = scrub(envelope)
+    content: list[ContentBlock] = [
+        TextContent(type="text", text=text if clean is envelope else write(clean)),
+        *images,
+    ]
+    return CallToolResult(content=content, structured_content=clean)
 
 
 def write(node: Json) -> str:
@@ -70,8 +75,8 @@ def write(node: Json) -> str:
     return json.dumps(node, ensure_ascii=False, separators=(",", ":"))
 
 
-def _count_tokens(node: Json) -> int:
-    return -(-len(write(node)) // CHARS_PER_TOKEN)
+def _count_tokens(text: str) -> int:
+    return -(-len(text) // CHARS_PER_TOKEN)
 
 
 def refuse(text: str) -> CallToolResult:
@@ -85,7 +90,7 @@ def _render_error(reply: Reply) -> CallToolResult:
     if len(error["message"]) > ERROR_CHARS:
         cut = len(error["message"]) - ERROR_CHARS
         error["message"] = f"{error['message'][:ERROR_CHARS]}… ({cut} characters more)"
-    tokens = _count_tokens(error.get("detail"))
+    tokens = _count_tokens(write(error.get("detail")))
     if tokens > LIMIT_TOKENS // 2:
         error["detail"] = {OVERFLOW: {"limit_tokens": LIMIT_TOKENS // 2, "tokens": tokens}}
     envelope: Reply = reply | {"error": error}

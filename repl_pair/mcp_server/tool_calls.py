@@ -15,7 +15,7 @@ from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.session import Session
 from repl_pair.errors import did_you_mean
 from repl_pair.mcp_server import results
-from repl_pair.mcp_server.expose import callable_ops, input_schema, list_tools, unlisted_ops
+from repl_pair.mcp_server.expose import callable_ops, list_tools, unlisted_ops
 from repl_pair.mcp_server.function_tools import FunctionTool, FunctionTools
 from repl_pair.mcp_server.notifying import Context
 from repl_pair.wire import Args, Reply
@@ -113,7 +113,7 @@ async def call_tool(face: Face, ctx: Context, name: str, args: Args) -> types.Ca
     if face.known_kernel is not None:
         reply = face.known_kernel.leave_out(reply, args)
     name, args = _answered_call(session, ops.known, descriptor["name"], args)
-    schema = input_schema(ops.known[name], session.policy)
+    schema = session.policy.visible_parameters(ops.known[name])
     return results.render(reply, name=name, args=args, schema=schema, unlisted=ops.unlisted)
 
 

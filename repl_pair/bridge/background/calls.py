@@ -9,6 +9,7 @@ from repl_pair.bridge.call_checks import (
     FORWARDING,
     check_forwarded,
     permit,
+    permitted_ops,
     read_arguments,
     split_kernel,
 )
@@ -86,7 +87,7 @@ async def plan_call(caller: Caller, asked: NextStep) -> PlannedCall:
 
 def ops_to_call(policy: Policy) -> dict[str, Descriptor]:
     """Return the ops that may be called in the background, by name."""
-    permitted = policy.permitted(manifest.load())
+    permitted = permitted_ops(policy)
     return {each["name"]: each for each in permitted if _is_callable(policy, each)}
 
 

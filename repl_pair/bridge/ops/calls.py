@@ -2,8 +2,7 @@
 
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
-from repl_pair.bridge import manifest
-from repl_pair.bridge.call_checks import permit
+from repl_pair.bridge.call_checks import permit, permitted_ops
 from repl_pair.bridge.kernel_info import known_only
 from repl_pair.bridge.ops.table import TABLE, BridgeCall, ForwardedReply, WhichOrChosen
 from repl_pair.bridge.policy import Descriptor
@@ -37,7 +36,7 @@ async def describe_op(
     policy = call.policy
     if op is None:
         return _describe_others(call)
-    descriptor = permit(policy, op, policy.permitted(manifest.load()))
+    descriptor = permit(policy, op, permitted_ops(policy))
     by_name = policy.lists(descriptor) or not policy.is_for_run_op(descriptor)
     schema = (policy if by_name else policy.close_gates()).visible_parameters(descriptor)
     call.next_steps, call.hints = suggest_call(op, schema, {})
@@ -85,7 +84,7 @@ async def run_op(
 
 def _describe_others(call: BridgeCall) -> Items[OpLine]:
     """Describe the ops that are no tools."""
-    known = call.policy.permitted(manifest.load())
+    known = permitted_ops(call.policy)
     unlisted = [_summarize(d) for d in known if not call.policy.lists(d)]
     reading = [line["op"] for line in unlisted if line["access"] == "read"]
     call.next_steps += [next_step("describe_op", op=name) for name in reading[:1]]

@@ -1,6 +1,7 @@
 """Serves agents over HTTP until a signal comes; then streams end, links close, and it exits 0."""
 
 import atexit
+import gc
 import logging
 import os
 import re
@@ -89,6 +90,8 @@ def run(serving: Serving) -> None:
         atexit.register(gate_stderr())
         if serving.debug:
             log_details()
+        # What is imported stays: the collector need not walk it again and again under load.
+        gc.freeze()
         anyio.run(serve, serving, listener)
 
 
