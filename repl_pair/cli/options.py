@@ -14,7 +14,6 @@ import click
 from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import NAMED, Policy, parse_words
 from repl_pair.errors import RequestError
-from repl_pair.runtime.loading.load import load_stories
 from repl_pair.wire import AGENT, PERSON
 
 if TYPE_CHECKING:
@@ -182,6 +181,8 @@ def open_session(
         )
     if choice.kernel is not None or choice.kernels or choice.inject:
         raise RequestError("bad_arguments", "--here asks no kernel: leave one of the two out.")
+    from repl_pair.runtime.loading.load import load_stories  # what no server needs
+
     with redirect_stdout(sys.stderr):
         load_stories()
     return session.Session.direct(policy, principal=principal)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import click
-import rich
 
 from repl_pair.runtime.registry.ids import name_run
 from repl_pair.runtime.values.invisible import escape_invisible
@@ -114,7 +113,9 @@ def show_record(record: Any) -> None:
     """Print one nested answer as indented JSON, coloured on a terminal."""
     text = json.dumps(record, ensure_ascii=False, indent=2)
     if sys.stdout.isatty():
-        rich.print_json(text)
+        from rich import print_json
+
+        print_json(text)
     else:
         click.echo(text)
 
