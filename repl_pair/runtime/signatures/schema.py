@@ -7,7 +7,7 @@ from enum import Enum
 from math import isfinite
 from typing import Any, Literal, get_args, get_origin
 
-from repl_pair.runtime.values.arguments import NULLABLE, Bounds, Longest
+from repl_pair.runtime.signatures.arguments import NULLABLE, Bounds, Longest
 from repl_pair.runtime.values.classes import (
     LISTS,
     MAPS,
