@@ -37,6 +37,13 @@ CODES: dict[str, str] = {
 }
 
 
+STEP_S = 45
+"""The longest wait of a suggested call: with the usual time of a run it ends within 55 seconds.
+
+Hosts of agents end a call after 60.
+"""
+
+
 class NextStep(TypedDict):
     """A next call that works as written."""
 

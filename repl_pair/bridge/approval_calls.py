@@ -9,7 +9,7 @@ from typing import Any
 
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link, OnProgress
 from repl_pair.errors import KernelError, RequestError, next_step
-from repl_pair.runtime.ops.table import Preview
+from repl_pair.runtime.op_base.table import Preview
 from repl_pair.wire import Args, Reply, View, error_reply
 
 ASK_S = 20.0

@@ -15,12 +15,13 @@ from repl_pair.bridge import ops as bridge_ops
 from repl_pair.bridge.manifest import FILE
 from repl_pair.runtime import ops
 from repl_pair.runtime.kernel import host_ops
-from repl_pair.runtime.ops.descriptors import build_descriptors
-from repl_pair.runtime.ops.table import TABLE
+from repl_pair.runtime.op_base import modules as written
+from repl_pair.runtime.op_base.descriptors import build_descriptors
+from repl_pair.runtime.op_base.table import TABLE
 
 _HEAD = '''"""The module of each op, which is imported when the op is first called.
 
-Written by `make docs` from the modules of this package; a test compares.
+Written by `make docs` from the modules of `runtime/ops`; a test compares.
 """
 
 _OPS = """\
@@ -41,7 +42,7 @@ def build() -> list[dict[str, Any]]:
 
 
 def build_modules() -> str:
-    """Build the source of `runtime/ops/modules.py` from all modules of ops there are."""
+    """Build the source of `runtime/op_base/modules.py` from all modules of ops there are."""
     for module in pkgutil.iter_modules(ops.__path__, f"{ops.__name__}."):
         import_module(module.name)
     assert host_ops, "importing it registers its ops"
@@ -64,7 +65,7 @@ def main() -> None:
         sys.stdout.write(text)
         return
     Path(__file__).with_name(FILE).write_text(text, encoding="utf-8")
-    Path(ops.__path__[0], "modules.py").write_text(modules, encoding="utf-8")
+    Path(written.__file__).write_text(modules, encoding="utf-8")
 
 
 if __name__ == "__main__":

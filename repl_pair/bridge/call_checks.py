@@ -9,7 +9,11 @@ from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.suggestions import suggest_call
 from repl_pair.errors import RequestError, did_you_mean, next_step
-from repl_pair.runtime.values.arguments import check_arguments, read_call_arguments, weight_fault
+from repl_pair.runtime.signatures.arguments import (
+    check_arguments,
+    read_call_arguments,
+    weight_fault,
+)
 from repl_pair.wire import Args
 
 FORWARDING = ("read_op", "run_op")

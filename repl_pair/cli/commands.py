@@ -15,12 +15,10 @@ from repl_pair.version import VERSION
 from repl_pair.wire import ok_reply
 
 EXITS = "Exit code: 0 pass, 1 fail, error or cannot_run, 2 usage, 3 no kernel."
-_OF_THEIR_NAME = (
-    *("accept", "doctor", "expose", "init", "lint", "realm", "reviews", "run", "skill", "watch"),
-)
 LATE = {
-    **{name: name for name in _OF_THEIR_NAME},
-    "token": "tokens",
+    **{name: name for name in ("accept", "expose", "lint", "realm", "reviews", "run", "watch")},
+    **{name: f"setup.{name}" for name in ("doctor", "init", "skill")},
+    "token": "setup.tokens",
     **dict.fromkeys(("approvals", "approve", "deny", "pause", "resume"), "approving"),
 }
 """Commands by their modules, which are imported when needed: the server starts faster."""

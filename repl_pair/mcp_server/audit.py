@@ -13,7 +13,7 @@ from mcp import types
 from mcp.shared.exceptions import MCPError
 
 from repl_pair.errors import ReplPairError
-from repl_pair.mcp_server.byte_gate import scrub
+from repl_pair.mcp_server.gate.byte_gate import scrub
 from repl_pair.mcp_server.notifying import Context
 from repl_pair.wire import REPLY_CHARS, Args
 

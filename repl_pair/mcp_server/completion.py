@@ -7,7 +7,7 @@ from mcp import types
 from mcp.shared.exceptions import MCPError
 
 from repl_pair.bridge.session import Session
-from repl_pair.mcp_server.byte_gate import scrub
+from repl_pair.mcp_server.gate.byte_gate import scrub
 from repl_pair.wire import REDACTED
 
 MOST = 100

@@ -10,9 +10,9 @@ from repl_pair.bridge import manifest
 from repl_pair.bridge.call_checks import is_there
 from repl_pair.bridge.session import Session
 from repl_pair.mcp_server import completion, results
-from repl_pair.mcp_server.byte_gate import Json, scrub
 from repl_pair.mcp_server.context import read_context
 from repl_pair.mcp_server.expose import DOC_CHARS, input_schema, unlisted_ops
+from repl_pair.mcp_server.gate.byte_gate import Json, scrub
 from repl_pair.mcp_server.notifying import Context
 from repl_pair.mcp_server.pages import page_of, read_items
 from repl_pair.mcp_server.uris import (

@@ -10,7 +10,7 @@ from mcp.types import CallToolResult, ContentBlock, ImageContent, TextContent
 
 from repl_pair.bridge.suggestions import through_op, write_step
 from repl_pair.errors import NextStep, next_step
-from repl_pair.mcp_server.byte_gate import Json, scrub
+from repl_pair.mcp_server.gate.byte_gate import Json, scrub
 from repl_pair.wire import LONG_REPLY_CHARS, OVERFLOW, REPLY_CHARS, Args, Reply
 
 Schema: TypeAlias = Mapping[str, Any]

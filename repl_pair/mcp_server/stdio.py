@@ -22,8 +22,8 @@ from pydantic import ValidationError
 
 from repl_pair.bridge.session import Session
 from repl_pair.mcp_server.audit import Audit
-from repl_pair.mcp_server.byte_gate import GatedSink
-from repl_pair.mcp_server.gated_stderr import gate_stderr, log_details
+from repl_pair.mcp_server.gate.byte_gate import GatedSink
+from repl_pair.mcp_server.gate.gated_stderr import gate_stderr, log_details
 from repl_pair.mcp_server.server import build
 
 CLOSING_S = 2.0

@@ -9,8 +9,8 @@ from typing import Any
 from mcp.types import JSONRPCResponse
 from measure import Row, row, scaled
 
-from repl_pair.mcp_server.byte_gate import scrub_frame
-from repl_pair.mcp_server.patterns import PATTERNS, names_secret
+from repl_pair.mcp_server.gate.byte_gate import scrub_frame
+from repl_pair.mcp_server.gate.patterns import PATTERNS, names_secret
 from repl_pair.wire import REDACTED
 
 GOAL_MB_S = 100

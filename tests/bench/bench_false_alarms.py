@@ -19,7 +19,7 @@ from typing import Any
 
 from measure import ROOT, Row, row, scaled
 
-from repl_pair.mcp_server.patterns import find_secrets, names_secret
+from repl_pair.mcp_server.gate.patterns import find_secrets, names_secret
 
 GOAL_PER_MB = "<= 1"
 SITE = Path(sysconfig.get_path("purelib"))

@@ -30,7 +30,7 @@ PIXEL = (
 MORE_SLOTS = f"""
 from dataclasses import replace
 from functools import wraps
-from repl_pair.runtime.ops.table import TABLE
+from repl_pair.runtime.op_base.table import TABLE
 
 def answer_more(name, add):
     op = TABLE.get(name)

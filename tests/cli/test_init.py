@@ -15,10 +15,10 @@ import pexpect
 import pytest
 
 from repl_pair.bridge.policy import GATED
-from repl_pair.cli import server_check
-from repl_pair.cli.hosts import HOSTS, carry_out, plan
-from repl_pair.cli.init import MEANINGS
-from repl_pair.cli.server_check import check_server
+from repl_pair.cli.setup import server_check
+from repl_pair.cli.setup.hosts import HOSTS, carry_out, plan
+from repl_pair.cli.setup.init import MEANINGS
+from repl_pair.cli.setup.server_check import check_server
 from repl_pair.errors import RequestError
 
 PLACES = {

@@ -10,7 +10,7 @@ import pytest
 from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import GATED, Policy
 from repl_pair.bridge.suggestions import write_step
-from repl_pair.cli.hosts import HOSTS
+from repl_pair.cli.setup.hosts import HOSTS
 from repl_pair.errors import next_step
 from repl_pair.mcp_server.expose import list_tools
 

@@ -8,7 +8,7 @@ import pytest
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.scratch_kernel import scratch_kernel
-from repl_pair.cli.recipes import RECIPES
+from repl_pair.cli.setup.recipes import RECIPES
 
 OPS = {entry["name"]: entry for entry in manifest.load() if not entry.get("internal")}
 BROKEN, CHANGED, MENDED = "sum(prices)", "sum(prices) * 1", "sum(prices) + 1"

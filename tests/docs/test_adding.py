@@ -151,7 +151,7 @@ ADDITIONS = {
         ]
     },
     "MCP client": {
-        "cli/hosts.py": [
+        "cli/setup/hosts.py": [
             row_of(
                 "HOSTS",
                 '    "emacs": Host(title="Emacs", key="servers", project=".emacs.json",\n'
@@ -161,7 +161,9 @@ ADDITIONS = {
     },
     "error code": {"errors.py": [row_of("CODES", '    "too_pale": "a colour is too pale",\n')]},
     "pattern of the byte gate": {
-        "mcp_server/patterns.py": [row_of("PATTERNS", '    Pattern(text=r"(colour-[0-9]{8})"),\n')]
+        "mcp_server/gate/patterns.py": [
+            row_of("PATTERNS", '    Pattern(text=r"(colour-[0-9]{8})"),\n')
+        ]
     },
 }
 """What is added: by row of the table, file, and what goes behind which pattern."""
@@ -360,7 +362,7 @@ def test_an_option_is_in_the_help_of_pytest_and_a_client_in_that_of_init(package
 def test_an_error_code_can_be_raised_and_a_pattern_is_found(package):
     source = """
 from repl_pair.errors import RequestError
-from repl_pair.mcp_server.patterns import find_secrets
+from repl_pair.mcp_server.gate.patterns import find_secrets
 print(RequestError("too_pale", "Red is too pale.").code)
 print(list(find_secrets(b"take colour-12345678 away")))
 """

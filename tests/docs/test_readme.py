@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from repl_pair.bridge.scratch_kernel import scratch_kernel
-from repl_pair.cli.hosts import HOSTS
+from repl_pair.cli.setup.hosts import HOSTS
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -26,7 +26,7 @@ from repl_pair.bridge.link.direct_link import DirectLink
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.link.link import Link
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
-from repl_pair.runtime.ops.table import TABLE
+from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.last import RESULTS
 from repl_pair.runtime.store import STORE

@@ -23,7 +23,7 @@ SETUP = """
 import repl_pair
 from repl_pair.runtime.clients.activity import LOG
 from repl_pair.runtime.clients.approvals import QUEUE
-from repl_pair.runtime.ops.asked_calls import preview_call
+from repl_pair.runtime.op_base.asked_calls import preview_call
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.store import PERSONS
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings, strategies as st
 from mcp.shared.message import SessionMessage
 from mcp.types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from repl_pair.mcp_server.byte_gate import WITHHELD, GatedSink, scrub, scrub_frame, scrub_text
-from repl_pair.mcp_server.gated_stderr import GatedText, gate_stderr
+from repl_pair.mcp_server.gate.byte_gate import WITHHELD, GatedSink, scrub, scrub_frame, scrub_text
+from repl_pair.mcp_server.gate.gated_stderr import GatedText, gate_stderr
 from repl_pair.wire import REDACTED
 
 PEM = (
@@ -536,7 +536,7 @@ def test_the_undo_leaves_what_others_put_in_the_place_of_stderr(monkeypatch):
 def test_no_traceback_of_a_process_shows_a_secret():
     program = f"""
         import logging, threading, warnings
-        from repl_pair.mcp_server.gated_stderr import gate_stderr
+        from repl_pair.mcp_server.gate.gated_stderr import gate_stderr
         import atexit
         atexit.register(gate_stderr())
         secret = "password=" + "hunter2" + "canary"

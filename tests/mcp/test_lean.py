@@ -5,7 +5,7 @@ import json
 import pytest
 
 from repl_pair.bridge import manifest
-from repl_pair.runtime.values.arguments import check_arguments
+from repl_pair.runtime.signatures.arguments import check_arguments
 
 SETUP = """
 import repl_pair

@@ -15,7 +15,7 @@ import pytest
 from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
-from repl_pair.cli.skill import write_skill
+from repl_pair.cli.setup.skill import write_skill
 from repl_pair.wire import PERSON
 
 SETUP = """

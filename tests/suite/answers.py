@@ -5,9 +5,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from repl_pair.bridge import manifest, ops
 from repl_pair.bridge.ops.table import ForwardedReply
-from repl_pair.runtime.ops.table import MAX_WAIT_S, TABLE
-from repl_pair.runtime.values.arguments import check_arguments
-from repl_pair.runtime.values.outline import typed_slots
+from repl_pair.runtime.op_base.table import MAX_WAIT_S, TABLE
+from repl_pair.runtime.signatures.arguments import check_arguments
+from repl_pair.runtime.signatures.outline import typed_slots
 
 REDACTED = "[redacted]"
 SCHEMAS = {entry["name"]: entry["input_schema"] for entry in manifest.load()}

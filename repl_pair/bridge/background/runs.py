@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from repl_pair.bridge.background.calls import Caller, PlannedCall
-from repl_pair.errors import ReplPairError, RequestError, next_step
-from repl_pair.runtime.values.arguments import STEP_S
+from repl_pair.errors import STEP_S, ReplPairError, RequestError, next_step
 from repl_pair.wire import Reply, error_reply
 
 MOST_AT_ONCE = 8

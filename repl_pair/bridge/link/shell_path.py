@@ -15,7 +15,7 @@ from repl_pair.bridge.link.silent_execute import IMPORT, HostAnswer, Interrupted
 from repl_pair.bridge.silence.states import IN_A_CELL
 from repl_pair.errors import KernelError, RequestError
 from repl_pair.records import Undo
-from repl_pair.runtime.ops.table import TABLE, WAIT_S, steps_of_unbegun
+from repl_pair.runtime.op_base.table import TABLE, WAIT_S, steps_of_unbegun
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.wire import Reply, Request, error_reply, ok_reply
 

@@ -8,10 +8,10 @@ from repl_pair.bridge.background.calls import PlannedCall, plan_call
 from repl_pair.bridge.background.runs import Run, State
 from repl_pair.bridge.background.triggers import ON, On, Trigger, parse_on
 from repl_pair.bridge.ops.table import TABLE, BridgeCall, ForwardedReply, WhichOrChosen
-from repl_pair.errors import RequestError, next_step
-from repl_pair.runtime.ops.answers import Items
-from repl_pair.runtime.ops.table import MAX_WAIT_S
-from repl_pair.runtime.values.arguments import STEP_S, Bounds, Longest
+from repl_pair.errors import STEP_S, RequestError, next_step
+from repl_pair.runtime.op_base.answers import Items
+from repl_pair.runtime.op_base.table import MAX_WAIT_S
+from repl_pair.runtime.signatures.arguments import Bounds, Longest
 from repl_pair.wire import ELIDED
 
 Callee = Annotated[str, "An op that reads or runs, or a function such as orders.place"]

@@ -8,9 +8,9 @@ from repl_pair.bridge.ops.table import TABLE, BridgeCall, ForwardedReply, WhichO
 from repl_pair.bridge.policy import Descriptor
 from repl_pair.bridge.suggestions import suggest_call
 from repl_pair.errors import next_step
-from repl_pair.runtime.ops.answers import Items
-from repl_pair.runtime.ops.table import MAX_WAIT_S
-from repl_pair.runtime.values.arguments import Bounds
+from repl_pair.runtime.op_base.answers import Items
+from repl_pair.runtime.op_base.table import MAX_WAIT_S
+from repl_pair.runtime.signatures.arguments import Bounds
 
 
 class OpLine(TypedDict):

@@ -11,7 +11,7 @@ from repl_pair.bridge.kernels.processes import WORKER
 from repl_pair.bridge.link.link import Detachment, Link
 from repl_pair.bridge.ops.table import TABLE, BridgeCall, Which, WhichOrChosen
 from repl_pair.errors import KernelError, next_step
-from repl_pair.runtime.ops.answers import Items, Ping
+from repl_pair.runtime.op_base.answers import Items, Ping
 from repl_pair.wire import Reply, error_reply
 
 PING_S = 3.0

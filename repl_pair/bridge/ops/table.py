@@ -10,7 +10,7 @@ from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.link.link import Link, OnProgress
 from repl_pair.bridge.policy import Policy
 from repl_pair.errors import NextStep, ReplPairError
-from repl_pair.runtime.ops.table import Op, Table
+from repl_pair.runtime.op_base.table import Op, Table
 from repl_pair.wire import Args, Reply, View, error_reply, ok_reply
 
 TABLE = Table()

@@ -8,9 +8,9 @@ from repl_pair.bridge import manifest
 from repl_pair.bridge.background.workers import WorkerLine
 from repl_pair.bridge.ops.table import TABLE, BridgeCall
 from repl_pair.errors import RequestError, next_step
-from repl_pair.runtime.ops.answers import Items
-from repl_pair.runtime.ops.table import Preview
-from repl_pair.runtime.values.arguments import Longest
+from repl_pair.runtime.op_base.answers import Items
+from repl_pair.runtime.op_base.table import Preview
+from repl_pair.runtime.signatures.arguments import Longest
 
 MOST_CHARS = 65_536
 _NAME = re.compile(r"([A-Za-z][A-Za-z0-9_-]{0,63})?")

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, cast
 
 from starlette.types import Message, Send
 
-from repl_pair.mcp_server.byte_gate import scrub_message
+from repl_pair.mcp_server.gate.byte_gate import scrub_message
 from repl_pair.mcp_server.web.refusals import write_body
 
 Header: TypeAlias = tuple[bytes, bytes]

@@ -18,7 +18,7 @@ import uvicorn
 
 from repl_pair.bridge.tokens import Tokens
 from repl_pair.errors import ReplPairError, RequestError
-from repl_pair.mcp_server.gated_stderr import gate_stderr, log_details
+from repl_pair.mcp_server.gate.gated_stderr import gate_stderr, log_details
 from repl_pair.mcp_server.web.app import PATH, App
 from repl_pair.mcp_server.web.connections import Connection
 from repl_pair.mcp_server.web.principals import Defaults, Principals

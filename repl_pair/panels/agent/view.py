@@ -19,7 +19,7 @@ from repl_pair.runtime.clients.clients import (
 )
 from repl_pair.runtime.clients.own_calls import PERSON
 from repl_pair.runtime.kernel import attach
-from repl_pair.runtime.ops.asked_calls import describe_approval, describe_grant
+from repl_pair.runtime.op_base.asked_calls import describe_approval, describe_grant
 from repl_pair.runtime.results.markdown import Markdown, cell, code, fenced, table
 from repl_pair.runtime.store import PERSONS
 from repl_pair.runtime.sweeps.watching import WATCHES

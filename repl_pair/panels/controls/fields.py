@@ -6,11 +6,12 @@ from typing import Any, cast
 
 from repl_pair.panels.controls.messages import FieldShape
 from repl_pair.records import record
+from repl_pair.runtime.signatures.schema import Schema, type_schema
 from repl_pair.runtime.values.classes import is_map, real_class
 from repl_pair.runtime.values.frozen import to_plain
-from repl_pair.runtime.values.hints import ANYTHING, Hint, item_hint, takes_of
+from repl_pair.runtime.values.hints import ANYTHING, Hint, item_hint
 from repl_pair.runtime.values.marks import is_secret_key
-from repl_pair.runtime.values.schema import Schema, type_schema
+from repl_pair.runtime.values.takes import takes_of
 
 Path = tuple[str, ...]
 

@@ -22,7 +22,7 @@ from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Frozen, Record, merge, to_plain
-from repl_pair.runtime.values.hints import takes_of
+from repl_pair.runtime.values.takes import takes_of
 
 
 @record

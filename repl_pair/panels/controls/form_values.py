@@ -9,7 +9,7 @@ from typing import Any
 from repl_pair.errors import RequestError
 from repl_pair.panels.controls.fields import Field, Path
 from repl_pair.runtime.secrets.egress import send_out
-from repl_pair.runtime.values.arguments import check_arguments
+from repl_pair.runtime.signatures.arguments import check_arguments
 from repl_pair.runtime.values.classes import hint_class, is_map, is_row, is_set, real_class
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, sensitive_paths, to_plain
 from repl_pair.runtime.values.leaves import LEAVES, leaf_json, read_leaf

@@ -19,8 +19,8 @@ from repl_pair.runtime.clients.activity import ACTIVITY, Activity
 from repl_pair.runtime.clients.approvals import GRANTS, QUEUE
 from repl_pair.runtime.clients.clients import ATTACHED, CLIENTS, PAUSED, Client, paused_since
 from repl_pair.runtime.kernel.agents_answer import answer_as_agent
-from repl_pair.runtime.ops.listing import move_cursor
-from repl_pair.runtime.ops.table import TABLE
+from repl_pair.runtime.op_base.listing import move_cursor
+from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.results.markdown import Markdown, cell, code, table
 from repl_pair.runtime.secrets.learning import namespace

@@ -33,11 +33,11 @@ from repl_pair.runtime.authoring.lines import read_arg_events
 from repl_pair.runtime.registry.extending import chain_of, lay_over
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import NAMED, Entry, Story, Variant
-from repl_pair.runtime.values.arguments import check_arguments
+from repl_pair.runtime.signatures.arguments import check_arguments
+from repl_pair.runtime.signatures.schema import Schema, parameters_schema
 from repl_pair.runtime.values.classes import is_map, is_row
 from repl_pair.runtime.values.data import read_data
 from repl_pair.runtime.values.frozen import merge, sensitive_paths
-from repl_pair.runtime.values.schema import Schema, parameters_schema
 
 _TEXT: Schema = {"type": "string"}
 _NULLABLE = frozenset({"response"})

@@ -10,13 +10,14 @@ from repl_pair.runtime.registry.model import Component, Entry, Story
 from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.entries import slots_of
+from repl_pair.runtime.signatures.code_hints import code_in, field_hints, inner_hint
 from repl_pair.runtime.store import STORE
 from repl_pair.runtime.values import frozen
 from repl_pair.runtime.values.classes import class_behind, is_map, is_row, is_set, real_class
-from repl_pair.runtime.values.code_hints import code_in, field_hints, inner_hint
-from repl_pair.runtime.values.hints import read_hint, takes_of
+from repl_pair.runtime.values.hints import read_hint
 from repl_pair.runtime.values.marks import is_secret_key, is_secret_label
 from repl_pair.runtime.values.paths import join_path
+from repl_pair.runtime.values.takes import takes_of
 from repl_pair.wire import ELIDED, OVERFLOW, REDACTED
 
 _MARKERS = frozenset({ELIDED, OVERFLOW, "$image"})

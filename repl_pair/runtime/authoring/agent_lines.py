@@ -15,13 +15,13 @@ from repl_pair.runtime.authoring.lines import named_steps, read_event, read_step
 from repl_pair.runtime.registry.ids import WORDS
 from repl_pair.runtime.registry.model import Decorator, Entry
 from repl_pair.runtime.registry.origin import BUILTIN
+from repl_pair.runtime.signatures.code_hints import code_in
 from repl_pair.runtime.values.classes import is_installed, is_map, is_row, real_class
-from repl_pair.runtime.values.code_hints import code_in
 from repl_pair.runtime.values.frozen import walk
-from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import parse_path
 from repl_pair.runtime.values.patterns import pattern_fault
+from repl_pair.runtime.values.takes import takes_of
 
 
 def check_uses(reading: Reading, slot: str, uses: Any) -> None:

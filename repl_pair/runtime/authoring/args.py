@@ -9,8 +9,9 @@ from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import secrets_in
-from repl_pair.runtime.values.hints import ANYTHING, takes_of
+from repl_pair.runtime.values.hints import ANYTHING
 from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.runtime.values.takes import takes_of
 
 
 def bad_body(where: str, what: str) -> AuthoringError:

@@ -14,7 +14,7 @@ from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.places import keys_of
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.freeze import freeze
-from repl_pair.runtime.values.hints import takes_of
+from repl_pair.runtime.values.takes import takes_of
 
 
 @record

@@ -8,7 +8,7 @@ from repl_pair.errors import did_you_mean
 from repl_pair.runtime.authoring.args import bad_body
 from repl_pair.runtime.registry.model import BuiltStep
 from repl_pair.runtime.values.classes import is_map
-from repl_pair.runtime.values.hints import takes_of
+from repl_pair.runtime.values.takes import takes_of
 
 Row = Mapping[str, Any] | tuple[Any, ...]
 """The slots of a variant, or `(args, expected)`, or `(args,)`."""

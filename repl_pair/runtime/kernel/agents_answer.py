@@ -6,9 +6,9 @@ from typing import Any
 from repl_pair.errors import ReplPairError
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.kernel.packaging import defect, package, refuse
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.descriptors import check_call
-from repl_pair.runtime.ops.table import TABLE
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.descriptors import check_call
+from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.secrets.known import CallSecrets, within
 from repl_pair.wire import AGENT, Reply, View
 

@@ -16,8 +16,8 @@ from repl_pair.runtime.kernel.deadlines import GRACE_S, LATER_S, Deadlines
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.kernel.lanes import Lanes
 from repl_pair.runtime.notices.later import LATER
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.table import steps_of_unbegun
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.table import steps_of_unbegun
 from repl_pair.runtime.secrets.known import within
 from repl_pair.runtime.stopping.stop import (
     BY_THE_PERSON,

@@ -5,10 +5,10 @@ from typing import Any, TypedDict
 from repl_pair.runtime.clients.clients import CLIENTS
 from repl_pair.runtime.kernel.deadlines import STUCK
 from repl_pair.runtime.kernel.kernel_lanes import MAIN_LOOP
-from repl_pair.runtime.ops.answers import Ping
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.descriptors import build_descriptors
-from repl_pair.runtime.ops.table import TABLE, op
+from repl_pair.runtime.op_base.answers import Ping
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.descriptors import build_descriptors
+from repl_pair.runtime.op_base.table import TABLE, op
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.model import KINDS
 from repl_pair.runtime.registry.visible import visible_ids

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.table import WAIT_S, Op
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.table import WAIT_S, Op
 from repl_pair.runtime.stopping.stop import Section, Stop
 from repl_pair.wire import Reply
 

@@ -10,8 +10,8 @@ from typing import Any, cast
 from repl_pair.errors import NextStep, ReplPairError, RequestError, next_step
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.kernel.jobs import Job
-from repl_pair.runtime.ops.descriptors import answer_type
-from repl_pair.runtime.ops.tier_names import shown_answer, shown_text, words_of
+from repl_pair.runtime.op_base.descriptors import answer_type
+from repl_pair.runtime.op_base.tier_names import shown_answer, shown_text, words_of
 from repl_pair.runtime.secrets import egress
 from repl_pair.runtime.secrets.handles import HANDLES
 from repl_pair.runtime.secrets.known import NEEDLES, within

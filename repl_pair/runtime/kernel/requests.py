@@ -13,9 +13,9 @@ from repl_pair.runtime.kernel import packaging
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.kernel.triggers import TRIGGERS
 from repl_pair.runtime.notices.in_replies import REPLY_NOTICES
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.descriptors import check_call
-from repl_pair.runtime.ops.table import TABLE
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.descriptors import check_call
+from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets
 from repl_pair.runtime.secrets.learning import learn_secrets

@@ -26,7 +26,7 @@ from repl_pair.runtime.registry.extending import chain_of
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.running.calling import check_required
 from repl_pair.runtime.values.frozen import refs_in
-from repl_pair.runtime.values.hints import takes_of
+from repl_pair.runtime.values.takes import takes_of
 
 
 def find_faults() -> list[Fault]:

@@ -1,1 +1,1 @@
-"""The table of operations, and the operations, a file a group."""
+"""The operations, a file a group."""

@@ -13,17 +13,17 @@ from typing import Annotated, TypedDict
 
 from repl_pair.records import Undo
 from repl_pair.runtime.clients.clients import BOOT
-from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.table import MAX_WAIT_S, op, wait_deadline
 from repl_pair.runtime.ops.changes import as_seen
-from repl_pair.runtime.ops.table import MAX_WAIT_S, op, wait_deadline
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import visible_ids
+from repl_pair.runtime.signatures.arguments import Bounds
 from repl_pair.runtime.stopping.waiting import Alarm
 from repl_pair.runtime.store import STORE, Change
 from repl_pair.runtime.surfaces.state import STATES, watch
-from repl_pair.runtime.values.arguments import Bounds
 from repl_pair.wire import CHANGES_WINDOW_S, View
 
 UNSEEN = -1

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypedDict
 
 from repl_pair.records import to_dict
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.listing import is_filled
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.listing import is_filled
 from repl_pair.runtime.ops.running import SHORT_HTML, show_bundle
 from repl_pair.runtime.running.captured_calls import CapturedCall
 from repl_pair.runtime.stopping.stop import Stop

@@ -11,10 +11,10 @@ from repl_pair.runtime.inspection.tracebacks import (
     describe_error,
     learn_from_error,
 )
-from repl_pair.runtime.ops.answers import Page
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.listing import Cursor, Limit, page
-from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.op_base.answers import Page
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.listing import Cursor, Limit, page
+from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.reading.code_lines import hide_literals
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.learning import learn_before_output, learn_secrets, namespace

@@ -7,16 +7,16 @@ from itertools import accumulate
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from repl_pair.records import replace
-from repl_pair.runtime.ops.answers import Items
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.table import MAX_WAIT_S, op, wait_deadline
+from repl_pair.runtime.op_base.answers import Items
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.table import MAX_WAIT_S, op, wait_deadline
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.model import PUBLISHED
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.last import RESULTS
 from repl_pair.runtime.secrets.handles import HANDLES
+from repl_pair.runtime.signatures.arguments import Bounds
 from repl_pair.runtime.store import STORE, Change
-from repl_pair.runtime.values.arguments import Bounds
 from repl_pair.wire import PERSON, View
 
 MAX_CHANGES = 200

@@ -4,16 +4,16 @@ from typing import Annotated, NotRequired, TypedDict, cast
 
 from repl_pair.runtime.evaluation.evaluate import Evaluation, evaluate
 from repl_pair.runtime.evaluation.spaces import Scope
-from repl_pair.runtime.ops.answers import Fault
-from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.op_base.answers import Fault
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.planned import Wait
+from repl_pair.runtime.op_base.previews import preview_code
+from repl_pair.runtime.op_base.table import WAIT_S, op, timeout_deadline
 from repl_pair.runtime.ops.captured import CapturedAnswer, answer_captured, answer_unbegun
-from repl_pair.runtime.ops.planned import Wait
-from repl_pair.runtime.ops.previews import preview_code
-from repl_pair.runtime.ops.table import WAIT_S, op, timeout_deadline
 from repl_pair.runtime.secrets.egress import learn_from
 from repl_pair.runtime.secrets.known import within
 from repl_pair.runtime.secrets.learning import learn_before_output
-from repl_pair.runtime.values.arguments import MOST_S, Bounds, Longest
+from repl_pair.runtime.signatures.arguments import MOST_S, Bounds, Longest
 
 EVAL_S = 20.0
 """What sent code may take by default, and so hold the person's cells."""

@@ -3,10 +3,9 @@
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from repl_pair.runtime.authoring import substrates
-from repl_pair.runtime.ops.answers import Explanation, Items, Page
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.kinds import WorkspaceId
-from repl_pair.runtime.ops.listing import (
+from repl_pair.runtime.op_base.answers import Explanation, Items, Page
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.listing import (
     DEFAULT_LIMIT,
     Cursor,
     Limit,
@@ -15,9 +14,10 @@ from repl_pair.runtime.ops.listing import (
     page,
     take_written,
 )
-from repl_pair.runtime.ops.planned import Modes, Overrides, planned
-from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.ops.tier_names import shown_rows, shown_slots, shown_words
+from repl_pair.runtime.op_base.planned import Modes, Overrides, planned
+from repl_pair.runtime.op_base.table import op
+from repl_pair.runtime.op_base.tier_names import shown_rows, shown_slots, shown_words
+from repl_pair.runtime.ops.kinds import WorkspaceId
 from repl_pair.runtime.planning.explanation import explain
 from repl_pair.runtime.registry.as_data import body_data
 from repl_pair.runtime.registry.ids import story_of

@@ -3,9 +3,9 @@
 from typing import NotRequired, TypedDict
 
 from repl_pair.errors import RequestError, did_you_mean
-from repl_pair.runtime.ops.answers import Items, Place
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.op_base.answers import Items, Place
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.registry.exposure import hidden_because
 from repl_pair.runtime.registry.model import PUBLISHED, Entry, Procedure
 from repl_pair.runtime.registry.registry import REGISTRY

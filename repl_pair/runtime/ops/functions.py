@@ -5,13 +5,13 @@ from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from repl_pair.errors import RequestError, next_step
 from repl_pair.runtime.clients.approvals import approval_required
-from repl_pair.runtime.ops.answers import Fault, Items, Page
-from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.op_base.answers import Fault, Items, Page
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.listing import DEFAULT_LIMIT, Cursor, Limit, filled, page_of
+from repl_pair.runtime.op_base.planned import Wait
+from repl_pair.runtime.op_base.previews import preview_function
+from repl_pair.runtime.op_base.table import WAIT_S, Terms, op, timeout_deadline
 from repl_pair.runtime.ops.captured import CapturedAnswer, answer_captured, answer_unbegun
-from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, filled, page_of
-from repl_pair.runtime.ops.planned import Wait
-from repl_pair.runtime.ops.previews import preview_function
-from repl_pair.runtime.ops.table import WAIT_S, Terms, op, timeout_deadline
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.model import Entry, Procedure
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -20,6 +20,7 @@ from repl_pair.runtime.running.captured_calls import CapturedCall
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.learning import learn_before_output
 from repl_pair.runtime.secrets.schemas import public_schema
+from repl_pair.runtime.signatures.arguments import MOST_S, Bounds
 from repl_pair.runtime.surfaces.function_calls import (
     Call as FunctionCall,
     call_function,
@@ -27,7 +28,6 @@ from repl_pair.runtime.surfaces.function_calls import (
     function_schema,
 )
 from repl_pair.runtime.surfaces.functions import FUNCTION_S
-from repl_pair.runtime.values.arguments import MOST_S, Bounds
 from repl_pair.wire import MUTATES, PERSON, View, cut_at_word
 
 TOOL_DOC_CHARS = 1_000

@@ -3,9 +3,9 @@
 from functools import partial
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
-from repl_pair.runtime.ops.answers import Listed, Page, Place
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.listing import (
+from repl_pair.runtime.op_base.answers import Listed, Page, Place
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.listing import (
     DEFAULT_LIMIT,
     Cursor,
     Limit,
@@ -14,8 +14,8 @@ from repl_pair.runtime.ops.listing import (
     read_line,
     read_whole,
 )
-from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.ops.tier_names import HIDDEN, shown_name
+from repl_pair.runtime.op_base.table import op
+from repl_pair.runtime.op_base.tier_names import HIDDEN, shown_name
 from repl_pair.runtime.registry.model import Component, Decorator, Entry, Panel, Workspace
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from repl_pair.errors import RequestError, did_you_mean, next_step
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.table import STEP_S
+from repl_pair.errors import STEP_S, RequestError, did_you_mean, next_step
+from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.registry.model import Entry, Member
 from repl_pair.runtime.registry.visible import visible_entry
 from repl_pair.runtime.secrets.known import NEEDLES

@@ -5,9 +5,9 @@ from typing import Annotated, Any, NotRequired, TypedDict, cast
 from repl_pair.runtime.inspection.members import MemberKind, members_of
 from repl_pair.runtime.inspection.objects import describe, may_begin, read_end, stands_for_code
 from repl_pair.runtime.inspection.paths import look_up
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, page
-from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.listing import DEFAULT_LIMIT, Cursor, Limit, page
+from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.secrets.learning import learn_before_output, learn_secrets
 
 SHOWN_CHARS = 4_000

@@ -9,16 +9,16 @@ from repl_pair.errors import ReplPairError, RequestError
 from repl_pair.runtime.clients.activity import LOG
 from repl_pair.runtime.clients.approvals import EXPIRES_S, QUEUE, Answer, Approval, Asker
 from repl_pair.runtime.clients.clients import pause, paused_since, resume
-from repl_pair.runtime.ops.answers import Items
-from repl_pair.runtime.ops.asked_calls import (
+from repl_pair.runtime.op_base.answers import Items
+from repl_pair.runtime.op_base.asked_calls import (
     ApprovalRow,
     GrantRow,
     describe_approval,
     describe_grant,
 )
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.descriptors import check_call
-from repl_pair.runtime.ops.table import (
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.descriptors import check_call
+from repl_pair.runtime.op_base.table import (
     MAX_WAIT_S,
     TABLE,
     WAIT_S,
@@ -28,7 +28,7 @@ from repl_pair.runtime.ops.table import (
     timeout_deadline,
     wait_deadline,
 )
-from repl_pair.runtime.values.arguments import MOST_S, Bounds
+from repl_pair.runtime.signatures.arguments import MOST_S, Bounds
 from repl_pair.wire import ACCESS, Request, View
 
 

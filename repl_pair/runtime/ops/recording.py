@@ -4,10 +4,9 @@ import threading
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from repl_pair.errors import AuthoringError, RequestError
-from repl_pair.runtime.ops.answers import Identity, Run
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.entering import Replaced, enter_body
-from repl_pair.runtime.ops.planned import (
+from repl_pair.runtime.op_base.answers import Identity, Run
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.planned import (
     RUN_S,
     Detail,
     Lane,
@@ -18,15 +17,16 @@ from repl_pair.runtime.ops.planned import (
     planned,
     refusal,
 )
+from repl_pair.runtime.op_base.table import WAIT_S, op
+from repl_pair.runtime.op_base.tier_names import shown_text
+from repl_pair.runtime.ops.entering import Replaced, enter_body
 from repl_pair.runtime.ops.running import answer, check_lane, run_op, run_plan
-from repl_pair.runtime.ops.table import WAIT_S, op
-from repl_pair.runtime.ops.tier_names import shown_text
 from repl_pair.runtime.registry.ids import VARIANT, check_id
 from repl_pair.runtime.registry.visible import VariantId, visible_entry
 from repl_pair.runtime.results.last import forget_result
 from repl_pair.runtime.running.openings import close_all, openings_of
 from repl_pair.runtime.running.recording import Recording, record
-from repl_pair.runtime.values.arguments import Bounds
+from repl_pair.runtime.signatures.arguments import Bounds
 
 MOST_MS = 30_000
 USUAL_MS = 10_000

@@ -5,9 +5,9 @@ from functools import partial
 from typing import Annotated, Any
 
 from repl_pair.errors import RequestError, count_of
-from repl_pair.runtime.ops.answers import Items, Page
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.listing import (
+from repl_pair.runtime.op_base.answers import Items, Page
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.listing import (
     DEFAULT_LIMIT,
     Cursor,
     Limit,
@@ -15,7 +15,7 @@ from repl_pair.runtime.ops.listing import (
     read_cursor,
     write_cursor,
 )
-from repl_pair.runtime.ops.table import Preview, op
+from repl_pair.runtime.op_base.table import Preview, op
 from repl_pair.runtime.project.database import project
 from repl_pair.runtime.project.schema import ID
 from repl_pair.runtime.review import annotations, pages, reviews

@@ -8,10 +8,10 @@ from repl_pair.errors import RequestError
 from repl_pair.records import replace, to_dict
 from repl_pair.runtime.authoring.lines import ACTING
 from repl_pair.runtime.capture.bundles import leaving_of, texts_of
-from repl_pair.runtime.ops.answers import Identity, Preview, Run
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.listing import is_filled
-from repl_pair.runtime.ops.planned import (
+from repl_pair.runtime.op_base.answers import Identity, Preview, Run
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.listing import is_filled
+from repl_pair.runtime.op_base.planned import (
     RUN_S,
     Detail,
     Lane,
@@ -23,7 +23,7 @@ from repl_pair.runtime.ops.planned import (
     planned,
     refusal,
 )
-from repl_pair.runtime.ops.table import WAIT_S, F, lane_terms, op, timeout_deadline
+from repl_pair.runtime.op_base.table import WAIT_S, F, lane_terms, op, timeout_deadline
 from repl_pair.runtime.ops.verdicts import raised_in, sensitive_failures, suggest_correction
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.registry.ids import story_of
@@ -37,9 +37,9 @@ from repl_pair.runtime.running.runner import execute
 from repl_pair.runtime.secrets.egress import learn_from
 from repl_pair.runtime.secrets.known import within
 from repl_pair.runtime.secrets.learning import learn_before_output
+from repl_pair.runtime.signatures.outline import typed_slots
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.runtime.values.frozen import to_plain
-from repl_pair.runtime.values.outline import typed_slots
 from repl_pair.wire import PERSON
 
 Answering = Callable[[RunRecord], Any]

@@ -6,10 +6,10 @@ from typing import Annotated, Literal, NotRequired, cast
 from repl_pair.errors import RequestError, next_step
 from repl_pair.runtime.notices.later import LATER
 from repl_pair.runtime.notices.notices import Notice, NoticeState, find_entry, list_notices
-from repl_pair.runtime.ops.answers import Page
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, page
-from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.op_base.answers import Page
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.listing import DEFAULT_LIMIT, Cursor, Limit, page
+from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.project.database import project
 from repl_pair.runtime.realm.status import contract_versions
 from repl_pair.runtime.registry.exposure import is_seen
@@ -23,7 +23,7 @@ from repl_pair.runtime.sessions.sessions import (
     list_session_ids,
     read_session,
 )
-from repl_pair.runtime.values.outline import typed_slots
+from repl_pair.runtime.signatures.outline import typed_slots
 from repl_pair.wire import PERSON
 
 _op = partial(op, toolset="session", project=True)

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from repl_pair.runtime.inspection import hot_lines, stacks
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.table import SPARE_S, op
-from repl_pair.runtime.values.arguments import Bounds
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.table import SPARE_S, op
+from repl_pair.runtime.signatures.arguments import Bounds
 
 
 class Frame(TypedDict):

@@ -3,9 +3,9 @@
 from functools import partial
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from repl_pair.runtime.ops.answers import Listed, Page, Place, Status
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.listing import (
+from repl_pair.runtime.op_base.answers import Listed, Page, Place, Status
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.listing import (
     DEFAULT_LIMIT,
     Cursor,
     Limit,
@@ -14,8 +14,8 @@ from repl_pair.runtime.ops.listing import (
     read_line,
     read_whole,
 )
-from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.ops.tier_names import shown_slots
+from repl_pair.runtime.op_base.table import op
+from repl_pair.runtime.op_base.tier_names import shown_slots
 from repl_pair.runtime.ops.verdicts import suggest_correction
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry, Story
@@ -32,7 +32,7 @@ from repl_pair.runtime.registry.visible import (
 )
 from repl_pair.runtime.results.last import is_stale, last_verdict
 from repl_pair.runtime.secrets.schemas import public_schema
-from repl_pair.runtime.values.schema import parameters_schema
+from repl_pair.runtime.signatures.schema import parameters_schema
 
 
 class StoryLine(Listed):

@@ -4,9 +4,17 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
-from repl_pair.runtime.ops.answers import Page
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, mark_of_ids, page, read_line
+from repl_pair.runtime.op_base.answers import Page
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.listing import (
+    DEFAULT_LIMIT,
+    Cursor,
+    Limit,
+    mark_of_ids,
+    page,
+    read_line,
+)
+from repl_pair.runtime.op_base.table import MAX_WAIT_S, op, wait_deadline
 from repl_pair.runtime.ops.live_values import (
     check_reading,
     places_to_hide,
@@ -16,16 +24,15 @@ from repl_pair.runtime.ops.live_values import (
     surface_of,
     wait_for_news,
 )
-from repl_pair.runtime.ops.table import MAX_WAIT_S, op, wait_deadline
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.model import Entry, Member
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import visible_entry, visible_ids
 from repl_pair.runtime.secrets.schemas import public_schema
+from repl_pair.runtime.signatures.arguments import Bounds
+from repl_pair.runtime.signatures.schema import PARTIAL, type_schema
 from repl_pair.runtime.surfaces.state import STATES
-from repl_pair.runtime.values.arguments import Bounds
 from repl_pair.runtime.values.marks import is_secret_key
-from repl_pair.runtime.values.schema import PARTIAL, type_schema
 
 MemberKind = Literal["cell", "collection", "stream", "event"]
 NONE_EXPOSED = (

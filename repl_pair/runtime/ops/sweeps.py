@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
-from repl_pair.runtime.ops.answers import Status
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, MAX_LIMIT
-from repl_pair.runtime.ops.planned import RUN_S, Detail, Lane, Wait
+from repl_pair.runtime.op_base.answers import Status
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.listing import DEFAULT_LIMIT, MAX_LIMIT
+from repl_pair.runtime.op_base.planned import RUN_S, Detail, Lane, Wait
+from repl_pair.runtime.op_base.table import WAIT_S, lane_terms, op, timeout_deadline
 from repl_pair.runtime.ops.running import check_lane
-from repl_pair.runtime.ops.table import WAIT_S, lane_terms, op, timeout_deadline
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.reading.bounded import cut_text
 from repl_pair.runtime.registry.visible import Tags, visible_ids
@@ -23,10 +23,10 @@ from repl_pair.runtime.secrets.handles import HANDLES
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.learning import learn_before_output
 from repl_pair.runtime.secrets.truncate import Limits
+from repl_pair.runtime.signatures.arguments import MOST_S, Bounds
 from repl_pair.runtime.stopping.stop import Stop, this_section
 from repl_pair.runtime.sweeps.matrix import pair, select
 from repl_pair.runtime.sweeps.sweep import SweepRow, SweepState, run_one
-from repl_pair.runtime.values.arguments import MOST_S, Bounds
 
 PROGRESS_S = 0.2
 """How long after one message of progress the next one comes, at the least."""

@@ -13,10 +13,10 @@ from repl_pair.runtime.inspection.names import (
     names_of_kinds,
 )
 from repl_pair.runtime.inspection.paths import look_up
-from repl_pair.runtime.ops.answers import Page
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, mark_of_ids, page
-from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.op_base.answers import Page
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.listing import DEFAULT_LIMIT, Cursor, Limit, mark_of_ids, page
+from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.reading.closed import Kind, is_closed, kind_of
 from repl_pair.runtime.reading.sizes import bytes_of
 from repl_pair.runtime.reading.table_counts import count_cells

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from repl_pair.errors import RequestError, next_step
-from repl_pair.runtime.ops.answers import Assertion, PhaseFault, Place, Status
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.listing import Cursor, Limit, filled, page
-from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.op_base.answers import Assertion, PhaseFault, Place, Status
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.listing import Cursor, Limit, filled, page
+from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.registry.as_data import body_data
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import agent_origin, may_replace

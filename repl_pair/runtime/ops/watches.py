@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Annotated, NotRequired, TypedDict, cast
 
 from repl_pair.errors import RequestError, next_step
-from repl_pair.runtime.ops.answers import Page
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, page
-from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.op_base.answers import Page
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.listing import DEFAULT_LIMIT, Cursor, Limit, page
+from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.registry.visible import Tags, visible_entry, visible_variants
 from repl_pair.runtime.results.last import Drift, DriftCheck, last_result
 from repl_pair.runtime.store import STORE

@@ -9,9 +9,9 @@ from repl_pair.runtime.planning.planner import Layer
 from repl_pair.runtime.secrets.places import mark_secrets
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.frozen import Frozen, Record, Secret, merge, to_plain
-from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import join_path
+from repl_pair.runtime.values.takes import takes_of
 
 
 def explain_args(component: Callable[..., Any], layers: Sequence[Layer]) -> list[dict[str, Any]]:

@@ -23,12 +23,12 @@ from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.registry import REGISTRY, is_over, registered
 from repl_pair.runtime.secrets.entries import mode_args, slots_of
 from repl_pair.runtime.secrets.places import mark_secrets
+from repl_pair.runtime.signatures.code_hints import field_hints
 from repl_pair.runtime.values.classes import is_map, real_class
-from repl_pair.runtime.values.code_hints import field_hints
 from repl_pair.runtime.values.frozen import Secret, merge, ref_places, sensitive_paths
-from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import parse_path
+from repl_pair.runtime.values.takes import takes_of
 from repl_pair.wire import PERSON
 
 

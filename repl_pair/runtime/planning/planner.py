@@ -23,7 +23,7 @@ from repl_pair.runtime.secrets.known import made_of
 from repl_pair.runtime.store import STORE
 from repl_pair.runtime.values.classes import is_row
 from repl_pair.runtime.values.frozen import Frozen, merge, refs_in
-from repl_pair.runtime.values.hints import takes_of
+from repl_pair.runtime.values.takes import takes_of
 from repl_pair.wire import PERSON
 
 

@@ -19,11 +19,11 @@ from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.entries import mode_args
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.truncate import Limits
+from repl_pair.runtime.signatures.schema import PARTIAL, parameters_schema
 from repl_pair.runtime.store import STORE
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.frozen import merge, sensitive_paths, to_plain
 from repl_pair.runtime.values.marks import is_secret_key
-from repl_pair.runtime.values.schema import PARTIAL, parameters_schema
 from repl_pair.wire import REDACTED
 
 FindEntry: TypeAlias = Callable[[str, str], Entry | None]

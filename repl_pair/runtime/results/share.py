@@ -25,9 +25,9 @@ from repl_pair.runtime.values.classes import (
 )
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Frozen, Ref, Secret, refs_in, sensitive_paths, to_plain
-from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.leaves import leaf_json
 from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.runtime.values.takes import takes_of
 from repl_pair.runtime.values.thaw import thaw
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.values.hints import takes_of
+from repl_pair.runtime.values.takes import takes_of
 
 
 def by_name(component: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,7 +16,8 @@ from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.secrets.redact import copy_plain
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.frozen import Ref, Secret, ref_places
-from repl_pair.runtime.values.hints import ANYTHING, takes_of
+from repl_pair.runtime.values.hints import ANYTHING
+from repl_pair.runtime.values.takes import takes_of
 from repl_pair.runtime.values.thaw import thaw, thaw_data
 
 _NOTHING: Any = object()

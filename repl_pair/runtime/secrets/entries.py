@@ -27,9 +27,9 @@ from repl_pair.runtime.secrets.places import (
 from repl_pair.runtime.values.classes import is_row
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Secret, secrets_in, sensitive_paths
-from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.marks import Sensitive, is_secret_key
 from repl_pair.runtime.values.paths import Place, meets
+from repl_pair.runtime.values.takes import takes_of
 
 _WHOLE = frozenset({"result_equals", "rendered_text"})
 """The assertions that look at all of the result without a path."""

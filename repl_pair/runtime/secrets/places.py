@@ -21,10 +21,10 @@ from repl_pair.runtime.values.hints import (
     class_hints,
     declares_secret,
     item_hint,
-    takes_of,
 )
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import Place, Steps, parse_path
+from repl_pair.runtime.values.takes import takes_of
 
 
 def secret_args(component: Callable[..., Any], args: Mapping[str, Any]) -> list[Place]:

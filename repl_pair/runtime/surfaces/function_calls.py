@@ -12,14 +12,19 @@ from repl_pair.runtime.running.calling import by_name
 from repl_pair.runtime.running.captured_calls import CapturedCall, run_stoppable
 from repl_pair.runtime.secrets.known import made_of
 from repl_pair.runtime.secrets.renderings import leaving_form
+from repl_pair.runtime.signatures.arguments import (
+    check_arguments,
+    read_call_arguments,
+    weight_fault,
+)
+from repl_pair.runtime.signatures.mending import correct_arguments, has_blanks, write_call
+from repl_pair.runtime.signatures.schema import Schema, mark_nullable, parameters_schema
 from repl_pair.runtime.stopping.loops import WaitFor, pair_contexts
 from repl_pair.runtime.surfaces.secret_values import followed_ids
-from repl_pair.runtime.values.arguments import check_arguments, read_call_arguments, weight_fault
 from repl_pair.runtime.values.frozen import Ref
-from repl_pair.runtime.values.hints import ANYTHING, takes_of
+from repl_pair.runtime.values.hints import ANYTHING
 from repl_pair.runtime.values.marks import is_secret_key
-from repl_pair.runtime.values.mending import correct_arguments, has_blanks, write_call
-from repl_pair.runtime.values.schema import Schema, mark_nullable, parameters_schema
+from repl_pair.runtime.values.takes import takes_of
 from repl_pair.runtime.values.thaw import thaw
 
 

@@ -12,10 +12,10 @@ from repl_pair.runtime.registry.ids import check_id
 from repl_pair.runtime.registry.model import KINDS, Component, Entry, Origin, Procedure
 from repl_pair.runtime.registry.origin import is_same_run
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.signatures.arguments import MOST_S
+from repl_pair.runtime.signatures.schema import open_parameters
 from repl_pair.runtime.surfaces.function_calls import function_schema, is_generator
-from repl_pair.runtime.values.arguments import MOST_S
-from repl_pair.runtime.values.hints import takes_of
-from repl_pair.runtime.values.schema import open_parameters
+from repl_pair.runtime.values.takes import takes_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -17,8 +17,9 @@ from repl_pair.runtime.surfaces.publishing import SurfaceHandle, renew, surface
 from repl_pair.runtime.surfaces.secret_values import followed_ids
 from repl_pair.runtime.surfaces.state import LOCK, STATES, State
 from repl_pair.runtime.values.classes import type_name
-from repl_pair.runtime.values.hints import declares_secret, read_hint, takes_of
+from repl_pair.runtime.values.hints import declares_secret, read_hint
 from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.runtime.values.takes import takes_of
 
 
 @record

@@ -20,7 +20,7 @@ from repl_pair.runtime.values.classes import (
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, sensitive_paths
 from repl_pair.runtime.values.hints import ANYTHING, Hint, class_hints
 from repl_pair.runtime.values.paths import join_path
-from repl_pair.runtime.values.schema import field_names
+from repl_pair.runtime.values.takes import field_names
 
 Thaw = Callable[[Frozen, Hint, str], Any]
 """Thaws a part: the frozen value, its hint, its place."""

@@ -7,15 +7,14 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cached_property, partial
-from typing import Annotated, Any, ForwardRef, TypeVar, cast, get_args, get_origin
+from functools import cached_property
+from typing import Annotated, Any, ForwardRef, TypeVar, get_args, get_origin
 from weakref import WeakKeyDictionary
 
-from repl_pair.records import record, row
+from repl_pair.records import row
 from repl_pair.runtime.values.classes import (
     has_fields,
     hint_class,
-    is_model_class,
     is_named_tuple,
     is_secret_class,
     real_class,
@@ -29,8 +28,6 @@ if sys.version_info >= (3, 14):
 _SECRET_WORDS = re.compile(r"\b(Sensitive|Secret(Str|Bytes)?)\b")
 _WRAPPERS = frozenset({"Required", "NotRequired", "ReadOnly", "Final", "ClassVar"})
 _CACHE: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
-_TAKES: "WeakKeyDictionary[Any, tuple[Any, Any, Takes]]" = WeakKeyDictionary()
-_SEVERAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _FIELDS: WeakKeyDictionary[Any, "dict[str, Hint]"] = WeakKeyDictionary()
 Fields = Callable[[type], Mapping[str, Any]]
 """Gives the hints of the fields of a class."""
@@ -150,82 +147,11 @@ def _unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
             return hint, metadata
 
 
-@record
-class Takes:
-    """What a callable takes and gives, by its own signature and hints."""
-
-    parameters: Mapping[str, inspect.Parameter] | None
-    """None where the callable has no signature, as some builtins."""
-    hints: Mapping[str, Any]
-    """The hint of each named parameter; Any where there is none or it cannot be resolved."""
-    returns: Any
-    """The hint of what it gives; a class gives itself."""
-
-    @cached_property
-    def read(self) -> Mapping[str, Hint]:
-        """The hints, flattened."""
-        return {name: read_hint(hint) for name, hint in self.hints.items()}
-
-    @cached_property
-    def secret(self) -> frozenset[str]:
-        """The parameters that are declared secret as a whole."""
-        return frozenset(name for name, hint in self.read.items() if hint.sensitive)
-
-    @cached_property
-    def gives(self) -> Hint:
-        """The hint of what it gives, flattened."""
-        return read_hint(self.returns)
-
-    @cached_property
-    def gives_secret(self) -> bool:
-        """Whether what a function gives is a secret, or what it gives holds or yields one."""
-        return not isinstance(self.returns, type) and _holds_secret(self.returns)
-
-
-def takes_of(fn: Callable[..., Any]) -> Takes:
-    """Read what a callable takes and gives.
-
-    `Annotated` is kept. A hint that names a secret and cannot be resolved stays a secret.
-    """
-    if type(fn) is not types.FunctionType or fn.__dict__ or fn.__kwdefaults__:
-        return _read_callable(fn)[0]
-    known = _TAKES.get(fn)
-    if known is not None and known[0] is fn.__code__ and known[1] is fn.__defaults__:
-        return known[2]
-    takes, is_complete = _read_callable(fn)
-    if is_complete:
-        _TAKES[fn] = fn.__code__, fn.__defaults__, takes
-    return takes
-
-
-def _read_callable(fn: Any) -> tuple[Takes, bool]:
-    called: Any = cast("partial[Any]", fn).func if isinstance(fn, partial) else fn
-    target = inspect.unwrap(called)
-    made = target if isinstance(target, type) else None
-    if made is not None and not is_model_class(made):
-        plain = made.__init__ is object.__init__
-        target = inspect.unwrap(made.__new__ if plain else made.__init__)
-    elif made is None and not inspect.isroutine(target):
-        target = inspect.unwrap(type(target).__call__)
-    resolved, is_complete = _hints_of(target)
-    try:
-        parameters = inspect.signature(cast("Any", fn)).parameters
-    except (TypeError, ValueError):
-        parameters = None
-    named = [p.name for p in (parameters or {}).values() if p.kind not in _SEVERAL]
-    takes = Takes(
-        parameters=parameters,
-        hints={name: resolved.get(name, Any) for name in named},
-        returns=resolved.get("return", Any) if made is None else made,
-    )
-    return takes, is_complete
-
-
 def class_hints(cls: type) -> dict[str, Hint]:
     """Return the hints of a class's fields, its bases' included, resolved as far as they can be."""
     known = _FIELDS.get(cls)
     if known is None:
-        hints, is_complete = _hints_of(cls)
+        hints, is_complete = hints_of(cls)
         known = {name: read_hint(hint) for name, hint in hints.items()}
         if is_complete:
             _FIELDS[cls] = known
@@ -234,7 +160,7 @@ def class_hints(cls: type) -> dict[str, Hint]:
 
 def required_keys(cls: Any) -> list[str]:
     """Name the keys that a TypedDict must have; under postponed annotations its own are wrong."""
-    hints, found = _hints_of(cls)[0], list[str]()
+    hints, found = hints_of(cls)[0], list[str]()
     for name, hint in hints.items():
         words: set[str] = set()
         while (origin := get_origin(hint)) is Annotated or _word(origin) in _WRAPPERS:
@@ -288,12 +214,8 @@ def _items_of(container: Container, key: Any, fields: Fields) -> tuple[Hint, ...
     return container.parts[key : key + 1] if isinstance(key, int) else ()
 
 
-def _holds_secret(hint: Any) -> bool:
-    found = read_hint(hint)
-    return found.sensitive or any(_holds_secret(a) for arm in found.arms for a in get_args(arm))
-
-
-def _hints_of(target: Any) -> tuple[dict[str, Any], bool]:
+def hints_of(target: Any) -> tuple[dict[str, Any], bool]:
+    """Return the hints of a callable or class, and whether all of them could be resolved."""
     with suppress(TypeError):  # the person's callable cannot be hashed or held weakly
         if (known := _CACHE.get(target)) is not None:
             return known, True

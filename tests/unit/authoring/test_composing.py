@@ -8,8 +8,8 @@ import pytest
 
 import repl_pair
 from repl_pair.errors import AuthoringError, ReplPairError
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.planned import planned
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.planned import planned
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.model import Decorator, Mode, Panel, Story, Tag, Workspace
 from repl_pair.runtime.registry.registry import REGISTRY

@@ -10,7 +10,7 @@ import pytest
 import repl_pair
 from repl_pair.errors import AuthoringError, RequestError, next_step
 from repl_pair.runtime.authoring.substrates import list_substrates
-from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.ops.running import preview_variant, run_variant
 from repl_pair.runtime.registry.registry import REGISTRY
 

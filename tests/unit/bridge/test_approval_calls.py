@@ -17,8 +17,8 @@ from repl_pair.runtime.clients import clients
 from repl_pair.runtime.clients.activity import ACTIVITY, LOG
 from repl_pair.runtime.clients.approvals import QUEUE
 from repl_pair.runtime.clients.clients import BOOT
-from repl_pair.runtime.ops.asked_calls import preview_call
-from repl_pair.runtime.ops.descriptors import build_descriptor
+from repl_pair.runtime.op_base.asked_calls import preview_call
+from repl_pair.runtime.op_base.descriptors import build_descriptor
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.store import PERSONS
 

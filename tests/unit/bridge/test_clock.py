@@ -5,8 +5,8 @@ import time
 from repl_pair.bridge.link.clock import KernelClock
 from repl_pair.errors import RequestError
 from repl_pair.runtime.kernel.jobs import Job
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.table import TABLE
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.wire import LATE, Request, error_reply, ok_reply
 
 ASKED = Request(op="run_variant", call="c")

@@ -5,7 +5,7 @@ from repl_pair.bridge import build_manifest, manifest
 from repl_pair.bridge.link.link import GRACE_S
 from repl_pair.bridge.policy import DEFAULT_TOOLSETS, Policy
 from repl_pair.bridge.replies import reply_timeout_s
-from repl_pair.runtime.ops import modules
+from repl_pair.runtime.op_base import modules
 
 OPS = {
     "cancel_run": "run",

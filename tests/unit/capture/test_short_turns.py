@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from repl_pair.runtime.capture.own_threads import TURN_S, short_turns
-from repl_pair.runtime.ops.table import Table
+from repl_pair.runtime.op_base.table import Table
 
 LONG_S = 0.02
 

@@ -17,7 +17,7 @@ from repl_pair.runtime.clients.activity import (
     ActivityLog,
     args_text,
 )
-from repl_pair.runtime.ops.table import TABLE
+from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.store import PERSONS, STORE, Store
 from repl_pair.wire import Request, View
 

@@ -8,7 +8,7 @@ import pytest
 
 import repl_pair
 from repl_pair.bridge.link.direct_link import DirectLink
-from repl_pair.runtime.ops.table import TABLE
+from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.wire import View
 
 pytestmark = pytest.mark.anyio

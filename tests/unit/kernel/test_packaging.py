@@ -3,8 +3,8 @@
 import repl_pair
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.kernel.packaging import package
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.table import TABLE
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.secrets.handles import HANDLES
 from repl_pair.wire import View
 

@@ -9,7 +9,7 @@ from waiting import finish
 
 import repl_pair
 from repl_pair.runtime.authoring.entries import entering_from
-from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.ops.changes import read_changes
 from repl_pair.runtime.registry.ids import SURFACE
 from repl_pair.runtime.registry.model import KINDS, Kind, Tag

@@ -4,7 +4,7 @@ import pytest
 
 import repl_pair
 from repl_pair.errors import RequestError, next_step
-from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.ops.explaining import (
     get_docs_markdown,
     get_story_instructions,

@@ -8,8 +8,8 @@ import pytest
 import repl_pair
 from repl_pair.bridge.policy import GATED, Policy
 from repl_pair.bridge.session import Session
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.tier_names import shown_words
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.tier_names import shown_words
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import NEEDLES

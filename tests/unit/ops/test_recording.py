@@ -1,5 +1,5 @@
 import repl_pair
-from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.ops.recording import record_as_variant
 from repl_pair.wire import View
 

@@ -19,16 +19,16 @@ from repl_pair import Sensitive, check
 from repl_pair.errors import AuthoringError, ReplPairError, RequestError, next_step
 from repl_pair.runtime.authoring.agent_bodies import CHECKS, FORMS
 from repl_pair.runtime.authoring.agent_reading import DEEPEST, MOST_BYTES, WRITABLE, Reading
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.table import TABLE
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.registry.model import KINDS
 from repl_pair.runtime.registry.origin import agent_origin
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.shipped import TAGS
+from repl_pair.runtime.signatures.code_hints import code_in
 from repl_pair.runtime.store import STORE
-from repl_pair.runtime.values.code_hints import code_in
 from repl_pair.wire import View
 
 OPEN = frozenset({"read", "run", "write"})

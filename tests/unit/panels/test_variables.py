@@ -16,7 +16,7 @@ from repl_pair.records import replace
 from repl_pair.runtime.clients.activity import ACTIVITY, LOG
 from repl_pair.runtime.clients.approvals import QUEUE, Asker
 from repl_pair.runtime.clients.clients import CLIENTS, Client, pause, resume
-from repl_pair.runtime.ops.table import TABLE
+from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.store import PERSONS
 from repl_pair.wire import Request, View

@@ -20,9 +20,9 @@ from repl_pair.bridge import manifest
 from repl_pair.bridge.replies import reply_timeout_s
 from repl_pair.runtime.kernel.deadlines import GRACE_S, MOST_CANCELLED, Timers, _Entry
 from repl_pair.runtime.kernel.jobs import Job
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.descriptors import input_schema
-from repl_pair.runtime.ops.table import TABLE, WAIT_S
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.descriptors import input_schema
+from repl_pair.runtime.op_base.table import TABLE, WAIT_S
 from repl_pair.runtime.stopping.sections import SignalSection, ThreadSection
 from repl_pair.runtime.stopping.stop import (
     BY_THE_PERSON,

@@ -41,8 +41,8 @@ from repl_pair.runtime.values.frozen import (
     sensitive_paths,
     to_plain,
 )
-from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.marks import Sensitive
+from repl_pair.runtime.values.takes import takes_of
 from repl_pair.runtime.values.thaw import thaw
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from repl_pair.runtime.assertions.compare import difference
 from repl_pair.runtime.planning.identity import content_hash
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.needles import Needles
+from repl_pair.runtime.signatures.schema import parameters_schema
 from repl_pair.runtime.values.data import read_data, to_json_data
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.leaves import LEAVES, Leaf, Marker, PythonText, show_exactly
 from repl_pair.runtime.values.python_text import Writer
-from repl_pair.runtime.values.schema import parameters_schema
 from repl_pair.runtime.values.thaw import thaw_data
 
 

@@ -1,29 +1,26 @@
 """JSON Schema from signatures and type hints, inlined."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import MISSING, is_dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import MISSING
 from enum import Enum
 from math import isfinite
-from typing import Any, Literal, cast, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
-from repl_pair.runtime.values.arguments import NULLABLE, Bounds, Longest
+from repl_pair.runtime.signatures.arguments import NULLABLE, Bounds, Longest
 from repl_pair.runtime.values.classes import (
     LISTS,
     MAPS,
     ORDERED,
     SETS,
     current_class,
-    dataclass_names,
     has_fields,
     hint_class,
     is_map,
     is_model_class,
-    is_named_tuple,
     is_of,
     is_row,
     is_secret_class,
-    is_typed_dict,
     real_class,
 )
 from repl_pair.runtime.values.hints import (
@@ -32,10 +29,9 @@ from repl_pair.runtime.values.hints import (
     class_hints,
     item_hint,
     read_hint,
-    required_keys,
-    takes_of,
 )
 from repl_pair.runtime.values.leaves import has_standard_zone, leaf_json, leaf_of, nearest_leaf
+from repl_pair.runtime.values.takes import field_names, takes_of
 
 PARTIAL = "x-partial"
 """Marks a schema that holds less than the hint, or nothing."""
@@ -137,23 +133,6 @@ def _fields_schema(cls: Any, above: tuple[Any, ...]) -> Schema:
         "required": needed,
         "additionalProperties": is_model_class(cls) and cls.model_config.get("extra") == "allow",
     }
-
-
-def field_names(cls: Any) -> tuple[Sequence[str], Sequence[str]]:
-    """Name the fields that may be given for a declared class, and those that must be."""
-    if is_dataclass(cls):
-        return dataclass_names(cast("Any", cls))
-    if is_typed_dict(cls):
-        names = list(class_hints(cls))
-        return names, required_keys(cls)
-    if is_named_tuple(cls):
-        return list(cls._fields), [n for n in cls._fields if n not in cls._field_defaults]
-    if is_model_class(cls):
-        infos = cls.model_fields
-        return list(infos), [name for name, info in infos.items() if info.is_required()]
-    takes = takes_of(cls)  # it was declared, and was defined again
-    given = (takes.parameters or {}).items()
-    return list(takes.hints), [n for n, p in given if n in takes.hints and p.default is p.empty]
 
 
 def _container_schema(cls: Any, arm: Any, above: tuple[Any, ...]) -> Schema:

@@ -13,7 +13,8 @@ from repl_pair.runtime.values.classes import (
     real_class,
     spell,
 )
-from repl_pair.runtime.values.hints import Hint, class_hints, item_hint, read_hint, takes_of
+from repl_pair.runtime.values.hints import Hint, class_hints, item_hint, read_hint
+from repl_pair.runtime.values.takes import takes_of
 
 _IMPORTING = frozenset({"ImportString", "PyObject"})
 _CODE = (

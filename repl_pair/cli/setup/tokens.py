@@ -10,8 +10,8 @@ import click
 from repl_pair.bridge.kernel_info import check_name, known_only
 from repl_pair.bridge.tokens import Token, Tokens
 from repl_pair.cli.answers import answer, report_refusal
-from repl_pair.cli.hosts import TOKEN
 from repl_pair.cli.options import Choice, check_agent_name, make_policy, session_options
+from repl_pair.cli.setup.hosts import TOKEN
 from repl_pair.cli.tables import show_rows
 from repl_pair.wire import error_reply, ok_reply
 

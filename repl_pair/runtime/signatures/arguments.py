@@ -25,11 +25,6 @@ DEEPEST = 64
 MOST_BITS = 4096
 MOST_S = 3600
 """The most seconds that a call may name."""
-STEP_S = 45
-"""The longest wait of a suggested call: with the usual time of a run it ends within 55 seconds.
-
-Hosts of agents end a call after 60.
-"""
 NULLABLE = "x-nullable"
 """Marks a schema beside whose values null may stand."""
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -12,7 +12,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from repl_pair.cli.answers import Finding, fault
-from repl_pair.cli.hosts import Entry
+from repl_pair.cli.setup.hosts import Entry
 
 BOUND_S = 30.0
 LAST_LINES = 8

@@ -5,10 +5,14 @@ from functools import lru_cache
 from typing import Any, get_origin, get_type_hints, is_typeddict
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.ops.table import READ_DEADLINE_S, Op, Table
-from repl_pair.runtime.values.arguments import check_arguments, read_call_arguments, weight_fault
-from repl_pair.runtime.values.outline import outline
-from repl_pair.runtime.values.schema import Schema, parameters_schema
+from repl_pair.runtime.op_base.table import READ_DEADLINE_S, Op, Table
+from repl_pair.runtime.signatures.arguments import (
+    check_arguments,
+    read_call_arguments,
+    weight_fault,
+)
+from repl_pair.runtime.signatures.outline import outline
+from repl_pair.runtime.signatures.schema import Schema, parameters_schema
 from repl_pair.wire import View
 
 

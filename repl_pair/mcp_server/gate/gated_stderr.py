@@ -4,7 +4,7 @@ import logging
 import sys
 from typing import Any, TextIO, cast
 
-from repl_pair.mcp_server.byte_gate import scrub_text
+from repl_pair.mcp_server.gate.byte_gate import scrub_text
 from repl_pair.records import Undo
 
 LOGGED = ("repl_pair", "mcp", "uvicorn")

@@ -6,13 +6,12 @@ from dataclasses import field
 from importlib import import_module
 from typing import Any, TypedDict, TypeVar
 
-from repl_pair.errors import NextStep, RequestError, did_you_mean, next_step
+from repl_pair.errors import STEP_S, NextStep, RequestError, did_you_mean, next_step
 from repl_pair.records import record, replace
 from repl_pair.runtime.capture.own_threads import short_turns
 from repl_pair.runtime.clients.activity import CODE_PARAMETERS
-from repl_pair.runtime.ops.modules import MODULES
+from repl_pair.runtime.op_base.modules import MODULES
 from repl_pair.runtime.stopping.stop import Stop
-from repl_pair.runtime.values.arguments import STEP_S
 from repl_pair.wire import ACCESS, LANES, PERSON, View
 
 F = TypeVar("F", bound=Callable[..., Any])

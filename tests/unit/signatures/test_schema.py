@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel, Field, SecretStr
 
-from repl_pair.runtime.values.arguments import Bounds, check_arguments, read_call_arguments
-from repl_pair.runtime.values.marks import Sensitive
-from repl_pair.runtime.values.schema import (
+from repl_pair.runtime.signatures.arguments import Bounds, check_arguments, read_call_arguments
+from repl_pair.runtime.signatures.schema import (
     parameters_schema,
     type_schema,
 )
+from repl_pair.runtime.values.marks import Sensitive
 
 
 class Color(Enum):

@@ -5,9 +5,9 @@ from typing import Annotated
 import pytest
 
 from repl_pair.errors import CODES, ReplPairError, RequestError
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.descriptors import build_descriptor, build_descriptors, check_call
-from repl_pair.runtime.ops.table import TABLE, Table
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.descriptors import build_descriptor, build_descriptors, check_call
+from repl_pair.runtime.op_base.table import TABLE, Table
 from repl_pair.wire import View
 
 READER = View(access=frozenset({"read"}))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from repl_pair.mcp_server import judging
+from repl_pair.mcp_server.gate import judging
 from repl_pair.wire import REDACTED
 
 _NAMES = (

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.visible import check_visible, visible_entry
 from repl_pair.runtime.results.record import RunRecord, refused
-from repl_pair.runtime.values.arguments import MOST_S, Bounds
+from repl_pair.runtime.signatures.arguments import MOST_S, Bounds
 
 Modes = Annotated[list[str] | None, "Ids of modes, in order"]
 Overrides = Annotated[dict[str, Any] | None, "Args over the variant's"]

@@ -13,8 +13,8 @@ import click
 from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.policy import Policy
 from repl_pair.cli.answers import FAIL, PASS, Finding, print_findings, print_json, report_refusal
-from repl_pair.cli.hosts import HOSTS, TOKEN, Entry, Host, Scope, carry_out, plan
 from repl_pair.cli.options import Choice, agent_name, make_policy, session_options
+from repl_pair.cli.setup.hosts import HOSTS, TOKEN, Entry, Host, Scope, carry_out, plan
 from repl_pair.cli.tables import escape
 from repl_pair.errors import RequestError
 from repl_pair.wire import ok_reply
@@ -119,7 +119,7 @@ def _run(options: Options) -> int:
         click.echo(f"read, run: open; {gates}.", err=True)
     findings: list[Finding] = []
     if options.check:
-        from repl_pair.cli import server_check  # 0.4 s of SDK that only a check needs
+        from repl_pair.cli.setup import server_check  # 0.4 s of SDK that only a check needs
 
         findings = server_check.check_server(entry, choice.kernel)
     if choice.as_json:

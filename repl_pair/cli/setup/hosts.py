@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
-from repl_pair.cli import jsonc
+from repl_pair.cli.setup import jsonc
 from repl_pair.errors import RequestError
 
 Scope: TypeAlias = Literal["project", "user"]

@@ -8,8 +8,8 @@ import repl_pair
 from repl_pair.runtime.authoring.entries import entering_from
 from repl_pair.runtime.clients.approvals import Approvals, Asker
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
-from repl_pair.runtime.ops.asked_calls import preview_call
-from repl_pair.runtime.ops.table import TABLE
+from repl_pair.runtime.op_base.asked_calls import preview_call
+from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.registry.origin import agent_origin
 
 ANN = Asker(principal="agent", client="ann")

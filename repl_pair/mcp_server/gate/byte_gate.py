@@ -9,7 +9,7 @@ from anyio.abc import AsyncResource
 from mcp import types
 from mcp.shared.message import SessionMessage
 
-from repl_pair.mcp_server.patterns import find_secrets, names_secret
+from repl_pair.mcp_server.gate.patterns import find_secrets, names_secret
 from repl_pair.wire import REDACTED
 
 Json: TypeAlias = Any

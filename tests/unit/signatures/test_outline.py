@@ -4,7 +4,7 @@ from typing import Any, Generic, Literal, NotRequired, TypedDict, TypeVar
 
 import pytest
 
-from repl_pair.runtime.values.outline import outline, parts_of, typed_slots
+from repl_pair.runtime.signatures.outline import outline, parts_of, typed_slots
 
 Item = TypeVar("Item")
 

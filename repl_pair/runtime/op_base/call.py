@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from repl_pair.errors import NextStep, next_step
 from repl_pair.records import mutable
-from repl_pair.runtime.ops.table import Terms
+from repl_pair.runtime.op_base.table import Terms
 from repl_pair.runtime.secrets.known import CallSecrets
 from repl_pair.runtime.stopping.loops import WaitFor, on_this_loop
 from repl_pair.runtime.stopping.stop import Stop

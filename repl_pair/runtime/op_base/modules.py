@@ -1,6 +1,6 @@
 """The module of each op, which is imported when the op is first called.
 
-Written by `make docs` from the modules of this package; a test compares.
+Written by `make docs` from the modules of `runtime/ops`; a test compares.
 """
 
 _OPS = """kernel.host_ops describe ping

@@ -11,9 +11,9 @@ from hashlib import sha256
 from typing import Annotated, Any, cast
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.ops.answers import Page
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.tier_names import shown_slots
+from repl_pair.runtime.op_base.answers import Page
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.tier_names import shown_slots
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import is_agents, is_of_agent
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -21,7 +21,7 @@ from repl_pair.runtime.registry.visible import visible_ids
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.entries import plays_of, secrets_of_entry, slots_of
 from repl_pair.runtime.secrets.known import CallSecrets
-from repl_pair.runtime.values.arguments import Bounds
+from repl_pair.runtime.signatures.arguments import Bounds
 from repl_pair.runtime.values.frozen import to_plain
 
 DEFAULT_LIMIT = 25

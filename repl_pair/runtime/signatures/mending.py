@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from math import inf
 from typing import Any
 
-from repl_pair.errors import nearest
-from repl_pair.runtime.values.arguments import STEP_S, check_arguments
+from repl_pair.errors import STEP_S, nearest
+from repl_pair.runtime.signatures.arguments import check_arguments
 
 
 def write_call(name: str, args: Mapping[str, Any]) -> str:

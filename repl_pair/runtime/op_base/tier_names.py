@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, cast
 
-from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.registry.model import KINDS, PUBLISHED
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY

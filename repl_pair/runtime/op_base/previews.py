@@ -6,7 +6,7 @@ from difflib import unified_diff
 from typing import Any
 
 from repl_pair.errors import count_of
-from repl_pair.runtime.ops.table import Preview, PreviewCall
+from repl_pair.runtime.op_base.table import Preview, PreviewCall
 from repl_pair.runtime.registry.as_data import to_data
 from repl_pair.runtime.registry.model import KINDS
 from repl_pair.runtime.registry.origin import agent_origin, may_replace

@@ -1,0 +1,1 @@
+"""Removes secrets by pattern from every byte that leaves the server."""

@@ -1,0 +1,1 @@
+"""What functions declare: schemas, arguments checked by them, and outlines of answers."""
