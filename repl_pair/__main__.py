@@ -6,6 +6,7 @@ from contextlib import redirect_stdout
 import click
 
 from repl_pair.bridge import manifest
+from repl_pair.bridge.tokens import Tokens
 from repl_pair.cli.answers import print_json, report_refusal
 from repl_pair.cli.commands import main as program
 from repl_pair.cli.options import Choice, agent_name, open_session, session_options
@@ -95,7 +96,6 @@ def _serve_http(
     **sites: tuple[str, ...],
 ) -> None:
     """Serve over HTTP; `bad_arguments` for what the tokens decide, and without any token."""
-    from repl_pair.bridge.tokens import Tokens
     from repl_pair.mcp_server.audit import Audit
     from repl_pair.mcp_server.web import serve  # the SDK, and uvicorn
 
