@@ -97,8 +97,7 @@ class HeldLinks:
                 raise
         async with self._choosing:
             if self._project is None:
-                # The ops and what runs them, which a server beside a kernel does not need.
-                kind = await asyncio.to_thread(_import_direct_link)
+                kind = await asyncio.to_thread(import_direct_link)
                 self._check_open()
                 self._project = kind()
             return self._project
@@ -174,21 +173,12 @@ class HeldLinks:
 
     async def probe(self) -> Sequence[ProbedKernel]:
         """Return every kernel with its status, living ones first; attaches to none."""
-        from repl_pair.bridge.kernels.discover import FoundKernel, discover_kernels, read_connection
         from repl_pair.bridge.link.status_probe import StatusProbe
 
         self._probe = self._probe or StatusProbe()
         if self._here:
             return [await self._probe.read_link(self._here)]
-        found = await asyncio.to_thread(discover_kernels)
-        given = self._within([one.kernel for one in found])
-        found = [one for one in found if one.kernel in given]
-        own = self._own_kernels()
-        found += [
-            FoundKernel(kernel=each, connection=read_connection(each.path) or {}, hosted=None)
-            for each in own
-        ]
-        return await self._probe.read(found)
+        return await self._probe.find(self._within, own=self._own_kernels())
 
     async def close(self) -> None:
         """Close every link, and open none any more; the kernels keep running."""
@@ -236,7 +226,8 @@ class HeldLinks:
         return kernels
 
 
-def _import_direct_link() -> type[Link]:
+def import_direct_link() -> type[Link]:
+    """Import the ops and what runs them: a server beside a kernel needs neither."""
     from repl_pair.bridge.link.direct_link import DirectLink
 
     return DirectLink

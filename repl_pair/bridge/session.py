@@ -17,7 +17,7 @@ from repl_pair.bridge.call_checks import (
     read_arguments,
     split_kernel,
 )
-from repl_pair.bridge.held_links import HeldLinks
+from repl_pair.bridge.held_links import HeldLinks, import_direct_link
 from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, Link, OnProgress
 from repl_pair.bridge.needed_approvals import (
@@ -68,10 +68,8 @@ class Session:
         cls, policy: Policy, *, principal: str = "agent", approvals: ApprovalCalls | None = None
     ) -> "Session":
         """Make a session whose kernel is this process."""
-        # The ops and what runs them: a server beside a kernel needs neither.
-        from repl_pair.bridge.link.direct_link import DirectLink
-
-        return cls(policy, principal=principal, here=DirectLink(), approvals=approvals)
+        here = import_direct_link()()
+        return cls(policy, principal=principal, here=here, approvals=approvals)
 
     def descriptors(self) -> Sequence[Descriptor]:
         """Return the ops that the policy does not deny, sorted by name; needs no kernel."""

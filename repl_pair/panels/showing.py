@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -39,15 +38,14 @@ def show(
             ipython_module("display").display(dict(bundle), raw=True)
         return shown.text
     # The widget libraries take longer to import than the rest of the package.
-    from repl_pair.panels.base.context import Focus, PanelContext
-    from repl_pair.panels.base.widget import PanelWidget
-    from repl_pair.panels.shell.view import Shell
+    from repl_pair.panels.shell.view import open_shell
 
     link = shown.about
     story = id if link.variant is None else story_of(link.variant)
     shared = ("variant", "workspace", "modes", "overrides", "tab", "substrate")
-    focus = Focus(
+    return open_shell(
+        shown.text,
+        only=panel,
         story=story if link.variant or not link.workspace else None,
         **{slot: getattr(link, slot) for slot in shared},
     )
-    return PanelWidget(partial(Shell, text=shown.text, only=panel), PanelContext(focus))

@@ -43,10 +43,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Collect nothing of stored snapshots, and note where there are some."""
     if collection_path.name != SNAPSHOTS:
         return None
-    _load_hooks(config)
-    from repl_pair.pytest_plugin.snapshot_use import note_folder  # only who has snapshots
-
-    note_folder(config, collection_path)
+    _load_hooks(config).snapshot_use.note_folder(config, collection_path)
     return True
 
 
@@ -74,10 +71,7 @@ def pytest_collect_file(
 def pytest_testnodedown(node: Any) -> None:
     """Receive what a worker of xdist kept, at its end."""
     if KEPT in getattr(node, "workeroutput", {}):
-        _load_hooks(node.config)
-        from repl_pair.pytest_plugin.workers import receive_kept  # only who has stories
-
-        receive_kept(node)
+        _load_hooks(node.config).workers.receive_kept(node)
 
 
 def _names_stories(start: Path) -> bool:
@@ -86,13 +80,14 @@ def _names_stories(start: Path) -> bool:
     return any(b"repl_pair" in file.read_bytes() for file in files if file.is_file())
 
 
-def _load_hooks(config: pytest.Config) -> None:
+def _load_hooks(config: pytest.Config) -> Any:
     if not config.pluginmanager.has_plugin(_HOOKS):
         sys.meta_path = [_AsWritten, *sys.meta_path]
         config.add_cleanup(lambda: sys.meta_path.remove(_AsWritten))
         from repl_pair.pytest_plugin import hooks  # most suites have none of this
 
         config.pluginmanager.register(hooks, _HOOKS)
+    return config.pluginmanager.get_plugin(_HOOKS)
 
 
 class _AsWritten(PathFinder):

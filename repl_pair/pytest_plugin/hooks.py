@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from repl_pair.pytest_plugin import snapshot_use, workers
 from repl_pair.pytest_plugin.files import files_elsewhere
-from repl_pair.pytest_plugin.snapshot_use import gone_folders, note_left_out
-from repl_pair.pytest_plugin.workers import UNMATCHED, USE_LINES, USES, kept_in
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -26,14 +25,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Collect what the project names elsewhere, unless the command line names what it wants."""
     config.args.extend(files_elsewhere(config))
     if config.getini("repl_pair_image_tolerance") != "0":
-        from repl_pair.pytest_plugin.snapshots import rules_in  # only who sets rules for snapshots
-
-        rules_in(config)
+        _snapshots().rules_in(config)
     runs_nbval = any(config.getoption(flag, default=False) for flag in ("nbval", "nbval_lax"))
     if runs_nbval or config.getoption("pair_notebook"):
-        from repl_pair.pytest_plugin.snapshots import share_rules  # only who runs notebooks
-
-        share_rules(config)
+        _snapshots().share_rules(config)
     if runs_nbval:
         if config.getoption("pair_notebook"):
             raise pytest.UsageError("--pair-notebook runs notebooks in place of --nbval: give one.")
@@ -52,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_deselected(items: list[pytest.Item]) -> None:
     """Note that a part is left out: then no stored snapshot of another part is unused."""
     if items:
-        note_left_out(items[0].config)
+        snapshot_use.note_left_out(items[0].config)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -72,31 +67,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Note which files with stories are run whole: what is stored for them can be unused."""
     if _COLLECTING in sys.modules:
-        from repl_pair.pytest_plugin.snapshots import note_chosen  # only who has stories
-
-        note_chosen(session.config, session.items)
+        _snapshots().note_chosen(session.config, session.items)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Remove or report unused snapshots; fail a session whose workers refused the options."""
-    if _COLLECTING in sys.modules or gone_folders(session):
-        from repl_pair.pytest_plugin.snapshots import use_in  # only who has stories
-
-        kept_in(session.config, USES).append(use_in(session))
-    if kept_in(session.config, USES):
+    if _COLLECTING in sys.modules or snapshot_use.gone_folders(session):
+        workers.kept_in(session.config, workers.USES).append(_snapshots().use_in(session))
+    if workers.kept_in(session.config, workers.USES):
         from repl_pair.pytest_plugin.unused_snapshots import remove_unused  # only who has stories
 
         if not remove_unused(session.config) and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-    if kept_in(session.config, UNMATCHED):
+    if workers.kept_in(session.config, workers.UNMATCHED):
         session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
 
 def pytest_terminal_summary(terminalreporter: "TerminalReporter") -> None:
     """Write the ids near to unknown ones, and the variants that assert nothing."""
     reporter = terminalreporter
-    for line in kept_in(reporter.config, UNMATCHED):
+    for line in workers.kept_in(reporter.config, workers.UNMATCHED):
         reporter.write_line(line, red=True)
     passed = [
         (r.nodeid, getattr(r, "user_properties", ())) for r in reporter.stats.get("passed", ())
@@ -106,8 +97,15 @@ def pytest_terminal_summary(terminalreporter: "TerminalReporter") -> None:
     left = [f"{id}: {what}" for id, about in passed for name, what in about if name == "not_run"]
     _write_section(reporter, "variants that assert nothing", silent)
     _write_section(reporter, "plays that did not run", left)
-    for line in kept_in(reporter.config, USE_LINES):
+    for line in workers.kept_in(reporter.config, workers.USE_LINES):
         reporter.write_line(line)
+
+
+def _snapshots():  # noqa: ANN202  the type of a module can only be inferred
+    # Only who has stories, sets rules for snapshots or runs notebooks needs the runtime.
+    from repl_pair.pytest_plugin import snapshots
+
+    return snapshots
 
 
 def _write_section(reporter: "TerminalReporter", title: str, lines: Sequence[str]) -> None:

@@ -4,12 +4,12 @@ import asyncio
 import math
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Any, cast
 
-from repl_pair.bridge.kernel_info import KernelStatus, ProbedKernel, known_only
-from repl_pair.bridge.kernels.discover import FoundKernel
+from repl_pair.bridge.kernel_info import KernelInfo, KernelStatus, ProbedKernel, known_only
+from repl_pair.bridge.kernels.discover import FoundKernel, discover_kernels, read_connection
 from repl_pair.bridge.kernels.heartbeat import Connection
 from repl_pair.bridge.link.client import is_in
 from repl_pair.bridge.link.line import ConnectionLost, Line
@@ -31,6 +31,21 @@ class StatusProbe:
 
     def __init__(self) -> None:
         self._waiting: dict[str, asyncio.Task[bool]] = {}
+
+    async def find(
+        self,
+        choose: Callable[[Sequence[KernelInfo]], Sequence[KernelInfo]],
+        *,
+        own: Sequence[KernelInfo],
+    ) -> list[ProbedKernel]:
+        """Return the chosen ones of this machine's kernels, and a session's own, as `read` does."""
+        found = await asyncio.to_thread(discover_kernels)
+        chosen = choose([one.kernel for one in found])
+        started = (
+            FoundKernel(kernel=each, connection=read_connection(each.path) or {}, hosted=None)
+            for each in own
+        )
+        return await self.read([*(one for one in found if one.kernel in chosen), *started])
 
     async def read(self, found: Sequence[FoundKernel]) -> list[ProbedKernel]:
         """Return the kernels with their status: living ones first, then by their last activity.

@@ -1,6 +1,7 @@
 """The shell: five slots and a centre for the panels, each panel looked up when it is shown."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 from uuid import uuid4
@@ -184,3 +185,8 @@ class Shell(View[Panels]):
 
         self._opening.add(id)
         self.context.request_widget(self.token, id, done=take)
+
+
+def open_shell(text: Markdown, *, only: str | None, **focus: Any) -> PanelWidget:
+    """Return the widget of a new shell; `focus` has the slots of `Focus`."""
+    return PanelWidget(partial(Shell, text=text, only=only), PanelContext(Focus(**focus)))

@@ -160,15 +160,13 @@ class Captured:
         dropped = self._dropped.get(name)
         return [f"[{dropped} more {what} were not kept]"] if dropped else []
 
-    def child_end(self) -> int | None:
+    def child_end(self, kind: "type[Pipe]") -> int | None:
         """Return a descriptor to `unattributed`, which the caller closes; None after the run."""
-        from repl_pair.runtime.capture.descriptors import Pipe  # few components start processes
-
         with self._lock:
             if self._is_ending:
                 return None
             if self._pipe is None:
-                self._pipe = Pipe(partial(self.note, "unattributed"))
+                self._pipe = kind(partial(self.note, "unattributed"))
             return os.dup(self._pipe.end)
 
     def become_child(self) -> None:

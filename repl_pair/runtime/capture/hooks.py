@@ -5,7 +5,15 @@ import threading
 from collections.abc import Callable, Mapping
 
 from repl_pair.records import Undo
-from repl_pair.runtime.capture import comms, descriptors, displays, person_calls, streams, threads
+from repl_pair.runtime.capture import (
+    comms,
+    descriptors,
+    displays,
+    figures,
+    person_calls,
+    streams,
+    threads,
+)
 from repl_pair.runtime.capture.captured import Captured
 from repl_pair.runtime.capture.children import hook_children
 from repl_pair.runtime.capture.late_imports import watch_late
@@ -69,16 +77,9 @@ def _hook_loaded(name: str) -> None:
             _installed[name] = [hook(name)]
 
 
-def _hook_figures(name: str) -> Undo:
-    # Only kernels with matplotlib load it.
-    from repl_pair.runtime.capture import figures
-
-    return figures.hook_module(name)
-
-
 _LATE: Mapping[str, tuple[str, Callable[[str], Undo]]] = {
-    "matplotlib._pylab_helpers": ("Gcf", _hook_figures),
-    "matplotlib_inline.backend_inline": ("show", _hook_figures),
+    "matplotlib._pylab_helpers": ("Gcf", figures.hook_module),
+    "matplotlib_inline.backend_inline": ("show", figures.hook_module),
     threads.POOLS: ("ThreadPoolExecutor", lambda _: threads.hook_pools()),
     comms.COMMS: ("BaseComm", lambda _: comms.hook_module()),
 }

@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 import repl_pair
 from repl_pair import check
-from repl_pair.panels.base.context import RUNNING, Batch, Focus, PanelContext, Progress
+from repl_pair.panels.base.context import RUNNING, Focus, PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.base.widget import answer
 from repl_pair.panels.explorer.listing import Listing
@@ -534,33 +534,6 @@ def test_a_run_that_nothing_takes_is_a_fault_in_the_panel(eventually, seen, shop
     seen.view.on_run(key="shop.cart/Gone")
     eventually(lambda: seen.sent_of("refused"))
     assert seen.sent_of("refused")[0].startswith("shop.cart/Gone: There is no variant")
-
-
-def test_a_batch_runs_one_at_a_time_and_stops_when_asked():
-    begun, noted = [], []
-    batch = Batch(lambda id, done: begun.append((id, done)), lambda: noted.append(batch.progress))
-    batch.add(["a", "b", "c"])
-    batch.add(["b", "d"])
-    assert [id for id, _ in begun] == ["a"]
-    begun[0][1]({"ok": True})
-    assert [id for id, _ in begun] == ["a", "b"]
-    assert batch.progress == Progress(done=1, total=4)
-    batch.stop()
-    begun[1][1]({"ok": True})
-    assert [id for id, _ in begun] == ["a", "b"]
-    assert noted[-1] == Progress(done=2, total=2)
-
-
-def test_a_batch_goes_on_behind_what_left_and_ends_where_nothing_can_run():
-    begun = []
-    batch = Batch(lambda id, done: begun.append((id, done)), lambda: None)
-    batch.add(["a", "b", "c"])
-    begun[0][1]({"ok": False, "error": {"code": "not_found", "message": "gone"}})
-    begun[1][1]({"ok": False, "error": {"code": "cannot_run", "message": "no lane"}})
-    assert [id for id, _ in begun] == ["a", "b"]
-    assert batch.progress == Progress(done=2, total=2, fault="no lane")
-    batch.add(["c"])
-    assert batch.progress == Progress(done=0, total=1)
 
 
 def test_a_watched_group_runs_again_what_changes_in_it(eventually, seen, shop):

@@ -1,0 +1,73 @@
+"""A batch of runs, one after another, and how far it has come."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from repl_pair.records import record
+from repl_pair.wire import Reply
+
+Run = Callable[[str, Callable[[Reply], None]], None]
+"""Runs one variant, and returns at once; the second argument takes the reply."""
+
+
+@record
+class Progress:
+    """How many runs of a batch have ended; `fault` is why it ended early, if it did."""
+
+    done: int = 0
+    total: int = 0
+    fault: str = ""
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether nothing runs or waits."""
+        return self.done == self.total
+
+
+class Batch:
+    """Runs variants one at a time, each once; call it on the panel thread only.
+
+    `notify` is called after each change of `progress`.
+    """
+
+    def __init__(self, run: Run, notify: Callable[[], None]) -> None:
+        self._run = run
+        self._notify = notify
+        self._waiting: deque[str] = deque()
+        self._is_running = False
+        self.progress = Progress()
+
+    def add(self, variant_ids: Iterable[str]) -> None:
+        """Run more variants, behind those that wait; one that waits already is not added again."""
+        waiting = set(self._waiting)
+        new = [id for id in dict.fromkeys(variant_ids) if id not in waiting]
+        before = Progress() if self.progress.is_over else self.progress
+        self._waiting.extend(new)
+        self._set_progress(Progress(done=before.done, total=before.total + len(new)))
+        if not self._is_running:
+            self._run_next()
+
+    def stop(self, fault: str = "") -> None:
+        """Drop the variants that wait; the one that runs now runs to its end."""
+        if not self.progress.is_over:
+            self._waiting.clear()
+            done = self.progress.done
+            self._set_progress(Progress(done=done, total=done + self._is_running, fault=fault))
+
+    def _run_next(self) -> None:
+        if self._waiting:
+            self._is_running = True
+            self._run(self._waiting.popleft(), self._end)
+
+    def _end(self, reply: Reply) -> None:
+        # A variant that was unregistered meanwhile is skipped; any other error would come again.
+        if not reply["ok"] and reply["error"]["code"] != "not_found":
+            self.stop(reply["error"]["message"])
+        self._is_running = False
+        self._set_progress(replace(self.progress, done=self.progress.done + 1))
+        self._run_next()
+
+    def _set_progress(self, progress: Progress) -> None:
+        self.progress = progress
+        self._notify()
