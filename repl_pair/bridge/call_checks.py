@@ -43,7 +43,7 @@ def check_forwarded(policy: Policy, via: str, op: str, args: Args) -> None:
         raise RequestError(
             "bad_arguments",
             f"{via} reaches ops that {reach}; call {op} itself.",
-            next_steps=[] if op in FORWARDING else [next_step(op, **args)],
+            next_steps=[next_step("describe_op") if op in FORWARDING else next_step(op, **args)],
         )
     if known["access"] == "run" and not may_run:
         raise RequestError(
