@@ -10,12 +10,13 @@ from repl_pair.bridge.call_checks import (
     check_forwarded,
     permit,
     read_arguments,
+    refuse_through,
     split_kernel,
 )
 from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.link.link import OnProgress
 from repl_pair.bridge.policy import Descriptor, Policy
-from repl_pair.bridge.suggestions import in_kernel, suggest_call
+from repl_pair.bridge.suggestions import in_kernel
 from repl_pair.errors import NextStep, ReplPairError, RequestError, next_step
 from repl_pair.wire import Args, Reply, raise_for_error
 
@@ -102,13 +103,7 @@ def _permit(policy: Policy, asked: NextStep) -> Descriptor:
         message = f"{via} takes {op} itself as its call, not {call}."
         raise RequestError("bad_arguments", message, next_steps=[next_step(via, **meant)])
     check_forwarded(policy, via, call, args)
-    steps, hints = suggest_call(call, permitted["input_schema"], args)
-    raise RequestError(
-        "bad_arguments",
-        f"{via} reaches no op of its own kind; call {call}.",
-        next_steps=steps or [next_step("describe_op", op=call)],
-        hints=hints,
-    )
+    raise refuse_through(f"{via} reaches no op of its own kind; call {call}.", call, args)
 
 
 async def _plan_op(

@@ -396,6 +396,13 @@ async def test_a_call_by_an_op_that_forwards_is_answered_by_the_call_that_is_mea
     await ask(session, step["op"], **step["args"])
 
 
+@pytest.mark.parametrize("call", ["register_tag", "read_run"])
+async def test_a_call_that_lacks_arguments_is_never_a_step(session, call):
+    refused = await session.call("trigger_void", {"call": call})
+    assert refused["next_steps"] == [next_step("describe_op", op=call)]
+    assert refused["hints"][0].startswith(f"{call}(")
+
+
 @pytest.mark.parametrize("on", [{}, {"on": {"every_s": 0}}, {"on": "hourly"}, {"on": {}}])
 async def test_a_trigger_that_does_not_say_when_is_answered_by_one_that_does(session, on):
     wanted = {"call": "list_stories", "args": {"limit": 3}}
@@ -418,7 +425,7 @@ async def test_a_member_may_be_written_as_the_uri_of_its_resource(session, app):
 async def test_a_gate_that_is_open_is_for_direct_calls_only(open_session):
     policy = Policy(allow=frozenset({"write", "inspect", "eval"}))
     session = open_session(policy)
-    for call, args in (("get_value", {"name": "x"}), ("eval_code", {"code": "1"})):
+    for call, args in (("get_value", {"path": "x"}), ("eval_code", {"code": "1"})):
         reply = await session.call("trigger_void", {"call": call, "args": args})
         assert f"call {call} itself" in reply["error"]["message"]
         assert reply["next_steps"] == [next_step(call, **args)]
