@@ -52,17 +52,22 @@ def check_forwarded(policy: Policy, via: str, op: str, args: Args) -> None:
     may_run = via != "read_op"
     if op in FORWARDING or not policy.is_for_run_op(known):
         reach = "read or run" if may_run else "read"
-        raise RequestError(
-            "bad_arguments",
-            f"{via} reaches ops that {reach}; call {op} itself.",
-            next_steps=[] if op in FORWARDING else [next_step(op, **args)],
-        )
+        raise refuse_through(f"{via} reaches ops that {reach}; call {op} itself.", op, args)
     if known["access"] == "run" and not may_run:
         raise RequestError(
             "bad_arguments",
             f"read_op reaches ops that read; {op} runs.",
             next_steps=[next_step("run_op", op=op, args=args or None)],
         )
+
+
+def refuse_through(message: str, op: str, args: Args) -> RequestError:
+    """Build the refusal of an op that is reached by its own name only; its step calls it so."""
+    schema = manifest.by_name()[op]["input_schema"]
+    steps, hints = suggest_call(op, schema, args)
+    if op in FORWARDING or not steps:
+        steps = [next_step("describe_op", op=None if op in FORWARDING else op)]
+    return RequestError("bad_arguments", message, next_steps=steps, hints=hints)
 
 
 def split_kernel(

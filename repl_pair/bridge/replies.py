@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from repl_pair.bridge import manifest
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link
 from repl_pair.bridge.policy import Descriptor
 from repl_pair.bridge.suggestions import in_kernel
@@ -24,11 +25,15 @@ def reply_timeout_s(descriptor: Descriptor, args: Args) -> float:
     return max(DEFAULT_TIMEOUT_S, sum(waits_s, descriptor.get("deadline_s", 0.0)) + GRACE_S)
 
 
-def name_kernel_in_steps(reply: Reply) -> Reply:
-    """Return a reply whose steps name a kernel where they would choose it for all later calls."""
+def name_kernel_in_steps(reply: Reply, op: str, args: Args) -> Reply:
+    """Return the reply to a call, whose steps choose no kernel for all later calls.
+
+    In place of that they make the same call in that kernel, where it takes one.
+    """
     steps: list[NextStep] = reply.get("next_steps", [])
+    call = next_step(op, **args) if manifest.takes_kernel(op) else next_step("list_stories")
     named = [
-        next_step("list_stories", **step["args"]) if step["op"] == "use_kernel" else step
+        next_step(call["op"], **call["args"] | step["args"]) if step["op"] == "use_kernel" else step
         for step in steps
     ]
     return reply | {"next_steps": named} if steps else reply

@@ -189,7 +189,7 @@ class Session:
             has_kernel = here.link is None or self.links.is_of_kernel(here.link)
             reply = complete_refusal(reply, op, principal=self.principal, has_kernel=has_kernel)
         if "use_kernel" in self.policy.without:
-            reply = name_kernel_in_steps(reply)
+            reply = name_kernel_in_steps(reply, op, args)
         return with_kernel(reply, here.link, target)
 
     async def command(self, op: str, args: Args, kernel: str | None = None) -> Reply:

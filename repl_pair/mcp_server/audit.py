@@ -12,10 +12,11 @@ from typing import Any, TypeVar, cast
 from mcp import types
 from mcp.shared.exceptions import MCPError
 
+from repl_pair.bridge.background.runs import Make, Run
 from repl_pair.errors import ReplPairError
 from repl_pair.mcp_server.gate.byte_gate import scrub
 from repl_pair.mcp_server.notifying import Context
-from repl_pair.wire import REPLY_CHARS, Args
+from repl_pair.wire import REPLY_CHARS, Args, Reply, error_reply
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -31,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class Audit:
-    """Appends a line for each call: when, who, op, verdict, args, ms.
+    """Appends a line for each call, also those in the background: when, who, op, verdict, args, ms.
 
     The verdict is `ok`, or the code of the error; `cancelled` where nobody waits for it any more,
     `too_many` where it was refused as one too many. What looks like a secret in the args is
@@ -80,13 +81,37 @@ class Audit:
 
         return handle
 
-    def write(self, *, who: str, op: str, verdict: str, args: Args, ms: float) -> None:
-        """Append one line; where that fails, it is appended before the next call is made."""
+    def watch_runs(self, who: str) -> Callable[[Run, Make], Awaitable[Reply]]:
+        """Return what makes the call of a run in the background, and writes a line for it."""
+
+        async def record(run: Run, make: Make) -> Reply:
+            if not self._write_owed():
+                return error_reply(ReplPairError("internal", NOT_WRITTEN.partition(": ")[2]))
+            began, verdict = time.monotonic(), "cancelled"
+            try:
+                reply = await make()
+                verdict = "ok" if reply["ok"] else reply["error"]["code"]
+                return reply
+            finally:
+                ms = round(1000 * (time.monotonic() - began), 1)
+                call, args = run.call.call, run.call.given
+                self.write(who=who, op=call, verdict=verdict, args=args, ms=ms, run=run.id)
+
+        return record
+
+    def write(
+        self, *, who: str, op: str, verdict: str, args: Args, ms: float, run: str | None = None
+    ) -> None:
+        """Append one line; where that fails, it is appended before the next call is made.
+
+        `run` is that of a call in the background.
+        """
         slots = {
             "who": who,
             "op": scrub(op[:REPLY_CHARS])[:NAME_CHARS],
             "verdict": verdict,
             "ms": ms,
+            **({} if run is None else {"run": run}),
         }
         line = {"at": round(time.time(), 3), **slots, "args": _show(args)}
         self._owed += json.dumps(line).encode() + b"\n"

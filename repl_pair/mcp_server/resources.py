@@ -9,6 +9,7 @@ from mcp.shared.exceptions import MCPError
 from repl_pair.bridge import manifest
 from repl_pair.bridge.call_checks import is_there
 from repl_pair.bridge.session import Session
+from repl_pair.bridge.suggestions import through_op, write_step
 from repl_pair.mcp_server import completion, results
 from repl_pair.mcp_server.context import read_context
 from repl_pair.mcp_server.expose import DOC_CHARS, input_schema, unlisted_ops
@@ -121,7 +122,7 @@ class Resources:
         error = reply["error"]
         if error["code"] in _MISSING and target.watched is not None:
             await read_mark(self._session, uri, target.watched)
-        raise _refusal(uri, reply)
+        raise _refusal(self._session, uri, reply)
 
     def _content(self, reply: Reply, target: Target) -> Json:
         """Return the result as a tool gives it; over the budget with the calls that give less."""
@@ -158,7 +159,7 @@ async def read_mark(session: Session, uri: str, watched: str) -> Mark:
     """Return the mark of what a URI stands for; MCPError where the view does not see it."""
     reply = await session.read_internal("await_members", {"watched": [watched]})
     if not reply["ok"]:
-        raise _refusal(uri, reply)
+        raise _refusal(session, uri, reply)
     (at,) = reply["result"]["marks"]
     if at < 0:
         refuse_unknown(uri)
@@ -171,11 +172,18 @@ def refuse_unknown(uri: str) -> NoReturn:
     raise MCPError(types.INVALID_PARAMS, words, data={"uri": uri[:LONGEST]})
 
 
-def _refusal(uri: str, reply: Reply) -> MCPError:
+def _refusal(session: Session, uri: str, reply: Reply) -> MCPError:
+    """Build the refusal of a read; it names the tools to call, as no URI names a kernel."""
     error = reply["error"]
-    code = types.INVALID_PARAMS if error["code"] in _MISSING else types.INTERNAL_ERROR
     message = error["message"][: results.ERROR_CHARS]
-    return MCPError(code, message, data={"uri": uri, "code": error["code"]})
+    data = {"uri": uri, "code": error["code"]}
+    if error["code"] in _MISSING:
+        return MCPError(types.INVALID_PARAMS, message, data=data)
+    unlisted = unlisted_ops(session.descriptors(), session.policy)
+    steps = [step for step in reply.get("next_steps", ()) if is_there(session.policy, step["op"])]
+    calls = [write_step(through_op(step, unlisted)) for step in steps]
+    message += f" Next: {', or '.join(calls)}." if calls else ""
+    return MCPError(types.INTERNAL_ERROR, message, data=data)
 
 
 def _resource(uri: str, doc: str) -> types.Resource:

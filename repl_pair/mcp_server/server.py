@@ -99,6 +99,7 @@ def build(session: Session, *, shared: bool = False, audit: Audit | None = None)
         calls = audit.watch(session.principal, calls)
         reads = audit.watch(session.principal, reads)
         gets = audit.watch(session.principal, gets)
+        session.background.runs.record = audit.watch_runs(session.principal)
     server = NotifyingServer(
         NAME,
         version=VERSION,

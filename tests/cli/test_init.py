@@ -194,6 +194,21 @@ def test_anothers_entry_of_that_name_is_never_replaced(places, pair, host, scope
 
 
 @EVERYWHERE
+def test_an_entry_for_another_url_is_kept_and_both_urls_are_named(places, pair, host, scope):
+    path = places / PLACES[host, scope]
+    old, new = (f"http://127.0.0.1:{port}/mcp" for port in (7331, 7332))
+    wanted = ("init", host, f"--{scope}", "--write", "--http")
+    assert pair(*wanted, old).exit_code == 0
+    before = path.read_text()
+    refused = pair(*wanted, new)
+    assert refused.exit_code == 2
+    assert path.read_text() == before
+    assert f"at {old}; {new} was asked for" in refused.stderr
+    assert f"write {new} into 'pair' by hand" in refused.stderr
+    assert f'-url: "{old}"' in refused.stderr
+
+
+@EVERYWHERE
 @pytest.mark.parametrize(
     ("json_text", "toml_text"),
     [

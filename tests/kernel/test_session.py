@@ -230,7 +230,7 @@ async def test_two_kernels_are_refused_also_for_reads_and_then_chosen(start_kern
     assert refused["error"]["code"] == "ambiguous_kernel"
     for word in (one.id, two.id, "one.ipynb", "two.ipynb"):
         assert word in refused["error"]["message"]
-    assert refused["next_steps"][0]["op"] == "use_kernel"
+    assert [step["op"] for step in refused["next_steps"]] == ["list_kernels", "use_kernel"]
     once = await session.call("list_stories", {"kernel": "two.ipynb"})
     assert once["kernel"]["id"] == two.id
     assert (await session.call("list_stories"))["error"]["code"] == "ambiguous_kernel"

@@ -1,5 +1,6 @@
 """The audit over HTTP: a line for each call of an agent, and no call that has none."""
 
+import asyncio
 import json
 import logging
 import os
@@ -8,8 +9,11 @@ import stat
 import pytest
 from serving import HANDSHAKE, make_token
 
+from repl_pair.bridge.background.calls import PlannedCall
+from repl_pair.bridge.background.runs import Run
 from repl_pair.mcp_server.audit import Audit
 from repl_pair.mcp_server.web import principals
+from repl_pair.wire import ok_reply
 
 SETUP = "import repl_pair"
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -110,6 +114,62 @@ def test_no_call_is_made_while_the_audit_cannot_be_written(own_env, here, path, 
     assert [record.levelno for record in caplog.records if "the audit" in record.message] == (
         [logging.ERROR] * 3
     )
+
+
+def test_each_call_in_the_background_has_a_line_when_it_is_made_and_each_time_it_has_run(
+    own_env, here, path, until
+):
+    ada = make_token(own_env, "ada", allow=("write",), toolsets=("manage",))
+    wanted = {"call": "get_story", "args": {"story_id": SECRET}}
+    with here(audit=Audit(str(path))) as (server, _), server.connect(ada) as opened:
+        run = opened.ask("trigger_void", **wanted)["result"]["run"]
+        assert opened.ask("read_run", run=run)["error"]["code"] == "not_found"
+        assert opened.ask("register_trigger", **wanted, on={"every_s": 1})["ok"]
+
+        def runs():
+            return [line for line in read_lines(path) if "run" in line]
+
+        until(lambda: len(runs()) >= 3, "the runs of the trigger")
+        seen = {(line["who"], line["op"], line["verdict"]) for line in runs()}
+        assert seen == {("ada", "get_story", "not_found")}
+        assert [line["run"] for line in runs()].count(run) == 1
+        waiting = {"call": "read_changes", "args": {"since": 10**6, "wait_s": 40}}
+        run = opened.ask("trigger_void", **waiting)["result"]["run"]
+        until(
+            lambda: opened.ask("read_run", run=run, wait_s=0)["result"]["state"] == "running", "it"
+        )
+        opened.ask("cancel_run", run=run)
+        until(lambda: runs()[-1]["run"] == run or runs()[-2]["run"] == run, "the cancelled run")
+        (line,) = (line for line in runs() if line["run"] == run)
+        assert (line["op"], line["verdict"]) == ("read_changes", "cancelled")
+        assert line["ms"] > 0
+    made = [line["op"] for line in read_lines(path) if "run" not in line]
+    assert made[:3] == ["trigger_void", "read_run", "register_trigger"]
+    assert SECRET not in path.read_text()
+
+
+def test_no_call_is_made_in_the_background_while_the_audit_cannot_be_written(path):
+    audit, made = Audit(str(path)), []
+
+    async def make():
+        made.append(1)
+        return ok_reply({})
+
+    def perform():
+        run = Run(call=PlannedCall(call="app.climb", given={}, op="run_function", args={}))
+        return asyncio.run(audit.watch_runs("ada")(run, make))
+
+    kept, broken = os.dup(audit._file), os.open(path, os.O_RDONLY)
+    os.dup2(broken, audit._file)
+    assert perform()["ok"]  # nothing was owed yet
+    refused = perform()["error"]
+    assert (refused["code"], len(made)) == ("internal", 1)
+    assert refused["message"].startswith("this server's audit cannot be written")
+    os.dup2(kept, audit._file)
+    assert perform()["ok"]
+    assert [line["op"] for line in read_lines(path)] == ["app.climb"] * 2
+    os.close(kept)
+    os.close(broken)
 
 
 def test_the_audit_goes_on_in_a_file_that_is_there_and_in_one_that_was_emptied(path):

@@ -7,7 +7,10 @@ import socket
 import time
 
 import pytest
+from mcp import MCPError
 from serving import ERAS, HANDSHAKE, STATELESS, make_token, read_all, run_command, serve
+
+from repl_pair.errors import next_step
 
 SETUP = """
 import repl_pair
@@ -51,11 +54,21 @@ def test_the_kernels_of_a_token_are_the_only_ones(own_env, kernel, start_own_ker
             "outside": [],
         }
         with server.connect(wide) as opened:
-            refused = opened.ask("run_variants")
+            refused = opened.ask("run_variants", limit=7)
             assert refused["error"]["code"] == "ambiguous_kernel"
-            step = refused["next_steps"][0]
-            assert step["op"] == "list_stories"
-            assert opened.ask(step["op"], **step["args"])["ok"]
+            look, again = refused["next_steps"]
+            assert (look, again["op"]) == (next_step("list_kernels"), "run_variants")
+            assert again["args"]["limit"] == 7
+            assert again["args"]["kernel"] in (kernel.id, other.id)
+            assert opened.ask(again["op"], **again["args"])["ok"]
+            (look,) = opened.ask("list_kernels")["next_steps"]
+            assert look["op"] == "list_stories"
+            with pytest.raises(MCPError) as caught:
+                opened.portal.call(opened.client.read_resource, "pair://functions")
+            message = caught.value.error.message
+            assert all(each.id in message for each in (kernel, other))
+            assert "Next: list_kernels(), or read_op(" in message
+            assert '"list_functions", args={"kernel": "' in message
     with serve(own_env, "--kernel", other.id) as server, server.connect(narrow) as opened:
         assert opened.ask("list_kernels")["result"]["items"] == []
 

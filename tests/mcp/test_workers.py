@@ -29,7 +29,9 @@ while True:
 """
 HOLDS_THE_INTERPRETER = """
 import subprocess
-print(subprocess.Popen(["sleep", "600"]).pid)
+for own in (False, True):
+    print(subprocess.Popen(["sleep", "600"], start_new_session=own).pid, end=" ")
+print()
 sum(range(10**15))
 """
 OF_WORKERS = ("list_workers", "register_worker", "stop_worker")
@@ -114,10 +116,9 @@ def test_a_worker_that_ends_later_is_listed_with_its_last_output_and_answers_as_
     code = "import os\ndef fall():\n    os.write(1, b'fell\\n')\n    os.kill(os.getpid(), 9)"
     worker = start(agent, code)
     assert evaluate(agent, "fall()", worker["kernel"])["error"]["code"] == "outcome_unknown"
-    listed = until(
-        lambda: (line := line_of(agent, worker))["log"].endswith("fell\n") and line, "its end"
-    )
-    assert (listed["alive"], listed["exit_code"]) == (False, -9)
+    listed = until(lambda: not (line := line_of(agent, worker))["alive"] and line, "its end")
+    assert listed["exit_code"] == -9
+    until(lambda: line_of(agent, worker)["log"].endswith("fell\n"), "its last output")
     assert evaluate(agent, "1", worker["kernel"])["error"]["code"] == "kernel_gone"
     assert agent.ask("list_stories")["ok"]
     assert agent.ask("stop_worker", worker=worker["worker"])["result"]["exit_code"] == -9
@@ -233,10 +234,24 @@ def test_a_worker_ends_with_its_server(
         worker = start(agent, code)
         assert len(list(tmp_path.iterdir())) == 1
         if is_killed:
-            started = int(until(lambda: line_of(agent, worker)["log"], "what it started"))
+            started = until(lambda: line_of(agent, worker)["log"], "what it started").split()
             os.kill(agent.record.pid, signal.SIGKILL)
             until(lambda: not lives(worker["pid"]), "its end")
-            until(lambda: not lives(started), "the end of what it started")
+            until(lambda: not any(map(lives, map(int, started))), "the end of what it started")
     assert not lives(worker["pid"])
-    if not is_killed:
-        assert list(tmp_path.iterdir()) == []
+    until(lambda: list(tmp_path.iterdir()) == [], "the end of its folder")
+
+
+def test_what_a_worker_started_in_a_session_of_its_own_ends_when_it_is_stopped(agent, until):
+    code = "import subprocess\n"
+    code += "print(subprocess.Popen(['sleep', '600'], start_new_session=True).pid)"
+    worker = start(agent, code)
+    started = int(until(lambda: line_of(agent, worker)["log"], "what it started"))
+    assert agent.ask("stop_worker", worker=worker["worker"])["ok"]
+    until(lambda: not lives(started), "the end of what it started")
+
+
+def test_code_in_a_worker_that_waits_for_any_child_finds_its_own_only(agent):
+    code = "import os\ntry: os.wait()\nexcept ChildProcessError: alone = True"
+    worker = start(agent, code)
+    assert evaluate(agent, "alone", worker["kernel"])["result"]["value"] is True

@@ -11,6 +11,7 @@ from repl_pair.bridge.call_checks import (
     permit,
     permitted_ops,
     read_arguments,
+    refuse_through,
     split_kernel,
 )
 from repl_pair.bridge.held_links import HeldLinks
@@ -73,7 +74,7 @@ async def plan_call(caller: Caller, asked: NextStep) -> PlannedCall:
     given = asked["args"]
     call, args, kernel = given["call"], given.get("args", {}), given.get("kernel")
     is_function = "." in call  # as in the id of each function, and in the name of no op
-    permitted = None if is_function else _permit(caller.policy, asked["op"], call, args)
+    permitted = None if is_function else _permit(caller.policy, asked)
     try:
         if permitted is None:
             function = {"function": call, "args": dict(args)}
@@ -91,13 +92,19 @@ def ops_to_call(policy: Policy) -> dict[str, Descriptor]:
     return {each["name"]: each for each in permitted if _is_callable(policy, each)}
 
 
-def _permit(policy: Policy, via: str, call: str, args: Args) -> Descriptor:
-    """Return the descriptor of an op that `via` may call in the background."""
-    permitted = permit(policy, call, ops_to_call(policy).values())
-    if not _is_callable(policy, permitted):
-        check_forwarded(policy, via, call, args)
-        raise RequestError("bad_arguments", f"{via} reaches no op of its own kind; call {call}.")
-    return permitted
+def _permit(policy: Policy, asked: NextStep) -> Descriptor:
+    """Return the descriptor of an op that may be called in the background."""
+    via, call, args = asked["op"], asked["args"]["call"], asked["args"].get("args", {})
+    reached = ops_to_call(policy)
+    permitted = permit(policy, call, reached.values())
+    if call in reached:
+        return permitted
+    if call in FORWARDING and (op := str(args.get("op"))) in reached:
+        meant = {**asked["args"], "call": op, "args": args.get("args")}
+        message = f"{via} takes {op} itself as its call, not {call}."
+        raise RequestError("bad_arguments", message, next_steps=[next_step(via, **meant)])
+    check_forwarded(policy, via, call, args)
+    raise refuse_through(f"{via} reaches no op of its own kind; call {call}.", call, args)
 
 
 async def _plan_op(

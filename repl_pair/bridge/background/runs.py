@@ -6,9 +6,10 @@ import logging
 import math
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from repl_pair.bridge.background.calls import Caller, PlannedCall
@@ -75,11 +76,22 @@ class Run:
         return self.task.result()
 
 
+Make: TypeAlias = Callable[[], Awaitable[Reply]]
+
+
+async def _only_make(_run: Run, make: Make) -> Reply:
+    return await make()
+
+
 class Runs:
     """All runs of a session; nobody but its principal knows their ids. On the event loop."""
 
+    record: Callable[[Run, Make], Awaitable[Reply]]
+    """Makes the call of a run whose turn it is, and may write down what came of it."""
+
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
+        self.record = _only_make
         self._runs: dict[str, Run] = {}
         self._queues: dict[str, asyncio.Lock] = {}
         self._places = asyncio.Semaphore(MOST_AT_ONCE)
@@ -169,18 +181,21 @@ class Runs:
     async def _perform(self, run: Run, turn: AbstractAsyncContextManager[Any]) -> Reply:
         async with turn, self._places:
             run.has_begun = True
-            try:
-                return await self._caller.call_unattended(
-                    run.call.op,
-                    run.call.args,
-                    kernel=run.call.kernel,
-                    on_progress=run.note_progress,
-                    may_ask=run.trigger is None,
-                )
-            except Exception:  # noqa: BLE001  whoever reads the run must get an answer
-                _log.exception("a run of %s failed", run.call.op)
-                why = "repl_pair failed; what the call did is not known."
-                return error_reply(ReplPairError("internal", why))
+            return await self.record(run, partial(self._make, run))
+
+    async def _make(self, run: Run) -> Reply:
+        try:
+            return await self._caller.call_unattended(
+                run.call.op,
+                run.call.args,
+                kernel=run.call.kernel,
+                on_progress=run.note_progress,
+                may_ask=run.trigger is None,
+            )
+        except Exception:  # noqa: BLE001  whoever reads the run must get an answer
+            _log.exception("a run of %s failed", run.call.op)
+            why = "repl_pair failed; what the call did is not known."
+            return error_reply(ReplPairError("internal", why))
 
     def _note_end(self, run: Run) -> None:
         run.ended_at = time.monotonic()

@@ -11,14 +11,23 @@ from typing import Any, Literal, TypedDict
 
 from repl_pair.bridge.background.calls import Caller, PlannedCall
 from repl_pair.bridge.background.runs import Run, Runs
-from repl_pair.errors import KernelError, ReplPairError, RequestError, did_you_mean, next_step
-from repl_pair.wire import Args, Reply, error_reply, raise_for_error
+from repl_pair.errors import (
+    KernelError,
+    NextStep,
+    ReplPairError,
+    RequestError,
+    did_you_mean,
+    next_step,
+)
+from repl_pair.runtime.registry.ids import plain_member_id
+from repl_pair.wire import Reply, error_reply, raise_for_error
 
 MOST_TRIGGERS = 16
 LEAST_S, MOST_S = 1.0, 86_400
 """How often a trigger of time may run."""
 GAP_S = 1.0
 """The least time from the begin of a run of a trigger to that of its next one."""
+EVERY_MINUTE = {"every_s": 60}
 ON = '{"every_s": 60}, {"cells": true}, {"changed": "training/loss"}'
 """What a trigger can fire on, by example."""
 MOST_IN_A_ROW = 10
@@ -41,8 +50,9 @@ class On(TypedDict, total=False):
     changed: str
 
 
-def parse_on(given: Args) -> On:
-    """Read when a trigger fires; `bad_arguments` says what of it is not legal."""
+def parse_on(asked: NextStep) -> On:
+    """Read when a trigger fires, of a call of `register_trigger`; `bad_arguments`."""
+    given = asked["args"]["on"]
     if len(given) == 1:
         ((name, value),) = given.items()
         is_number = type(value) in (int, float)
@@ -51,11 +61,12 @@ def parse_on(given: Args) -> On:
         if name == "cells" and value is True:
             return {"cells": True}
         if name == "changed" and type(value) is str:
-            return {"changed": value}
+            return {"changed": plain_member_id(value)}
     raise RequestError(
         "bad_arguments",
         f"on is one of {ON}, with {LEAST_S:g} to {MOST_S:,} seconds; it is {given!r:.80}. Nothing "
         "was kept.",
+        next_steps=[next_step(asked["op"], **{**asked["args"], "on": EVERY_MINUTE})],
     )
 
 

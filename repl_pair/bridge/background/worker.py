@@ -10,12 +10,15 @@ import tempfile
 import time
 import uuid
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from repl_pair.bridge.background.output import Output
+from repl_pair.bridge.background.worker_guard import find_started, send_signal
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.kernels.discover import read_connection
 from repl_pair.bridge.kernels.heartbeat import Connection
@@ -79,13 +82,7 @@ class Worker:
         self.began = time.time()
         self.output = Output()
         self._folder = Path(tempfile.mkdtemp(prefix="repl_pair-"))
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", _MODULE, str(self._folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        self._process = _start(self._folder)
         self._drain: asyncio.BaseTransport | None = None
         self.kernel = KernelInfo(
             id=str(uuid.uuid4()),
@@ -157,13 +154,14 @@ class Worker:
     async def end(self) -> None:
         """End the process and what it has started, and its link; what is left of it goes too."""
         was_alive = self.exit_code is None
+        started = find_started(psutil.Process(self._process.pid)) if was_alive else ()
         try:
             if was_alive:
-                self._signal(signal.SIGTERM)
+                self._signal(signal.SIGTERM, started)
                 await self._wait_for_end(END_S)
         finally:
             if was_alive:
-                self._signal(signal.SIGKILL)
+                self._signal(signal.SIGKILL, started)
             self._process.wait()
             if self._drain is not None:
                 self._drain.close()
@@ -172,7 +170,24 @@ class Worker:
             shutil.rmtree(self._folder, ignore_errors=True)
         await self.link.close()
 
-    def _signal(self, number: signal.Signals) -> None:
+    def _signal(self, number: signal.Signals, started: Sequence[psutil.Process]) -> None:
         """Send a signal to the process and what it has started."""
+        send_signal(number, started)
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
+
+
+def _start(folder: Path) -> "subprocess.Popen[bytes]":
+    """Start the process; `cannot_run`, and no folder any more, where the system refuses that."""
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", _MODULE, str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        message = f"The process of the worker was not started: {error.strerror}."
+        raise RequestError("cannot_run", message) from error

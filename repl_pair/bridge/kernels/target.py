@@ -74,7 +74,7 @@ def _ambiguous(living: Sequence[KernelInfo], what: str) -> KernelError:
         f"{what}: {'; '.join(kernel.label for kernel in living)}. Choose one; none is taken by "
         "default.",
         detail={"kernels": [kernel.to_wire() for kernel in living]},
-        next_steps=[next_step("use_kernel", kernel=first), next_step("list_kernels")],
+        next_steps=[next_step("list_kernels"), next_step("use_kernel", kernel=first)],
         hints=["Each call takes the kernel that it is for as `kernel`."],
     )
 

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from repl_pair.bridge import manifest
 from repl_pair.bridge.background.calls import PlannedCall, plan_call
 from repl_pair.bridge.background.runs import Run, State
-from repl_pair.bridge.background.triggers import ON, On, Trigger, parse_on
+from repl_pair.bridge.background.triggers import EVERY_MINUTE, ON, On, Trigger, parse_on
 from repl_pair.bridge.ops.table import TABLE, BridgeCall, ForwardedReply, WhichOrChosen
 from repl_pair.errors import STEP_S, RequestError, next_step
 from repl_pair.runtime.op_base.answers import Items
 from repl_pair.runtime.op_base.table import MAX_WAIT_S
-from repl_pair.runtime.signatures.arguments import Bounds, Longest
+from repl_pair.runtime.signatures.arguments import Bounds, Example, Longest
 from repl_pair.wire import ELIDED
 
 Callee = Annotated[str, "An op that reads or runs, or a function such as orders.place"]
@@ -151,7 +151,7 @@ async def cancel_run(here: BridgeCall, run: RunId) -> RunState:
 async def register_trigger(
     here: BridgeCall,
     call: Callee,
-    on: Annotated[dict[str, Any], f"When: one of {ON}"],
+    on: Annotated[dict[str, Any], Example(EVERY_MINUTE), f"When: one of {ON}"],
     args: CallArgs = None,
     kernel: WhichOrChosen = None,
 ) -> NamedTrigger:
@@ -160,8 +160,8 @@ async def register_trigger(
     One run at a time; what fires it meanwhile gives one further run. It ends by unregister_trigger,
     and with your client.
     """
-    when = parse_on(on)
     asked = next_step("register_trigger", call=call, on=on, args=args, kernel=kernel)
+    when = parse_on(asked)
     planned = await plan_call(here.background.caller, asked)
     if planned.asks:
         raise RequestError(

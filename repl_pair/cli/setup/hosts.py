@@ -3,6 +3,7 @@
 import difflib
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -64,6 +65,10 @@ class Host:
 
 TOKEN = "REPL_PAIR_TOKEN"
 """The variable from which hosts take the token of a server over HTTP."""
+
+
+URL = re.compile(r"https?://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?/[A-Za-z0-9._~/-]*")
+"""Where a server over HTTP may be; nothing secret has a place in it."""
 
 
 def _remote(url: str, variable: str, **fixed: str) -> Entry:
@@ -218,12 +223,21 @@ def _compare(path: Path, name: str, present: Any, wanted: Entry) -> None:
     lines = difflib.unified_diff(
         before, _show(wanted), f"{name}, in the file", f"{name}, as asked", lineterm=""
     )
+    old, new = _own_url(held or {}), _own_url(wanted)
+    where = f", at {old}; {new} was asked for" if old and new else ""
+    mended = f"write {new} into {name!r}" if where else f"take {name!r} out of the file"
     raise RequestError(
         "bad_arguments",
-        f"{path} has another server named {name!r}. It was left as it is.",
+        f"{path} has another server named {name!r}{where}. It was left as it is.",
         detail={"diff": "\n".join(lines)},
-        hints=["the same with --name OTHER", f"or take {name!r} out of the file by hand"],
+        hints=["the same with --name OTHER", f"or {mended} by hand"],
     )
+
+
+def _own_url(entry: Entry) -> str | None:
+    """Return the URL of an entry for a server of this package over HTTP, else None."""
+    url = str(entry.get("url"))
+    return url if TOKEN in json.dumps(entry, default=str) and URL.fullmatch(url) else None
 
 
 def _meaning(entry: Entry) -> Entry:
@@ -234,4 +248,5 @@ def _meaning(entry: Entry) -> Entry:
 def _show(entry: Entry) -> list[str]:
     """Write an entry, one line for each slot; values that may be secret are hidden."""
     shown = (*_PLAIN, "args") if "repl_pair" in entry.get("args", ()) else _PLAIN
+    shown += ("url",) if _own_url(entry) else ()
     return [f"{s}: {json.dumps(v) if s in shown else HIDDEN}" for s, v in entry.items()]

@@ -14,7 +14,7 @@ from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.policy import Policy
 from repl_pair.cli.answers import FAIL, PASS, Finding, print_findings, print_json, report_refusal
 from repl_pair.cli.options import Choice, agent_name, make_policy, session_options
-from repl_pair.cli.setup.hosts import HOSTS, TOKEN, Entry, Host, Scope, carry_out, plan
+from repl_pair.cli.setup.hosts import HOSTS, TOKEN, URL, Entry, Host, Scope, carry_out, plan
 from repl_pair.cli.tables import escape
 from repl_pair.errors import RequestError
 from repl_pair.wire import ok_reply
@@ -33,7 +33,6 @@ ELSEWHERE = {
     },
 }
 """What to do in place of an option that `init --http` does not take."""
-URL = re.compile(r"https?://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?/[A-Za-z0-9._~/-]*")
 OF_VARIABLE = (
     f"The host takes the token from the variable {TOKEN}: set it where the host is started "
     "(`repl-pair token add NAME` prints one)."

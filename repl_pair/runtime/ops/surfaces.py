@@ -25,6 +25,7 @@ from repl_pair.runtime.ops.live_values import (
     wait_for_news,
 )
 from repl_pair.runtime.registry.exposure import is_seen
+from repl_pair.runtime.registry.ids import plain_member_id
 from repl_pair.runtime.registry.model import Entry, Member
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import visible_entry, visible_ids
@@ -122,6 +123,7 @@ async def read_member(
     cursor: Cursor = None,
 ) -> MemberReading:
     """Read what a member of a surface holds now, or wait for its next change or event."""
+    member = plain_member_id(member)
     entry, is_news = visible_entry(call.view, "member", member), True
     check_reading(entry, key, cursor)
     if since is None or cursor is not None:

@@ -90,6 +90,11 @@ def story_of(variant_id: str) -> str:
     return variant_id.split("/", 1)[0]
 
 
+def plain_member_id(written: str) -> str:
+    """Return the id of a member of an app that may be written as the URI of its resource."""
+    return written.removeprefix("surface://")
+
+
 def name_run(variant_id: str, words: Sequence[str]) -> str:
     """Name a run: the variant's id, with its modes, and what else it is run with, in brackets."""
     return f"{variant_id}[{'+'.join(words)}]" if words else variant_id

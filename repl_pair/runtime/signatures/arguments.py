@@ -55,6 +55,18 @@ class Longest:
         return {"maxLength": self.chars}
 
 
+@row
+class Example:
+    """A legal value, in `Annotated`; a corrected call has it where the caller gave none."""
+
+    value: Any
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """Return it as JSON Schema."""
+        return {"examples": [self.value]}
+
+
 def read_call_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a call as its op takes them: null is left out, 5.0 may be 5.
 

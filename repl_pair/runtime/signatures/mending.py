@@ -70,5 +70,8 @@ class _Blank(str):
     """What stands for a value that only the caller has."""
 
 
-def _blank(part: Mapping[str, Any]) -> _Blank:
+def _blank(part: Mapping[str, Any]) -> Any:
+    """Return what stands where a value is missing: the example of the schema, else a blank."""
+    if "examples" in part:
+        return part["examples"][0]
     return _Blank(f"<{'|'.join(map(str, part.get('enum', [part.get('type', 'value')])))}>")

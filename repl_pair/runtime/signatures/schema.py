@@ -7,7 +7,7 @@ from enum import Enum
 from math import isfinite
 from typing import Any, Literal, get_args, get_origin
 
-from repl_pair.runtime.signatures.arguments import NULLABLE, Bounds, Longest
+from repl_pair.runtime.signatures.arguments import NULLABLE, Bounds, Example, Longest
 from repl_pair.runtime.values.classes import (
     LISTS,
     MAPS,
@@ -92,7 +92,7 @@ def _hint_schema(hint: Hint, above: tuple[Any, ...]) -> Schema:
     if len(found) > 1 and all(one.get("type") in ("integer", "number") for one in found):
         schema = {"type": "number"}
     for bounds in hint.metadata:
-        if real_class(bounds) in (Bounds, Longest):
+        if real_class(bounds) in (Bounds, Longest, Example):
             schema |= bounds.schema
     if hint.doc is not None:
         schema["description"] = hint.doc

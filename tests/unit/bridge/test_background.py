@@ -328,8 +328,8 @@ REFUSED = [
     ("app.secret", {}, "not_found", "There is no function 'app.secret'"),
     ("await_members", {"watched": []}, "not_found", "There is no op"),
     ("register_tag", {"tag_id": "x", "body": {}}, "bad_arguments", "call register_tag itself"),
-    ("run_op", {"op": "list_stories"}, "bad_arguments", "call run_op itself"),
-    ("read_op", {"op": "list_stories"}, "bad_arguments", "call read_op itself"),
+    ("run_op", {"op": "list_stories"}, "bad_arguments", "list_stories itself"),
+    ("read_op", {"op": "list_stories"}, "bad_arguments", "list_stories itself"),
     ("list_stories", {"limit": 0}, "bad_arguments", "limit: expected 1 to 200"),
     ("list_variables", {"values": True}, "bad_arguments", "values is not an argument"),
     ("app.climb", {"far": 1}, "bad_arguments", "far is not an argument"),
@@ -351,6 +351,7 @@ async def test_what_may_not_be_called_is_refused_before_anything_is_kept(
         reply = await session.call(op, wanted | more)
         assert reply["error"]["code"] == code, reply
         assert words in reply["error"]["message"]
+        assert reply["next_steps"], reply
     assert not session.background.runs.are_kept()
     assert session.background.triggers.list() == ()
 
@@ -358,6 +359,7 @@ async def test_what_may_not_be_called_is_refused_before_anything_is_kept(
 MENDED = [
     ("list_stories", {"limi": 5}, {"limit": 5}),
     ("app.wait", {"nam": "x"}, {"name": "x"}),
+    ("list_stories", {"limit": 0}, {}),
     (
         "run_function",
         {"function": "app.wait", "args": {"nam": "x"}},
@@ -383,10 +385,47 @@ async def test_a_step_of_refused_args_makes_the_same_call_in_the_background(
         await ask(session, step["op"], **step["args"])
 
 
+@pytest.mark.parametrize("via", ["read_op", "run_op"])
+async def test_a_call_by_an_op_that_forwards_is_answered_by_the_call_that_is_meant(session, via):
+    given = {"op": "list_stories", "args": {"limit": 3}}
+    wanted = {"call": via, "args": given, "queue": "q"}
+    (step,) = (await session.call("trigger_enqueue", wanted))["next_steps"]
+    assert step == next_step("trigger_enqueue", call="list_stories", args={"limit": 3}, queue="q")
+    await ask(session, step["op"], **step["args"])
+    (step,) = (await session.call("trigger_void", {"call": via, "args": {"op": via}}))["next_steps"]
+    await ask(session, step["op"], **step["args"])
+
+
+@pytest.mark.parametrize("call", ["register_tag", "read_run"])
+async def test_a_call_that_lacks_arguments_is_never_a_step(session, call):
+    refused = await session.call("trigger_void", {"call": call})
+    assert refused["next_steps"] == [next_step("describe_op", op=call)]
+    assert refused["hints"][0].startswith(f"{call}(")
+
+
+@pytest.mark.parametrize("on", [{}, {"on": {"every_s": 0}}, {"on": "hourly"}, {"on": {}}])
+async def test_a_trigger_that_does_not_say_when_is_answered_by_one_that_does(session, on):
+    wanted = {"call": "list_stories", "args": {"limit": 3}}
+    (step,) = (await session.call("register_trigger", wanted | on))["next_steps"]
+    assert step == next_step("register_trigger", **wanted, on={"every_s": 60})
+    await ask(session, step["op"], **step["args"])
+
+
+async def test_a_member_may_be_written_as_the_uri_of_its_resource(session, app):
+    on = {"changed": "surface://app/level"}
+    await ask(session, "register_trigger", call="list_stories", on=on)
+    (trigger,) = (await ask(session, "list_triggers"))["items"]
+    assert trigger["on"] == {"changed": "app/level"}
+    assert (await ask(session, "read_member", member="surface://app/level"))["value"] == 0
+    await until(lambda: session.background.triggers.list()[0].marks)
+    app.level.set(1)
+    await until(lambda: session.background.triggers.list()[0].count)
+
+
 async def test_a_gate_that_is_open_is_for_direct_calls_only(open_session):
     policy = Policy(allow=frozenset({"write", "inspect", "eval"}))
     session = open_session(policy)
-    for call, args in (("get_value", {"name": "x"}), ("eval_code", {"code": "1"})):
+    for call, args in (("get_value", {"path": "x"}), ("eval_code", {"code": "1"})):
         reply = await session.call("trigger_void", {"call": call, "args": args})
         assert f"call {call} itself" in reply["error"]["message"]
         assert reply["next_steps"] == [next_step(call, **args)]

@@ -1,8 +1,13 @@
-"""What is kept and shown of a worker's output."""
+"""What is kept of a worker: the end of its output, and nothing of one that was not started."""
+
+import sys
+import tempfile
 
 import pytest
 
 from repl_pair.bridge.background.output import KEPT_BYTES, Output
+from repl_pair.bridge.background.worker import Worker
+from repl_pair.errors import RequestError
 from repl_pair.wire import REDACTED
 
 TOKEN = "Zq7kW2mXv9LbT4nRp6Ys"
@@ -51,3 +56,12 @@ def test_what_is_kept_is_bounded_and_what_is_cleared_is_gone():
     assert KEPT_BYTES - 10 < len(output.tail(KEPT_BYTES)) <= KEPT_BYTES
     output.clear()
     assert output.tail(10) == ""
+
+
+def test_a_worker_that_the_system_does_not_start_leaves_no_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    with pytest.raises(RequestError, match="was not started: No such file") as caught:
+        Worker("one", principal="agent", inject=False)
+    assert caught.value.code == "cannot_run"
+    assert list(tmp_path.iterdir()) == []
