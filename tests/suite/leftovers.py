@@ -49,14 +49,16 @@ def find_leftovers(before: Picture, after: Picture) -> list[str]:
 
 def _modules() -> Iterator[Hashable]:
     """Give each module of the package, and each that a package still has and `sys.modules` not."""
-    for name, module in sys.modules.copy().items():
-        if not name.startswith("repl_pair") or module is None:
-            continue
-        if name not in _FIRST:
+    for name in [name for name in list(sys.modules) if name.startswith("repl_pair")]:
+        if name not in _FIRST and (module := sys.modules.get(name)) is not None:
             _FIRST[name] = module
-        for inner in list(vars(module).values()) if hasattr(module, "__path__") else ():
-            if isinstance(inner, types.ModuleType) and inner.__name__.startswith("repl_pair."):
-                _FIRST.setdefault(inner.__name__, inner)
+    for name, module in list(_FIRST.items()):
+        names = vars(module)
+        if "__path__" in names and _SEARCHED.get(name) != len(names):
+            _SEARCHED[name] = len(names)
+            for inner in list(names.values()):
+                if isinstance(inner, types.ModuleType) and inner.__name__.startswith("repl_pair."):
+                    _FIRST.setdefault(inner.__name__, inner)
     for name, first in _FIRST.items():
         now = sys.modules.get(name)
         if now is not first:
@@ -64,6 +66,8 @@ def _modules() -> Iterator[Hashable]:
             _put_back(name, first)
 
 
+_SEARCHED: dict[str, int] = {}
+"""How many names each package had when it was searched: a search for every test is slow."""
 _FIRST: dict[str, types.ModuleType] = {}
 
 
@@ -110,6 +114,12 @@ def _live() -> Iterator[Hashable]:
 
     yield from (f"listener {listener}" for listener in live.LISTENERS.values())
     yield from (f"live object of {one}" for one in openings._OPENINGS.values())
+
+
+def _own_calls() -> Iterator[Hashable]:
+    from repl_pair.runtime.clients.own_calls import OWN_CALLS
+
+    yield from (f"host {host}" for host in OWN_CALLS._handlers.values())
 
 
 def _for_all_stories() -> Iterator[Hashable]:
@@ -171,6 +181,7 @@ SORTS: Mapping[str, Callable[[], Iterator[Hashable]]] = {
     "capture": _capture,
     "stubs": _stubs,
     "live objects": _live,
+    "own calls": _own_calls,
     "what holds for all stories": _for_all_stories,
     "threads": _threads,
     "tasks": _tasks,
