@@ -1,4 +1,4 @@
-"""What the ops answer: the types that several share, and those of runs and explanations.
+"""What the ops answer: the types that several share, and those of runs.
 
 Any value in an answer may be redacted, or elided by a marker.
 """
@@ -212,40 +212,3 @@ class Preview(Rendered):
     rendered: bool
     asserted: Literal[False]
     text: NotRequired[str]
-
-
-class Source(TypedDict):
-    """Where a slot comes from."""
-
-    value: Any
-    source: str
-
-
-class ArgSource(Source):
-    """Where an arg comes from, and what it is laid over."""
-
-    path: str
-    covers: NotRequired[list[Source]]
-
-
-class Explanation(TypedDict):
-    """Where each effective slot of a variant comes from; `conflicts` would keep it from a run."""
-
-    variant_id: str
-    modes: NotRequired[list[str]]
-    chain: NotRequired[list[str]]
-    rules: NotRequired[dict[str, str]]
-    args: list[ArgSource]
-    argtypes: NotRequired[list[dict[str, Any]]]
-    tags: NotRequired[list[dict[str, Any]]]
-    removed_tags: NotRequired[list[dict[str, Any]]]
-    decorators: NotRequired[list[dict[str, Any]]]
-    declared_modes: NotRequired[list[dict[str, Any]]]
-    loaders: NotRequired[list[dict[str, Any]]]
-    loaders_complete_when: NotRequired[dict[str, Any]]
-    loaders_teardown: NotRequired[list[dict[str, Any]]]
-    events: NotRequired[list[dict[str, Any]]]
-    plays: NotRequired[list[dict[str, Any]]]
-    substrates: NotRequired[dict[str, Any]]
-    substrate: NotRequired[Source]
-    conflicts: list[str]

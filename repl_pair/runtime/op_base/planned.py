@@ -1,4 +1,4 @@
-"""One plan for one call: seen as the caller's view sees, and checked by the one guard."""
+"""One plan for one call, as the caller's view sees it and as its lane allows it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -7,6 +7,7 @@ from repl_pair.errors import RequestError
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.visible import check_visible, visible_entry
 from repl_pair.runtime.results.record import RunRecord, refused
 from repl_pair.runtime.signatures.arguments import MOST_S, Bounds
@@ -53,3 +54,16 @@ def refusal(call: Call, variant_id: str, error: RequestError) -> RunRecord:
     """Return the record of a run that was refused; RequestError for a variant that is not seen."""
     visible_entry(call.view, "variant", variant_id)
     return refused(variant_id, error)
+
+
+def check_lane(call: Call, plan: Plan, lane: str) -> None:
+    """Refuse a run beside the person's cells whose story does not allow it."""
+    if lane == "worker" and not plan.story.thread_safe:
+        call.suggest("run_variant", variant_id=plan.variant_id, lane="main")
+        story = story_of(plan.variant_id)
+        raise RequestError(
+            "cannot_run",
+            "A run on lane worker runs at the same time as the person's cells, and story "
+            f"{story!r} does not say that it may. Run it on lane main, or let the person register "
+            f"it so: repl_pair.story({story!r}, ..., thread_safe=True).",
+        )

@@ -8,8 +8,8 @@ from repl_pair.runtime.op_base.answers import Fault
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.planned import Wait
 from repl_pair.runtime.op_base.previews import preview_code
+from repl_pair.runtime.op_base.run_answers import CapturedAnswer, answer_captured, answer_unbegun
 from repl_pair.runtime.op_base.table import WAIT_S, op, timeout_deadline
-from repl_pair.runtime.ops.captured import CapturedAnswer, answer_captured, answer_unbegun
 from repl_pair.runtime.secrets.egress import learn_from
 from repl_pair.runtime.secrets.known import within
 from repl_pair.runtime.secrets.learning import learn_before_output

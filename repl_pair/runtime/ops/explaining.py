@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from repl_pair.runtime.authoring import substrates
-from repl_pair.runtime.op_base.answers import Explanation, Items, Page
+from repl_pair.runtime.op_base.answers import Items, Page
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.listing import (
     DEFAULT_LIMIT,
@@ -17,7 +17,6 @@ from repl_pair.runtime.op_base.listing import (
 from repl_pair.runtime.op_base.planned import Modes, Overrides, planned
 from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.op_base.tier_names import shown_rows, shown_slots, shown_words
-from repl_pair.runtime.ops.kinds import WorkspaceId
 from repl_pair.runtime.planning.explanation import explain
 from repl_pair.runtime.registry.as_data import body_data
 from repl_pair.runtime.registry.ids import story_of
@@ -26,6 +25,7 @@ from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import (
     StoryId,
     VariantId,
+    WorkspaceId,
     check_visible,
     visible_entry,
     visible_ids,
@@ -42,6 +42,43 @@ WHOLE_ROOM, WHOLE_DEPTH = 10_000, 64
 """What an answer may hold that is of use only whole: parts of a container, and levels."""
 MOST_CHARS = 200_000
 """What of a documentation leaves the kernel at once; a face has a budget of its own."""
+
+
+class Source(TypedDict):
+    """Where a slot comes from."""
+
+    value: Any
+    source: str
+
+
+class ArgSource(Source):
+    """Where an arg comes from, and what it is laid over."""
+
+    path: str
+    covers: NotRequired[list[Source]]
+
+
+class Explanation(TypedDict):
+    """Where each effective slot of a variant comes from; `conflicts` would keep it from a run."""
+
+    variant_id: str
+    modes: NotRequired[list[str]]
+    chain: NotRequired[list[str]]
+    rules: NotRequired[dict[str, str]]
+    args: list[ArgSource]
+    argtypes: NotRequired[list[dict[str, Any]]]
+    tags: NotRequired[list[dict[str, Any]]]
+    removed_tags: NotRequired[list[dict[str, Any]]]
+    decorators: NotRequired[list[dict[str, Any]]]
+    declared_modes: NotRequired[list[dict[str, Any]]]
+    loaders: NotRequired[list[dict[str, Any]]]
+    loaders_complete_when: NotRequired[dict[str, Any]]
+    loaders_teardown: NotRequired[list[dict[str, Any]]]
+    events: NotRequired[list[dict[str, Any]]]
+    plays: NotRequired[list[dict[str, Any]]]
+    substrates: NotRequired[dict[str, Any]]
+    substrate: NotRequired[Source]
+    conflicts: list[str]
 
 
 class Data(TypedDict):

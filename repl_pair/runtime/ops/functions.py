@@ -10,8 +10,8 @@ from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.listing import DEFAULT_LIMIT, Cursor, Limit, filled, page_of
 from repl_pair.runtime.op_base.planned import Wait
 from repl_pair.runtime.op_base.previews import preview_function
+from repl_pair.runtime.op_base.run_answers import CapturedAnswer, answer_captured, answer_unbegun
 from repl_pair.runtime.op_base.table import WAIT_S, Terms, op, timeout_deadline
-from repl_pair.runtime.ops.captured import CapturedAnswer, answer_captured, answer_unbegun
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.model import Entry, Procedure
 from repl_pair.runtime.registry.registry import REGISTRY

@@ -19,11 +19,9 @@ from repl_pair.runtime.op_base.tier_names import HIDDEN, shown_name
 from repl_pair.runtime.registry.model import Component, Decorator, Entry, Panel, Workspace
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.registry.visible import variants_of, visible_entry, visible_ids
+from repl_pair.runtime.registry.visible import WorkspaceId, variants_of, visible_entry, visible_ids
 from repl_pair.runtime.secrets.entries import mode_args, slots_of
 from repl_pair.runtime.values.frozen import to_plain
-
-WorkspaceId = Annotated[str, "Workspace id, e.g. pricing.desk/Main"]
 
 
 class TagLine(Listed):

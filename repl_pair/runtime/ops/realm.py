@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from repl_pair.errors import ReplPairError, count_of
 from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.entering import decide
 from repl_pair.runtime.op_base.table import Preview, op
-from repl_pair.runtime.ops.entering import decide
 from repl_pair.runtime.project.database import project
 from repl_pair.runtime.realm.changes import report_changes
 from repl_pair.runtime.realm.checks import check_realm

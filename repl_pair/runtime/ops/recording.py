@@ -1,30 +1,17 @@
-"""Ops on variants that the person holds open: begun anew, or recorded."""
+"""The op that records what the person does to the live objects of a variant."""
 
 import threading
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from repl_pair.errors import AuthoringError, RequestError
-from repl_pair.runtime.op_base.answers import Identity, Run
+from repl_pair.runtime.op_base.answers import Identity
 from repl_pair.runtime.op_base.call import Call
-from repl_pair.runtime.op_base.planned import (
-    RUN_S,
-    Detail,
-    Lane,
-    Modes,
-    Overrides,
-    Timeout,
-    Wait,
-    planned,
-    refusal,
-)
-from repl_pair.runtime.op_base.table import WAIT_S, op
+from repl_pair.runtime.op_base.entering import Replaced, enter_body
+from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.op_base.tier_names import shown_text
-from repl_pair.runtime.ops.entering import Replaced, enter_body
-from repl_pair.runtime.ops.running import answer, check_lane, run_op, run_plan
 from repl_pair.runtime.registry.ids import VARIANT, check_id
 from repl_pair.runtime.registry.visible import VariantId, visible_entry
-from repl_pair.runtime.results.last import forget_result
-from repl_pair.runtime.running.openings import close_all, openings_of
+from repl_pair.runtime.running.openings import openings_of
 from repl_pair.runtime.running.recording import Recording, record
 from repl_pair.runtime.signatures.arguments import Bounds
 
@@ -50,38 +37,6 @@ class RecordedVariant(TypedDict):
     origin: NotRequired[str]
     replaced: NotRequired[Replaced]
     identity: NotRequired[Identity]
-
-
-class ResetRun(Run):
-    """The run of a variant that was begun anew, and how many live objects were closed."""
-
-    closed: NotRequired[int]
-
-
-@run_op("story")
-async def reset_variant(
-    call: Call,
-    variant_id: VariantId,
-    modes: Modes = None,
-    overrides: Overrides = None,
-    timeout_s: Timeout = RUN_S,
-    wait_s: Wait = WAIT_S,
-    lane: Lane = "main",
-    detail: Detail = "lean",
-) -> ResetRun:
-    """Begin a variant anew: close its live objects, forget its last result, run it again.
-
-    The person is warned that their live objects were closed; `closed` counts them.
-    """
-    try:
-        plan = planned(call, variant_id, modes=modes, overrides=overrides)
-        check_lane(call, plan, lane)
-    except RequestError as error:
-        return answer(refusal(call, variant_id, error), detail=detail)
-    closed = close_all(variant_id, f"{call.view.principal} reset the variant")
-    forget_result(variant_id, call.view.principal)
-    found = await run_plan(call, plan, overrides, lane=lane, detail=detail)
-    return cast("ResetRun", found | ({"closed": closed} if closed else {}))
 
 
 @op(

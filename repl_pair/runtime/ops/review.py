@@ -1,10 +1,8 @@
 """Ops over annotations and reviews."""
 
-from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
-from repl_pair.errors import RequestError, count_of
 from repl_pair.runtime.op_base.answers import Items, Page
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.listing import (
@@ -15,7 +13,8 @@ from repl_pair.runtime.op_base.listing import (
     read_cursor,
     write_cursor,
 )
-from repl_pair.runtime.op_base.table import Preview, op
+from repl_pair.runtime.op_base.remarks import preview_remarks, shown_remarks
+from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.project.database import project
 from repl_pair.runtime.project.schema import ID
 from repl_pair.runtime.review import annotations, pages, reviews
@@ -33,9 +32,6 @@ from repl_pair.runtime.review.model import (
 from repl_pair.runtime.review.rules import MOST_CHARS, may_change
 from repl_pair.runtime.review.sight import is_registered
 from repl_pair.runtime.review.targets import PAGES, parse_target
-from repl_pair.runtime.secrets.egress import Limits, send_out
-from repl_pair.runtime.secrets.known import CallSecrets
-from repl_pair.wire import PERSON, View
 
 _op = partial(op, toolset="review", project=True)
 
@@ -72,7 +68,7 @@ def list_annotations(
         call.suggest("get_annotation", annotation_id=one["parent_id"] or one["id"])
     if not items:
         call.suggest("list_annotations" if any(asked) or cursor else "list_pages")
-    answer: Page[Annotation] = {"items": _shown(call, items[:limit]), "total": total}
+    answer: Page[Annotation] = {"items": shown_remarks(call, items[:limit]), "total": total}
     if len(items) > limit:
         answer["cursor"] = write_cursor(mark, items[limit - 1]["id"])
     return answer
@@ -92,7 +88,7 @@ def get_annotation(call: Call, annotation_id: AnnotationId) -> Thread:
         call.suggest(change, annotation_id=one["id"])
     if one["review_id"] is not None:
         call.suggest("get_review", review_id=one["review_id"])
-    shown, *replies = _shown(call, [one, *found["replies"]])
+    shown, *replies = shown_remarks(call, [one, *found["replies"]])
     return {"annotation": shown, "replies": replies}
 
 
@@ -126,7 +122,7 @@ def create_annotation(
     return _answer(call, made)
 
 
-@_op(access="run", preview=lambda args, _: _preview("edit", args))
+@_op(access="run", preview=lambda args, _: preview_remarks("edit", args))
 def edit_annotation(
     call: Call, annotation_id: AnnotationId, content: Annotated[str, "The new words"]
 ) -> Annotation:
@@ -150,7 +146,7 @@ def reopen_annotation(call: Call, annotation_id: AnnotationId) -> Annotation:
     return _answer(call, made)
 
 
-@_op(access="run", preview=lambda args, _: _preview("delete", args))
+@_op(access="run", preview=lambda args, _: preview_remarks("delete", args))
 def delete_annotation(call: Call, annotation_id: AnnotationId) -> Deleted:
     """Delete an annotation of yours with all replies, and its review where that is left empty.
 
@@ -161,7 +157,7 @@ def delete_annotation(call: Call, annotation_id: AnnotationId) -> Deleted:
     return gone
 
 
-@_op(access="run", preview=lambda args, _: _preview("submit", args))
+@_op(access="run", preview=lambda args, _: preview_remarks("submit", args))
 def submit_review(
     call: Call,
     target: Target,
@@ -174,7 +170,7 @@ def submit_review(
     made = reviews.submit_review(project(), call.view, target, annotation_ids)
     call.max_items = made["count"]
     call.suggest("get_review", review_id=made["review_id"])
-    return {**made, "items": _shown(call, made["items"])}
+    return {**made, "items": shown_remarks(call, made["items"])}
 
 
 @_op(access="read")
@@ -207,7 +203,7 @@ def get_review(call: Call, review_id: ReviewId) -> ReviewedAnnotations:
     if found["review"]["status"] != "completed":
         call.suggest("complete_review", review_id=review_id)
     call.suggest("list_annotations", review_id=review_id)
-    return {**found, "annotations": _shown(call, found["annotations"])}
+    return {**found, "annotations": shown_remarks(call, found["annotations"])}
 
 
 @_op(access="run")
@@ -237,59 +233,10 @@ def _answer(call: Call, made: Annotation) -> Annotation:
     """Return an annotation that was changed, with the way to its thread."""
     call.max_items = MOST_CHARS["content"]
     call.suggest("get_annotation", annotation_id=made["parent_id"] or made["id"])
-    return _shown(call, [made])[0]
+    return shown_remarks(call, [made])[0]
 
 
 def _suggest_target(call: Call, text: str) -> None:
     target = parse_target(text)
     if is_registered(call.view, target):
         call.suggest(f"get_{target.kind}", **{f"{target.kind}_id": target.name})
-
-
-def _shown(call: Call, found: Sequence[Annotation]) -> list[Any]:
-    """Return annotations as a reply holds them.
-
-    Words that the caller itself wrote stay as they are: a marker would confirm a guess. Of what
-    agents wrote nothing is learned.
-    """
-    replies = [one["id"] for one in found if one["parent_id"] is not None]
-    placers = annotations.placers_of(project(), replies) if replies else dict[str, str]()
-    return [_shown_one(call, one, placers.get(one["id"], one["principal"])) for one in found]
-
-
-def _shown_one(call: Call, one: Annotation, placer: str) -> Any:
-    author, caller = one["principal"], call.view.principal
-    slots: Mapping[str, Any] = {**one}
-    writers = {"content": one.get("edited_by", author), "quote": author}
-    writers |= {"target": placer, "section": placer}
-    if by_agents := [slots[slot] for slot, writer in writers.items() if writer != PERSON]:
-        call.secrets.ignore(by_agents)
-    own = [slot for slot, writer in writers.items() if writer == caller != PERSON]
-    return {**slots, **{slot: call.add_raw_json(_as_sent(call, slots[slot])) for slot in own}}
-
-
-def _as_sent(call: Call, text: str) -> Any:
-    secrets = CallSecrets(call.view.principal)
-    secrets.take_sent(text)
-    limits = Limits(text=max(Limits().text, call.max_items))
-    return send_out(text, secrets=secrets, limits=limits).value
-
-
-def _preview(verb: str, args: Mapping[str, Any]) -> Preview:
-    """Show the person, who is asked, the remarks that a call would change."""
-    ids: Sequence[str] = args.get("annotation_ids") or [str(args.get("annotation_id"))]
-    if "target" in args and not args.get("annotation_ids"):
-        return {"kind": "call", "title": f"submit the drafts on {args['target']}", "text": ""}
-    lines = [line for id in ids for line in _lines_of(id)]
-    after = [f"+ {args['content']}"] if "content" in args else []
-    title = f"{verb} {count_of(len(lines), 'remark')}"
-    return {"kind": "list", "title": title, "text": "\n".join([*lines, *after])}
-
-
-def _lines_of(id: str) -> list[str]:
-    try:
-        thread = annotations.get_annotation(project(), View(), id)
-    except RequestError as error:  # it went while its caller waited
-        return [error.message]
-    whole = [thread["annotation"], *thread["replies"]]
-    return [f"{one['principal']} on {one['target']}: {one['content']}" for one in whole]

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from repl_pair.runtime.op_base.answers import Listed, Page, Place, Status
 from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.corrections import suggest_correction
 from repl_pair.runtime.op_base.listing import (
     DEFAULT_LIMIT,
     Cursor,
@@ -16,7 +17,6 @@ from repl_pair.runtime.op_base.listing import (
 )
 from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.op_base.tier_names import shown_slots
-from repl_pair.runtime.ops.verdicts import suggest_correction
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry, Story
 from repl_pair.runtime.registry.registry import EMPTY, REGISTRY

@@ -1,10 +1,11 @@
-"""Ops over the live values of an app: its surfaces and their members."""
+"""Ops over what an app publishes: its surfaces, and what of all that an agent sees."""
 
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, cast
 
-from repl_pair.runtime.op_base.answers import Page
+from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.runtime.op_base.answers import Items, Page, Place
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.listing import (
     DEFAULT_LIMIT,
@@ -14,28 +15,17 @@ from repl_pair.runtime.op_base.listing import (
     page,
     read_line,
 )
-from repl_pair.runtime.op_base.table import MAX_WAIT_S, op, wait_deadline
-from repl_pair.runtime.ops.live_values import (
-    check_reading,
-    places_to_hide,
-    read_state,
-    refresh,
-    suggest_next,
-    surface_of,
-    wait_for_news,
-)
-from repl_pair.runtime.registry.exposure import is_seen
-from repl_pair.runtime.registry.ids import plain_member_id
-from repl_pair.runtime.registry.model import Entry, Member
+from repl_pair.runtime.op_base.table import op
+from repl_pair.runtime.registry.exposure import hidden_because, is_seen
+from repl_pair.runtime.registry.model import PUBLISHED, Entry, Member, MemberKind, Procedure
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.registry.visible import visible_entry, visible_ids
+from repl_pair.runtime.registry.visible import visible_ids
 from repl_pair.runtime.secrets.schemas import public_schema
-from repl_pair.runtime.signatures.arguments import Bounds
 from repl_pair.runtime.signatures.schema import PARTIAL, type_schema
 from repl_pair.runtime.surfaces.state import STATES
 from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.wire import AGENT, View
 
-MemberKind = Literal["cell", "collection", "stream", "event"]
 NONE_EXPOSED = (
     "No live value of the app is exposed to you. The person publishes one with "
     "repl_pair.surface('training').cell('loss', float, expose=True)."
@@ -66,30 +56,15 @@ class SurfaceLine(TypedDict):
     members: list[MemberLine]
 
 
-class Item(TypedDict):
-    """An item of a collection."""
+class Exposure(TypedDict):
+    """A surface, member or function; `why` an agent does not see it, `tool` its name as a tool."""
 
-    key: str
-    value: Any
-
-
-class MemberReading(TypedDict):
-    """What a member holds: a cell its value, a collection a page of its items, else its entries.
-
-    Entries are the last ones, or those since, the oldest first. `next` is the `since` of the next
-    call; `gap`: some entries since are no longer kept; `timed_out`: nothing changed since.
-    """
-
-    kind: MemberKind
-    value: NotRequired[Any]
-    items: NotRequired[list[Item]]
-    entries: NotRequired[list[Any]]
-    total: NotRequired[int]
-    cursor: NotRequired[str]
-    revision: int
-    next: int
-    gap: NotRequired[Literal[True]]
-    timed_out: NotRequired[Literal[True]]
+    id: str
+    kind: str
+    seen: bool
+    why: NotRequired[str]
+    tool: NotRequired[str]
+    registered: Place
 
 
 @op(access="read", toolset="surface")
@@ -99,7 +74,7 @@ def list_surfaces(
     """List the live values of the app: its surfaces with their members; limit counts members."""
     members = visible_ids(call.view, "member")
     # A surface of functions alone stands for itself.
-    alone = set(visible_ids(call.view, "surface")) - {surface_of(id) for id in members}
+    alone = set(visible_ids(call.view, "surface")) - {_surface_of(id) for id in members}
     ids = sorted([*members, *alone])
     query = [mark_of_ids(ids), call.view.tier]
     found = page(ids, limit=limit, cursor=cursor, query=query)
@@ -108,39 +83,8 @@ def list_surfaces(
         call.suggest("read_member", member=id)
     if not found["total"]:
         call.notifications.append(NONE_EXPOSED)
-    lines = [_surface_line(call, id, ids) for id, ids in groupby(found["items"], surface_of)]
+    lines = [_surface_line(call, id, ids) for id, ids in groupby(found["items"], _surface_of)]
     return cast("Page[SurfaceLine]", found | {"items": lines})
-
-
-@op(access="read", lane="waiting", toolset="surface", deadline=wait_deadline, stoppable=False)
-async def read_member(
-    call: Call,
-    member: Annotated[str, "Such as training/loss"],
-    key: Annotated[str | None, "One item of a collection"] = None,
-    since: Annotated[int | None, Bounds(0), "`next` of the last call: wait for a change"] = None,
-    wait_s: Annotated[float, Bounds(0, MAX_WAIT_S), "Seconds to wait"] = 0.0,
-    limit: Limit = DEFAULT_LIMIT,
-    cursor: Cursor = None,
-) -> MemberReading:
-    """Read what a member of a surface holds now, or wait for its next change or event."""
-    member = plain_member_id(member)
-    entry, is_news = visible_entry(call.view, "member", member), True
-    check_reading(entry, key, cursor)
-    if since is None or cursor is not None:
-        await refresh(entry)
-    else:
-        is_news = await wait_for_news(call, member, key, since, wait_s)
-        entry = visible_entry(call.view, "member", member)
-    found = read_state(entry, key=key, since=since, limit=limit, is_news=is_news)
-    if "items" in found:
-        query = [entry.id, found.pop("version")]
-        items: dict[str, Any] = found.pop("items")
-        chosen = page(sorted(items), limit=limit, cursor=cursor, query=query)
-        found |= chosen | {"items": [{"key": key, "value": items[key]} for key in chosen["items"]]}
-    call.max_items = limit
-    call.sensitive.extend(places_to_hide(entry, key))
-    suggest_next(call, entry, key, found)
-    return cast("MemberReading", found)
 
 
 def _surface_line(call: Call, surface: str, ids: Iterable[str]) -> SurfaceLine:
@@ -163,3 +107,49 @@ def _member_line(call: Call, entry: Entry) -> MemberLine:
     is_many = body.kind == "collection"
     count = {"keys": len(state.items)} if is_many else {"revision": state.revision}
     return cast("MemberLine", read_line(entry, kind=body.kind, schema=shown) | count)
+
+
+def _surface_of(id: str) -> str:
+    """Return the surface of a member; a surface is its own."""
+    return id.partition("/")[0]
+
+
+@op(access="read", toolset="surface", internal=True, persons=True)
+def list_exposure(
+    call: Call, id: str | None = None, tier: str | None = None, expose_all: bool = False
+) -> Items[Exposure]:
+    """List what an agent sees of what the app publishes, and why it does not see the rest.
+
+    id: that entry only, of a surface with all that stands on it. The agent's server has this tier
+    and `--expose-all` or not.
+    """
+    entries = [entry for kind in PUBLISHED for entry in REGISTRY.snapshot(kind).values()]
+    chosen = [entry for entry in entries if id is None or _is_at(entry.id, id)]
+    if id is not None and not chosen:
+        near = did_you_mean(id, [entry.id for entry in entries])
+        raise RequestError(
+            "not_found", f"No surface, member or function is registered as {id!r}.{near}"
+        )
+    view = View(principal=AGENT, tier=tier, expose_all=expose_all)
+    items = [_describe(view, entry) for entry in sorted(chosen, key=lambda entry: entry.id)]
+    call.max_items = len(items)
+    return {"items": items, "total": len(items)}
+
+
+def _is_at(id: str, wanted: str) -> bool:
+    return id == wanted or id.startswith((f"{wanted}/", f"{wanted}."))
+
+
+def _describe(view: View, entry: Entry) -> Exposure:
+    why = hidden_because(view, entry)
+    line: Exposure = {
+        "id": entry.id,
+        "kind": entry.kind,
+        "seen": not why,
+        "registered": {"where": entry.origin.label, "line": entry.origin.line},
+    }
+    if why:
+        line["why"] = why
+    if isinstance(entry.body, Procedure):
+        line["tool"] = entry.body.tool
+    return line

@@ -11,9 +11,8 @@ from repl_pair.records import to_dict
 from repl_pair.runtime.op_base.answers import Status
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.listing import DEFAULT_LIMIT, MAX_LIMIT
-from repl_pair.runtime.op_base.planned import RUN_S, Detail, Lane, Wait
+from repl_pair.runtime.op_base.planned import RUN_S, Detail, Lane, Wait, check_lane
 from repl_pair.runtime.op_base.table import WAIT_S, lane_terms, op, timeout_deadline
-from repl_pair.runtime.ops.running import check_lane
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.reading.bounded import cut_text
 from repl_pair.runtime.registry.visible import Tags, visible_ids

@@ -1,19 +1,16 @@
-"""Ops that read what the last runs gave, and the next call that corrects a variant."""
+"""Ops that read what the last runs gave; nothing runs."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from repl_pair.errors import RequestError, next_step
 from repl_pair.runtime.op_base.answers import Assertion, PhaseFault, Place, Status
 from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.corrections import suggest_correction
 from repl_pair.runtime.op_base.listing import Cursor, Limit, filled, page
+from repl_pair.runtime.op_base.run_answers import raised_in, sensitive_failures
 from repl_pair.runtime.op_base.table import op
-from repl_pair.runtime.registry.as_data import body_data
-from repl_pair.runtime.registry.model import Entry
-from repl_pair.runtime.registry.origin import agent_origin, may_replace
 from repl_pair.runtime.registry.outcomes import Outcome, show_outcome
-from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import (
     Tags,
     VariantId,
@@ -22,12 +19,8 @@ from repl_pair.runtime.registry.visible import (
 )
 from repl_pair.runtime.results.last import counts_as_verdict, is_current, last_result, last_verdict
 from repl_pair.runtime.results.record import RunRecord
-from repl_pair.runtime.secrets.entries import secret_args_of, secrets_of_entry
-from repl_pair.wire import REDACTED
 
 MOST_FAILURES, MOST_REASONS = 10, 10
-MOST_CHARS = 600
-"""How long the body in a next step may be; the args, then the play are left out of a longer one."""
 
 
 class LastRun(TypedDict):
@@ -195,21 +188,6 @@ def _failure(record: RunRecord) -> Failure:
     return cast("Failure", _verdict(record, failed) | more)
 
 
-def raised_in(record: RunRecord) -> list[dict[str, Any]]:
-    """Return what the phases of a run raised, each with its phase."""
-    return [{"phase": one.phase, **one.error} for one in record.phases if one.error]
-
-
-def sensitive_failures(record: RunRecord) -> list[tuple[str, ...]]:
-    """Return the sensitive paths of outcomes as they count among the failed ones."""
-    failed = [str(index) for index, o in enumerate(record.assertions) if not o.passed]
-    return [
-        ("assertions", str(failed.index(path[1])), *path[2:])
-        for path in record.sensitive
-        if path[0] == "assertions" and path[1] in failed
-    ]
-
-
 def _last(call: Call, variant_id: str, record: RunRecord | None) -> RunRecord:
     visible_entry(call.view, "variant", variant_id)
     if record is None:
@@ -219,45 +197,3 @@ def _last(call: Call, variant_id: str, record: RunRecord | None) -> RunRecord:
             next_steps=[next_step("run_variant", variant_id=variant_id)],
         )
     return record
-
-
-def suggest_correction(call: Call, variant_id: str, status: str) -> None:
-    """Suggest to who may write what corrects a variant that does not pass, or takes out one."""
-    entry = REGISTRY.find("variant", variant_id)
-    if entry is None or "write" not in call.view.access:
-        return
-    own = may_replace(agent_origin(call.view.principal), entry.origin)
-    if status != "pass":
-        id = variant_id if own else free_id("variant", variant_id)
-        call.suggest("register_variant", variant_id=id, body=_start(entry, own))
-    elif own:
-        call.suggest("unregister", kind="variant", id=variant_id)
-
-
-def free_id(kind: str, id: str) -> str:
-    """Return the next id like this one under which nothing is registered."""
-    number = 2
-    while REGISTRY.find(kind, f"{id}_{number}") is not None:
-        number += 1
-    return f"{id}_{number}"
-
-
-def _start(entry: Entry, own: bool) -> dict[str, Any]:
-    """Return a body that is the variant's own again, without its secrets."""
-    data = body_data(entry.body)
-    above = _slots(data, "extends") if own else {"extends": entry.id}
-    tries = [above]
-    if not (secrets_of_entry(entry) or (not own and secret_args_of(entry))):
-        plays = above | _slots(data, "play", "plays")
-        tries = [above | _slots(data, "args") | plays, plays, above]
-    fitting = (slots for slots in tries if _is_short(json.dumps(slots, ensure_ascii=False)))
-    empty: dict[str, Any] = {}
-    return next(fitting, empty)
-
-
-def _is_short(text: str) -> bool:
-    return len(text) <= MOST_CHARS and REDACTED not in text
-
-
-def _slots(data: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: data[name] for name in names if name in data}

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal, TypedDict
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.authoring.agent_reading import WRITABLE
 from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.entering import Registered, decide, enter_body
 from repl_pair.runtime.op_base.previews import preview_clearing, preview_entry, preview_removal
 from repl_pair.runtime.op_base.table import op
-from repl_pair.runtime.ops.entering import Registered, decide, enter_body
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import agent_origin, is_agents, may_replace
 from repl_pair.runtime.registry.registry import REGISTRY, not_found

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from repl_pair.records import record, to_dict
 from repl_pair.runtime.registry.component import Component
@@ -32,6 +32,7 @@ class BuiltStep(list[Any]):
 
 Event = list[Any]
 """What is dispatched: `[name, {payload}]`."""
+MemberKind = Literal["cell", "collection", "stream", "event"]
 Use = list[Any]
 """A decorator as it is used: `[id, {args}]`."""
 
@@ -183,11 +184,11 @@ class Surface:
 class Member:
     """A live value that the app publishes; `state` is what it holds now, see `surfaces/state`.
 
-    `kind` is cell, collection, stream or event. `hint` is the type of a value, of a collection the
-    type of an item. `source` is the member that a projected one follows.
+    `hint` is the type of a value, of a collection the type of an item. `source` is the member that
+    a projected one follows.
     """
 
-    kind: str
+    kind: MemberKind
     hint: Any = field(default=Any, compare=False)
     doc: str = ""
     exposed: bool = False

@@ -12,6 +12,7 @@ from repl_pair.wire import PERSON, View
 
 StoryId = Annotated[str, "Such as pricing.quote"]
 VariantId = Annotated[str, "Such as pricing.quote/Bulk"]
+WorkspaceId = Annotated[str, "Workspace id, e.g. pricing.desk/Main"]
 Tags = Annotated[list[str] | None, "With any of these tags"]
 
 

@@ -30,7 +30,8 @@ from repl_pair.runtime.values.hints import (
     item_hint,
     read_hint,
 )
-from repl_pair.runtime.values.leaves import has_standard_zone, leaf_json, leaf_of, nearest_leaf
+from repl_pair.runtime.values.leaves import leaf_json, leaf_of, nearest_leaf
+from repl_pair.runtime.values.moments import has_standard_zone
 from repl_pair.runtime.values.takes import field_names, takes_of
 
 PARTIAL = "x-partial"

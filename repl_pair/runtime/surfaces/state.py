@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from repl_pair.records import Undo
-from repl_pair.runtime.registry.model import KINDS
+from repl_pair.runtime.registry.model import KINDS, MemberKind
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.store import NOTHING, STORE, Change
 
@@ -66,8 +66,8 @@ class State:
         "watchers",
     )
 
-    def __init__(self, kind: str, *, value: Any = NOTHING, keep: int = 0) -> None:
-        self.kind = kind
+    def __init__(self, kind: MemberKind, *, value: Any = NOTHING, keep: int = 0) -> None:
+        self.kind: MemberKind = kind
         self.revision = 0
         """Counts the changes of all members that ever had its id."""
         self.began = 0

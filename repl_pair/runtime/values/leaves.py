@@ -5,7 +5,6 @@ Python, taken from JSON where a parameter declares it, described by a schema and
 """
 
 import base64
-import sys
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -17,6 +16,13 @@ from uuid import UUID
 
 from repl_pair.records import row
 from repl_pair.runtime.values.classes import is_array_scalar, lineage, name_of, real_class
+from repl_pair.runtime.values.moments import (
+    read_moment,
+    show_datetime,
+    show_time,
+    write_moment,
+    zoned,
+)
 
 Made = tuple[bytes, Callable[[Any], tuple[Any, ...]]]
 """A tag, and a fixed number of plainer values: what the canonical stream holds of a value."""
@@ -108,17 +114,6 @@ def show_exactly(value: Any) -> str:
     return cls.__str__(value) if _has_row(cls) else f"<{name_of(cls)}>"
 
 
-def has_standard_zone(value: Any) -> bool:
-    """Return whether a moment's zone, if it has one, is the standard library's."""
-    return _is_standard(getattr(value, "tzinfo", None))
-
-
-def _is_standard(zone: Any) -> bool:
-    zoneinfo = sys.modules.get("zoneinfo")
-    known = (type(None), timezone, *(() if zoneinfo is None else (zoneinfo.ZoneInfo,)))
-    return any(real_class(zone) is cls for cls in known)
-
-
 def quoted(text: str) -> str:
     """Write a text in double quotes where nothing in it needs single ones."""
     written = repr(text)
@@ -130,33 +125,7 @@ def _as_text(name: str, write: Callable[[Any], Any], read: Callable[[Any], Any])
 
 
 def _as_moment(name: str, read: Callable[[str], Any]) -> Marker:
-    """Mark the wall clock, its fold and its zone; a zone with a name goes by that."""
-
-    def write(value: Any) -> dict[str, Any] | None:
-        zone, slots = value.tzinfo, {"fold": value.fold} if value.fold else {}
-        if (key := getattr(zone, "key", None)) is not None:
-            return {**slots, "value": value.replace(tzinfo=None).isoformat(), "zone": key}
-        plain = zone is None
-        if type(zone) is timezone:  # whether the offset is all of it
-            plain = timezone(zone.utcoffset(None)).tzname(None) == zone.tzname(None)
-        return {**slots, "value": value.isoformat()} if plain else None
-
-    def moment(slots: Mapping[str, Any]) -> Any:
-        value = read(slots["value"]).replace(fold=slots.get("fold", 0))
-        if "zone" not in slots:
-            return value
-        from zoneinfo import ZoneInfo  # only data with such a zone needs it
-
-        return value.replace(tzinfo=ZoneInfo(slots["zone"]))
-
-    return Marker(name, write, moment)
-
-
-def _zoned(value: datetime | time) -> tuple[Any, ...]:
-    """Return wall clock, fold and zone, for two zones may agree on the offset of one moment."""
-    zone = value.tzinfo
-    name = getattr(zone, "key", None) or getattr(zone, "zone", None) or value.tzname()
-    return type(value).__name__, value.isoformat(), value.fold, type(zone).__name__, name
+    return Marker(name, write_moment, lambda slots: read_moment(slots, read))
 
 
 def _by_class(value: Any, module: str) -> PythonText:
@@ -168,21 +137,6 @@ def _moment_text(value: Any) -> PythonText | None:
     zone = getattr(value, "tzinfo", None)
     plain = zone is None or type(zone) is timezone
     return PythonText(repr(value), "import datetime") if plain else None
-
-
-def _show_datetime(value: Any) -> str:
-    if name_of(real_class(value)) == "NaTType":
-        return "NaT"
-    moment = datetime.combine(datetime.date(value), datetime.time(value))
-    zone: Any = vars(datetime)["tzinfo"].__get__(value)
-    if _is_standard(zone):
-        return moment.replace(tzinfo=zone).isoformat()
-    return f"{moment.isoformat()} <{name_of(real_class(zone))}>"
-
-
-def _show_time(value: Any) -> str:
-    plain = real_class(value) is time and _is_standard(vars(time)["tzinfo"].__get__(value))
-    return value.isoformat() if plain else f"<{name_of(real_class(value))}>"
 
 
 def _path(read: type[PurePath], name: str = "path", made: type[PurePath] = Path) -> Leaf:
@@ -200,7 +154,7 @@ def _path(read: type[PurePath], name: str = "path", made: type[PurePath] = Path)
     )
 
 
-MOMENT: Made = (b"moment", _zoned)
+MOMENT: Made = (b"moment", zoned)
 LEAVES: dict[type, Leaf] = {
     bool: Leaf("true or false", schema={"type": "boolean"}),
     int: Leaf(
@@ -264,7 +218,7 @@ LEAVES: dict[type, Leaf] = {
         made_of=MOMENT,
         marker=_as_moment("datetime", datetime.fromisoformat),
         python=_moment_text,
-        show=_show_datetime,
+        show=show_datetime,
     ),
     date: Leaf(
         "ISO text such as '2026-01-31'",
@@ -286,7 +240,7 @@ LEAVES: dict[type, Leaf] = {
         made_of=MOMENT,
         marker=_as_moment("time", time.fromisoformat),
         python=_moment_text,
-        show=_show_time,
+        show=show_time,
     ),
     timedelta: Leaf(
         "a number of seconds",

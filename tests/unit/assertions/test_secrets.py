@@ -12,7 +12,7 @@ import repl_pair
 from repl_pair import Sensitive, check, step
 from repl_pair.bridge.link.direct_link import DirectLink
 from repl_pair.runtime.authoring.entries import entering_from
-from repl_pair.runtime.ops.running import answer
+from repl_pair.runtime.op_base.run_answers import answer_run
 from repl_pair.runtime.registry.origin import agent_origin
 from repl_pair.runtime.registry.registry import RegistrationWarning
 from repl_pair.runtime.secrets.egress import send_out
@@ -56,7 +56,7 @@ def story():
 
 
 def what_leaves(record):
-    return send_out(answer(record, detail="full"), sensitive=record.sensitive).value
+    return send_out(answer_run(record, detail="full"), sensitive=record.sensitive).value
 
 
 ALL = (REDACTED,) * 3

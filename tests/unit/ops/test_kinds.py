@@ -16,8 +16,12 @@ from repl_pair.runtime.authoring.composing import DECORATORS
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.ops import explaining, kinds, stories
 from repl_pair.runtime.ops.explaining import get_docs_markdown, share_variant
-from repl_pair.runtime.ops.recording import reset_variant
-from repl_pair.runtime.ops.running import preview_variant, run_variant, snapshot_identity
+from repl_pair.runtime.ops.running import (
+    preview_variant,
+    reset_variant,
+    run_variant,
+    snapshot_identity,
+)
 from repl_pair.runtime.signatures.schema import type_schema
 from repl_pair.wire import REDACTED, View
 

@@ -835,7 +835,12 @@ LAZY = {
 @pytest.fixture(scope="module", autouse=True)
 def rooms():
     """Import what the ops import when they are first used."""
-    for room in ("authoring.entries", "ops.entering", "registry.as_data", "assertions.verdicts"):
+    for room in (
+        "authoring.entries",
+        "op_base.entering",
+        "registry.as_data",
+        "assertions.verdicts",
+    ):
         importlib.import_module(f"repl_pair.runtime.{room}")
 
 

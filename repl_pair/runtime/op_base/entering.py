@@ -10,8 +10,8 @@ from repl_pair.runtime.authoring.agent_reading import Reading, weigh
 from repl_pair.runtime.authoring.entries import entering_from
 from repl_pair.runtime.op_base.answers import Identity
 from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.corrections import free_id
 from repl_pair.runtime.op_base.tier_names import shown_text
-from repl_pair.runtime.ops.verdicts import free_id
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.ids import check_id, story_of
 from repl_pair.runtime.registry.model import KINDS, Entry, Function, Story

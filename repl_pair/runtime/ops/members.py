@@ -1,4 +1,4 @@
-"""What a live member holds, as a call reads it: its value, a page, the entries since; and waiting.
+"""The op that reads a live member: its value, a page, the entries since; and that waits for news.
 
 None of the person's code runs: a computed value is computed on a thread of its own.
 """
@@ -6,13 +6,22 @@ None of the person's code runs: a computed value is computed on a thread of its 
 import time
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from repl_pair.errors import STEP_S, RequestError, did_you_mean, next_step
 from repl_pair.runtime.op_base.call import Call
-from repl_pair.runtime.registry.model import Entry, Member
+from repl_pair.runtime.op_base.listing import (
+    DEFAULT_LIMIT,
+    Cursor,
+    Limit,
+    page,
+)
+from repl_pair.runtime.op_base.table import MAX_WAIT_S, op, wait_deadline
+from repl_pair.runtime.registry.ids import plain_member_id
+from repl_pair.runtime.registry.model import Entry, Member, MemberKind
 from repl_pair.runtime.registry.visible import visible_entry
 from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.signatures.arguments import Bounds
 from repl_pair.runtime.store import NOTHING
 from repl_pair.runtime.surfaces.secret_values import followed_ids, secret_places
 from repl_pair.runtime.surfaces.state import LOCK, State, watch
@@ -25,12 +34,64 @@ NEAR_KEYS = 1_000
 """Among how many keys the nearest to one that is not there are looked for."""
 
 
-def surface_of(id: str) -> str:
-    """Return the surface of a member; a surface is its own."""
-    return id.partition("/")[0]
+class Item(TypedDict):
+    """An item of a collection."""
+
+    key: str
+    value: Any
 
 
-def check_reading(entry: Entry, key: str | None, cursor: str | None) -> None:
+class MemberReading(TypedDict):
+    """What a member holds: a cell its value, a collection a page of its items, else its entries.
+
+    Entries are the last ones, or those since, the oldest first. `next` is the `since` of the next
+    call; `gap`: some entries since are no longer kept; `timed_out`: nothing changed since.
+    """
+
+    kind: MemberKind
+    value: NotRequired[Any]
+    items: NotRequired[list[Item]]
+    entries: NotRequired[list[Any]]
+    total: NotRequired[int]
+    cursor: NotRequired[str]
+    revision: int
+    next: int
+    gap: NotRequired[Literal[True]]
+    timed_out: NotRequired[Literal[True]]
+
+
+@op(access="read", lane="waiting", toolset="surface", deadline=wait_deadline, stoppable=False)
+async def read_member(
+    call: Call,
+    member: Annotated[str, "Such as training/loss"],
+    key: Annotated[str | None, "One item of a collection"] = None,
+    since: Annotated[int | None, Bounds(0), "`next` of the last call: wait for a change"] = None,
+    wait_s: Annotated[float, Bounds(0, MAX_WAIT_S), "Seconds to wait"] = 0.0,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+) -> MemberReading:
+    """Read what a member of a surface holds now, or wait for its next change or event."""
+    member = plain_member_id(member)
+    entry, is_news = visible_entry(call.view, "member", member), True
+    _check_reading(entry, key, cursor)
+    if since is None or cursor is not None:
+        await _refresh(entry)
+    else:
+        is_news = await _wait_for_news(call, member, key, since, wait_s)
+        entry = visible_entry(call.view, "member", member)
+    found = _read_state(entry, key=key, since=since, limit=limit, is_news=is_news)
+    if "items" in found:
+        query = [entry.id, found.pop("version")]
+        items: dict[str, Any] = found.pop("items")
+        chosen = page(sorted(items), limit=limit, cursor=cursor, query=query)
+        found |= chosen | {"items": [{"key": key, "value": items[key]} for key in chosen["items"]]}
+    call.max_items = limit
+    call.sensitive.extend(_places_to_hide(entry, key))
+    _suggest_next(call, entry, key, found)
+    return cast("MemberReading", found)
+
+
+def _check_reading(entry: Entry, key: str | None, cursor: str | None) -> None:
     """Refuse a key or a cursor for what is no collection; RequestError `bad_arguments`."""
     for name, given in (("key", key), ("cursor", cursor)):
         if given is not None and entry.body.kind != "collection":
@@ -41,7 +102,7 @@ def check_reading(entry: Entry, key: str | None, cursor: str | None) -> None:
             )
 
 
-async def refresh(entry: Entry) -> None:
+async def _refresh(entry: Entry) -> None:
     """Let a computed value be computed, if its sources changed; `unreadable` where it is late."""
     state: State = entry.body.state
     is_late = state.computed is not None and not await state.computed.refresh(COMPUTED_S)
@@ -53,7 +114,7 @@ async def refresh(entry: Entry) -> None:
         )
 
 
-async def wait_for_news(
+async def _wait_for_news(
     call: Call, member: str, key: str | None, since: int, wait_s: float
 ) -> bool:
     """Wait until a member, or one item of it, has changed since; False when the time ran out.
@@ -85,7 +146,7 @@ def _is_news(state: State, key: str | None, since: int, had_key: bool) -> bool:
     return had_key  # it was removed meanwhile; else the caller waits for it to come
 
 
-def read_state(
+def _read_state(
     entry: Entry, *, key: str | None, since: int | None, limit: int, is_news: bool
 ) -> dict[str, Any]:
     """Return what a member holds at one moment; of a collection all `items`, with their `version`.
@@ -147,7 +208,7 @@ def _wait_step(entry: Entry, key: str | None, since: int) -> Any:
     return next_step("read_member", member=entry.id, key=key, since=since, wait_s=STEP_S)
 
 
-def suggest_next(call: Call, entry: Entry, key: str | None, found: dict[str, Any]) -> None:
+def _suggest_next(call: Call, entry: Entry, key: str | None, found: dict[str, Any]) -> None:
     """Suggest to read on where more entries came, else to wait for the next change."""
     if found["next"] < found["revision"]:
         call.suggest("read_member", member=entry.id, since=found["next"])
@@ -155,7 +216,7 @@ def suggest_next(call: Call, entry: Entry, key: str | None, found: dict[str, Any
         call.next_steps.append(_wait_step(entry, key, found["next"]))
 
 
-def places_to_hide(entry: Entry, key: str | None) -> Iterator[Place]:
+def _places_to_hide(entry: Entry, key: str | None) -> Iterator[Place]:
     """Yield the places in a reading that are secret by the type or the name of the member."""
     body: Member = entry.body
     found = (secret_places(id, body.hint) for id in followed_ids(entry))
