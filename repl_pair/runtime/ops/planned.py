@@ -3,12 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from repl_pair.errors import RequestError
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.visible import check_visible, visible_entry
-from repl_pair.runtime.results.record import RunRecord, refused
 from repl_pair.runtime.values.arguments import MOST_S, Bounds
 
 Modes = Annotated[list[str] | None, "Ids of modes, in order"]
@@ -47,9 +45,3 @@ def planned(
         substrate=substrate,
         caller=call.view.principal,
     )
-
-
-def refusal(call: Call, variant_id: str, error: RequestError) -> RunRecord:
-    """Return the record of a run that was refused; RequestError for a variant that is not seen."""
-    visible_entry(call.view, "variant", variant_id)
-    return refused(variant_id, error)

@@ -16,7 +16,6 @@ from repl_pair.runtime.ops.planned import (
     Timeout,
     Wait,
     planned,
-    refusal,
 )
 from repl_pair.runtime.ops.running import answer, check_lane, run_op, run_plan
 from repl_pair.runtime.ops.table import WAIT_S, op
@@ -24,6 +23,7 @@ from repl_pair.runtime.ops.tier_names import shown_text
 from repl_pair.runtime.registry.ids import VARIANT, check_id
 from repl_pair.runtime.registry.visible import VariantId, visible_entry
 from repl_pair.runtime.results.last import forget_result
+from repl_pair.runtime.results.record import refused
 from repl_pair.runtime.running.openings import close_all, openings_of
 from repl_pair.runtime.running.recording import Recording, record
 from repl_pair.runtime.values.arguments import Bounds
@@ -77,7 +77,7 @@ async def reset_variant(
         plan = planned(call, variant_id, modes=modes, overrides=overrides)
         check_lane(call, plan, lane)
     except RequestError as error:
-        return answer(refusal(call, variant_id, error), detail=detail)
+        return answer(refused(variant_id, error), detail=detail)
     closed = close_all(variant_id, f"{call.view.principal} reset the variant")
     forget_result(variant_id, call.view.principal)
     found = await run_plan(call, plan, overrides, lane=lane, detail=detail)

@@ -21,16 +21,15 @@ from repl_pair.runtime.ops.planned import (
     Timeout,
     Wait,
     planned,
-    refusal,
 )
 from repl_pair.runtime.ops.table import WAIT_S, F, lane_terms, op, timeout_deadline
-from repl_pair.runtime.ops.verdicts import raised_in, sensitive_failures, suggest_correction
+from repl_pair.runtime.ops.verdicts import sensitive_failures, suggest_correction
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.outcomes import show_outcome
 from repl_pair.runtime.registry.visible import VariantId
 from repl_pair.runtime.results.last import keep_result
-from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.results.record import RunRecord, raised_in, refused
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.run_records import stopped_record
 from repl_pair.runtime.running.runner import execute
@@ -154,7 +153,7 @@ async def run_variant(
         )
         check_lane(call, plan, lane)
     except RequestError as error:
-        return answer(refusal(call, variant_id, error), detail=detail)
+        return answer(refused(variant_id, error), detail=detail)
     return await run_plan(call, plan, overrides, lane=lane, detail=detail)
 
 
@@ -200,7 +199,7 @@ async def preview_variant(
     try:
         plan = planned(call, variant_id, modes=modes, overrides=overrides, substrate=substrate)
     except RequestError as error:
-        return _preview(refusal(call, variant_id, error), detail=detail)
+        return _preview(refused(variant_id, error), detail=detail)
 
     def settle(record: RunRecord) -> dict[str, Any]:
         """Answer with the identity of the variant with its plays."""

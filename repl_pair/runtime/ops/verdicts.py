@@ -21,7 +21,7 @@ from repl_pair.runtime.registry.visible import (
     visible_variants,
 )
 from repl_pair.runtime.results.last import counts_as_verdict, is_current, last_result, last_verdict
-from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.results.record import RunRecord, raised_in
 from repl_pair.runtime.secrets.entries import secret_args_of, secrets_of_entry
 from repl_pair.wire import REDACTED
 
@@ -193,11 +193,6 @@ def _failure(record: RunRecord) -> Failure:
     failed = [outcome for outcome in record.assertions if not outcome.passed]
     more = filled(errors=raised_in(record)) | {"registered": record.registered}
     return cast("Failure", _verdict(record, failed) | more)
-
-
-def raised_in(record: RunRecord) -> list[dict[str, Any]]:
-    """Return what the phases of a run raised, each with its phase."""
-    return [{"phase": one.phase, **one.error} for one in record.phases if one.error]
 
 
 def sensitive_failures(record: RunRecord) -> list[tuple[str, ...]]:
