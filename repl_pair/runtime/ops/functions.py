@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from repl_pair.errors import RequestError, next_step
-from repl_pair.runtime.clients.approvals import approval_required
+from repl_pair.runtime.clients.approval import approval_required
 from repl_pair.runtime.ops.answers import Fault, Items, Page
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.captured import CapturedAnswer, answer_captured, answer_unbegun
