@@ -66,7 +66,7 @@ def mcp(
     --json is for what is refused before that.
     """
     are_there = not no_builtins and (place is None or http_builtins)
-    without = frozenset[str]() if are_there else manifest.of_toolset(manifest.BACKGROUND)
+    without = frozenset[str]() if are_there else manifest.of_toolset(manifest.MANAGE)
     if place is not None:
         with report_refusal(as_json=choice.as_json):
             _serve_http(choice, place, audit, debug=debug, without=without, **sites)

@@ -10,8 +10,10 @@ from importlib import resources
 from typing import Any
 
 FILE = "manifest.json"
-BACKGROUND = "manage"
+MANAGE = "manage"
 """The toolset of the ops about what a session keeps running."""
+APPROVAL = "approval"
+"""The toolset of the ops about the person's approval."""
 
 
 @cache
@@ -26,7 +28,7 @@ def takes_kernel(op: str) -> bool:
     """Return whether calls of an op name a kernel: all do but some that the bridge answers."""
     known = by_name().get(op, {})
     own = known.get("input_schema", {}).get("properties", {})
-    return "kernel" in own or known.get("toolset") not in ("kernel", "approval", BACKGROUND)
+    return "kernel" in own or known.get("toolset") not in ("kernel", APPROVAL, MANAGE)
 
 
 @cache

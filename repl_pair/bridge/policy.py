@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
+from repl_pair.bridge.manifest import APPROVAL
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.wire import MUTATES, View
 
@@ -20,8 +21,6 @@ NAMED = (*GATED, MUTATES)
 DEFAULT_TOOLSETS: frozenset[str] = frozenset({"core", "kernel", "values"})
 TOOLSETS_OF_GATES: Mapping[str, str] = {"write": "write", "eval": "eval"}
 """The toolset that is listed where a gate is open or asks."""
-APPROVAL = "approval"
-"""The toolset of the ops about the person's approval."""
 
 
 def parse_words(text: str, kind: str, known: Collection[str]) -> frozenset[str]:

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from repl_pair.bridge import manifest
-from repl_pair.bridge.approval_calls import ApprovalCalls, ApprovalRequest
+from repl_pair.bridge.approval_calls import ApprovalCalls
 from repl_pair.bridge.background.background import Background
 from repl_pair.bridge.background.workers import Workers
 from repl_pair.bridge.call_checks import (
@@ -28,11 +29,29 @@ from repl_pair.bridge.needed_approvals import (
 )
 from repl_pair.bridge.ops import TABLE
 from repl_pair.bridge.ops.table import BridgeCall, answer_here
+from repl_pair.bridge.pending_call import ApprovalRequest
 from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.refusals import complete_refusal
 from repl_pair.bridge.replies import name_kernel_in_steps, reply_timeout_s, with_kernel
 from repl_pair.errors import KernelError, ReplPairError, RequestError
 from repl_pair.wire import PERSON, Args, Reply, error_reply
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One call as it was asked for; `policy` is what it may reach.
+
+    Without `may_ask` the person is not asked, `ask_wait_s` is how long it waits for them.
+    """
+
+    policy: Policy
+    op: str
+    args: Args
+    on_progress: OnProgress | None
+    kernel: str | None
+    is_reported: bool = True
+    may_ask: bool = True
+    ask_wait_s: float | None = None
 
 
 class Session:
@@ -90,7 +109,7 @@ class Session:
         the op. `is_reported` is false where the caller gets the result alone.
         """
         return await self._answer(
-            self.policy, op, args or {}, on_progress, kernel, is_reported=is_reported
+            _Asked(self.policy, op, args or {}, on_progress, kernel, is_reported=is_reported)
         )
 
     async def call_unattended(
@@ -112,14 +131,16 @@ class Session:
         except RequestError as error:
             return error_reply(error)
         return await self._answer(
-            self.policy.close_gates(),
-            op,
-            args,
-            on_progress,
-            kernel,
-            is_reported=False,
-            may_ask=may_ask,
-            ask_wait_s=math.inf,
+            _Asked(
+                self.policy.close_gates(),
+                op,
+                args,
+                on_progress,
+                kernel,
+                is_reported=False,
+                may_ask=may_ask,
+                ask_wait_s=math.inf,
+            )
         )
 
     async def _forward(
@@ -127,21 +148,11 @@ class Session:
     ) -> Reply:
         """Answer a call that came `via` read_op or run_op: with access to ops that read or run."""
         check_forwarded(self.policy, via, op, args)
-        return await self._answer(self.policy.close_gates(), op, args, on_progress, kernel)
+        return await self._answer(_Asked(self.policy.close_gates(), op, args, on_progress, kernel))
 
-    async def _answer(
-        self,
-        policy: Policy,
-        op: str,
-        args: Args,
-        on_progress: OnProgress | None,
-        kernel: str | None,
-        *,
-        is_reported: bool = True,
-        may_ask: bool = True,
-        ask_wait_s: float | None = None,
-    ) -> Reply:
-        approvals = self.approvals if may_ask else None
+    async def _answer(self, asked: _Asked) -> Reply:
+        policy, op, on_progress = asked.policy, asked.op, asked.on_progress
+        approvals = self.approvals if asked.may_ask else None
         here = BridgeCall(
             policy=self.policy,
             links=self.links,
@@ -149,21 +160,26 @@ class Session:
             background=self.background,
             forward=partial(self._forward, on_progress),
             on_progress=on_progress,
-            is_reported=is_reported,
+            is_reported=asked.is_reported,
         )
         target = None
         try:
             descriptor = permit(policy, op, self.descriptors())
-            own, target = split_kernel(descriptor, args, kernel)
+            own, target = split_kernel(descriptor, asked.args, asked.kernel)
             own = read_arguments(policy, descriptor, own)
             closed = policy.gates_to_ask(descriptor, own)
             check_can_ask(op, closed, approvals)
             view, bridge_op = policy.view(self.principal), TABLE.get(op)
             if bridge_op is None:
                 here.link = await self._find_link(descriptor, target)
-                timeout_s = reply_timeout_s(descriptor, own)
-                how: dict[str, Any] = {"timeout_s": timeout_s, "is_reported": is_reported}
-                make = partial(here.link.request, op, own, view=view, **how)
+                make = partial(
+                    here.link.request,
+                    op,
+                    own,
+                    view=view,
+                    timeout_s=reply_timeout_s(descriptor, own),
+                    is_reported=asked.is_reported,
+                )
             else:
                 make = partial(answer_here, here, bridge_op, own, view=view)
             reply = None if closed else await make(on_progress=on_progress)
@@ -182,14 +198,14 @@ class Session:
                     preview=show and show(own, self.principal),
                     make=make,
                 )
-                reply = await here.approvals.call(request, on_progress, wait_s=ask_wait_s)
+                reply = await here.approvals.call(request, on_progress, wait_s=asked.ask_wait_s)
         except ReplPairError as error:
             reply = error_reply(error)
         if manifest.by_name().get(op, {}).get("project"):
             has_kernel = here.link is None or self.links.is_of_kernel(here.link)
             reply = complete_refusal(reply, op, principal=self.principal, has_kernel=has_kernel)
         if "use_kernel" in self.policy.without:
-            reply = name_kernel_in_steps(reply, op, args)
+            reply = name_kernel_in_steps(reply, op, asked.args)
         return with_kernel(reply, here.link, target)
 
     async def command(self, op: str, args: Args, kernel: str | None = None) -> Reply:

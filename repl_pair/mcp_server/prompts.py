@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeAlias
 
 from mcp import types
@@ -51,10 +50,6 @@ class Prompt:
     write: Callable[..., Awaitable[Text]]
 
 
-async def _complete_ids(kind: str, session: Session, typed: str) -> Found:
-    return await find_ids(session, kind, typed)
-
-
 async def _complete_tags(session: Session, typed: str) -> Found:
     """Complete the last of the tags between commas."""
     before, comma, last = typed.rpartition(",")
@@ -83,7 +78,7 @@ PROMPTS = {
                 Argument(
                     name="id",
                     doc="The panel's id, such as spending",
-                    complete=partial(_complete_ids, "panel"),
+                    complete=lambda session, typed: find_ids(session, "panel", typed),
                 ),
             ),
             write=write_panel,
@@ -96,7 +91,7 @@ PROMPTS = {
                 Argument(
                     name="name",
                     doc="The function's id, such as orders.place",
-                    complete=partial(_complete_ids, "function"),
+                    complete=lambda session, typed: find_ids(session, "function", typed),
                 ),
             ),
             write=write_function,

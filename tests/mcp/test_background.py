@@ -62,7 +62,7 @@ def place(order: str) -> str:
     note(order)
     return order
 """
-OWN = sorted(manifest.of_toolset(manifest.BACKGROUND))
+OWN = sorted(manifest.of_toolset(manifest.MANAGE))
 WRITING = ("--allow", "write", "--toolsets", "manage")
 
 

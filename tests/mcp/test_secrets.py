@@ -1067,7 +1067,7 @@ def come_and_go(told):
 
 SESSION_OPS = [entry["name"] for entry in manifest.load() if entry["toolset"] == "session"]
 REALM_OPS = [entry["name"] for entry in manifest.load() if entry["toolset"] == "realm"]
-BACKGROUND_OPS = manifest.of_toolset(manifest.BACKGROUND)
+BACKGROUND_OPS = manifest.of_toolset(manifest.MANAGE)
 REVIEWING = [op["name"] for op in manifest.load() if op["toolset"] == "review"]
 DRIVERS = {
     "describe_op": run_others,

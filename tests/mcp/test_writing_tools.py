@@ -30,7 +30,7 @@ WRITING = sorted(
     for entry in manifest.load()
     if entry["access"] == "write"
     and not entry.get("project")
-    and entry["toolset"] != manifest.BACKGROUND
+    and entry["toolset"] != manifest.MANAGE
 )
 """The ops that write into the registries."""
 CALLS = {

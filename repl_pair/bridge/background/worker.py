@@ -22,14 +22,13 @@ from repl_pair.bridge.background.worker_guard import find_started, send_signal
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.kernels.discover import read_connection
 from repl_pair.bridge.kernels.heartbeat import Connection
-from repl_pair.bridge.kernels.processes import WORKER
+from repl_pair.bridge.kernels.processes import WORKER, WORKER_FILE
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.link.line import ConnectionLost, Line
 from repl_pair.errors import KernelError, RequestError
 from repl_pair.runtime.evaluation.compiled import NO_CODE, compile_source, describe_no_code
 from repl_pair.wire import View, raise_for_error
 
-CONNECTION = "kernel.json"
 START_S = 30.0
 """How long a kernel may take to be ready for its code."""
 ALIVE_S = 0.2
@@ -88,7 +87,7 @@ class Worker:
             id=str(uuid.uuid4()),
             name=name or WORKER,
             pid=self._process.pid,
-            path=str(self._folder / CONNECTION),
+            path=str(self._folder / WORKER_FILE),
             notebook=None,
             alive=True,
             began=self.began,

@@ -14,10 +14,9 @@ from ipykernel.kernelapp import IPKernelApp
 
 from repl_pair.bridge.background.output import hide_secrets
 from repl_pair.bridge.background.worker_guard import end_with_server
+from repl_pair.bridge.kernels.processes import WORKER_FILE
 from repl_pair.runtime.secrets.learning import learn_before_output, learn_secrets
 
-CONNECTION = "kernel.json"
-"""The connection file in the folder of a worker."""
 OPTIONS = ("--HistoryManager.enabled=False", "--colors=NoColor")
 HELD_CHARS = 65_536
 """How much of an unfinished line is kept before it is scrubbed and written."""
@@ -68,7 +67,7 @@ def main(folder: Path) -> None:
     streams = [ScrubbedText(sys.stdout), ScrubbedText(sys.stderr)]
     sys.stdout, sys.stderr = (cast("TextIO", stream) for stream in streams)
     sys.argv = ["worker"]
-    connection = folder / CONNECTION
+    connection = folder / WORKER_FILE
     app: Any = IPKernelApp.instance(
         connection_file=str(connection), outstream_class=None, parent_handle=os.getppid()
     )

@@ -76,7 +76,7 @@ class TriggerLine(EndedTrigger):
     skipped: NotRequired[int]
 
 
-@TABLE.op(access="run", toolset=manifest.BACKGROUND, lane="inline")
+@TABLE.op(access="run", toolset=manifest.MANAGE, lane="inline")
 async def trigger_void(
     here: BridgeCall, call: Callee, args: CallArgs = None, kernel: WhichOrChosen = None
 ) -> StartedRun:
@@ -91,7 +91,7 @@ async def trigger_void(
     return {"run": run.id}
 
 
-@TABLE.op(access="run", toolset=manifest.BACKGROUND, lane="inline")
+@TABLE.op(access="run", toolset=manifest.MANAGE, lane="inline")
 async def trigger_enqueue(
     here: BridgeCall,
     call: Callee,
@@ -110,7 +110,7 @@ async def trigger_enqueue(
     return {"run": run.id, "depth": here.background.runs.depth(run)}
 
 
-@TABLE.op(access="read", toolset=manifest.BACKGROUND, lane="inline")
+@TABLE.op(access="read", toolset=manifest.MANAGE, lane="inline")
 async def read_run(
     here: BridgeCall,
     run: RunId,
@@ -134,7 +134,7 @@ async def read_run(
     return answer
 
 
-@TABLE.op(access="run", toolset=manifest.BACKGROUND, lane="inline")
+@TABLE.op(access="run", toolset=manifest.MANAGE, lane="inline")
 async def cancel_run(here: BridgeCall, run: RunId) -> RunState:
     """Cancel a run that waits or goes on, as when its caller cancels a call.
 
@@ -147,7 +147,7 @@ async def cancel_run(here: BridgeCall, run: RunId) -> RunState:
     return {"run": run, "state": found.state}
 
 
-@TABLE.op(access="write", toolset=manifest.BACKGROUND, lane="inline")
+@TABLE.op(access="write", toolset=manifest.MANAGE, lane="inline")
 async def register_trigger(
     here: BridgeCall,
     call: Callee,
@@ -175,7 +175,7 @@ async def register_trigger(
     return {"trigger": trigger.id}
 
 
-@TABLE.op(access="read", toolset=manifest.BACKGROUND, lane="inline")
+@TABLE.op(access="read", toolset=manifest.MANAGE, lane="inline")
 async def list_triggers(here: BridgeCall) -> Items[TriggerLine]:
     """List your triggers: call, args, when it fires, its runs, the last one, what keeps it."""
     items = [_describe(each) for each in here.background.triggers.list()]
@@ -185,7 +185,7 @@ async def list_triggers(here: BridgeCall) -> Items[TriggerLine]:
     return {"items": items, "total": len(items)}
 
 
-@TABLE.op(access="write", toolset=manifest.BACKGROUND, lane="inline")
+@TABLE.op(access="write", toolset=manifest.MANAGE, lane="inline")
 async def unregister_trigger(
     here: BridgeCall, trigger: Annotated[str, "From register_trigger"]
 ) -> EndedTrigger:

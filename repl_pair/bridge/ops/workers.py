@@ -33,7 +33,7 @@ def preview_worker(args: Mapping[str, Any], _principal: str) -> Preview:
     return {"kind": "code", "title": title, "text": str(args.get("code"))}
 
 
-@TABLE.op(access="eval", toolset=manifest.BACKGROUND, lane="inline", preview=preview_worker)
+@TABLE.op(access="eval", toolset=manifest.MANAGE, lane="inline", preview=preview_worker)
 async def register_worker(call: BridgeCall, code: Code, name: Name = "") -> StartedWorker:
     """Start a kernel of the server's Python that runs code, for you alone, until stop_worker.
 
@@ -55,13 +55,13 @@ async def register_worker(call: BridgeCall, code: Code, name: Name = "") -> Star
     return {"worker": worker.id, "kernel": worker.kernel.id, "pid": worker.kernel.pid or 0}
 
 
-@TABLE.op(access="eval", toolset=manifest.BACKGROUND, lane="inline")
+@TABLE.op(access="eval", toolset=manifest.MANAGE, lane="inline")
 async def stop_worker(call: BridgeCall, worker: Annotated[str, "From list_workers"]) -> WorkerLine:
     """End a worker of yours, and what it started; answers how it ended and the end of its log."""
     return await call.background.workers.stop(worker)
 
 
-@TABLE.op(access="read", toolset=manifest.BACKGROUND, lane="inline")
+@TABLE.op(access="read", toolset=manifest.MANAGE, lane="inline")
 async def list_workers(call: BridgeCall) -> Items[WorkerLine]:
     """List your workers, also those that ended by themselves, with the end of what they printed."""
     items = list(call.background.workers.list())

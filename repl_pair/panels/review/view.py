@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from itertools import groupby
 from typing import cast
 
 from repl_pair.errors import ReplPairError
@@ -10,10 +9,10 @@ from repl_pair.panels.base.context import FOCUS, PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD, Changes
 from repl_pair.panels.base.view import View
 from repl_pair.panels.review import messages
+from repl_pair.panels.review.shown import group_by_target, remark_of, text_of
 from repl_pair.runtime.clients.own_calls import OWN_CALLS, PERSON as PERSONS_CODE
 from repl_pair.runtime.project.database import project
-from repl_pair.runtime.reading.bounded import cut_text
-from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, table
+from repl_pair.runtime.results.markdown import Markdown, prose
 from repl_pair.runtime.review import annotations, reviews, threads
 from repl_pair.runtime.review.model import Annotation, Author
 from repl_pair.runtime.review.targets import ENTRIES
@@ -30,7 +29,6 @@ MOST_KEPT = 200
 MORE_REPLIES = 100
 MOST_LISTED = 50
 """How many threads its text lists."""
-_LINE = 120
 _PERSON = Principal()
 
 
@@ -170,10 +168,7 @@ class ReviewView(View[messages.ReviewPatch]):
             found = threads.list_threads(project(), _PERSON, status="open", limit=MOST_LISTED)
         except ReplPairError as error:
             return Markdown(prose(f"The remarks of this project cannot be read: {error.code}."))
-        head = ("on", "section", "status", "by", "remark", "replies")
-        text = table(head, map(_cells, found["threads"])) or "No open remarks."
-        more = found["total"] - len(found["threads"])
-        return Markdown(f"{text}\n\n… and {more} more remarks." if more > 0 else text)
+        return text_of(found)
 
     def close(self) -> None:
         """Follow no changes any more."""
@@ -236,7 +231,7 @@ class ReviewView(View[messages.ReviewPatch]):
         before, self._sent = self._sent, {}
         for thread in found["threads"]:
             self._sent[thread["annotation"]["id"]] = self._thread_shown(thread)
-        listing = self._group(found)
+        listing = group_by_target(found, self._here)
         changed = [shown for id, shown in self._sent.items() if before.get(id) != shown]
         patch: messages.ReviewPatch = {"threads": changed} if changed else {}
         if listing != self._listing or changed:
@@ -250,72 +245,9 @@ class ReviewView(View[messages.ReviewPatch]):
             every = annotations.get_annotation(project(), _PERSON, about["id"])["replies"]
             replies, earlier = every[-wanted:], max(0, len(every) - wanted)
         return {
-            **_shown(about),
+            **remark_of(about),
             "target": escape_invisible(about["target"]),
             "review": about["review_id"],
-            "replies": list(map(_shown, replies)),
+            "replies": list(map(remark_of, replies)),
             "earlier": earlier,
         }
-
-    def _group(self, found: threads.Threads) -> messages.Listing:
-        groups = {
-            target: list(of_target)
-            for target, of_target in groupby(
-                found["threads"], lambda thread: thread["annotation"]["target"]
-            )
-        }
-        # What the shell shows has a place, also where nobody has remarked on it.
-        groups = {target: groups.get(target, []) for target in self._here[:1]} | groups
-        return {
-            "groups": [
-                {
-                    "target": target,
-                    "label": escape_invisible(target, keep=""),
-                    "here": target in self._here,
-                    "drafts": len(found["drafts"].get(target, ())),
-                    "reviews": _reviews_of(of_target),
-                    "threads": [thread["annotation"]["id"] for thread in of_target],
-                }
-                for target, of_target in groups.items()
-            ],
-            "total": found["total"],
-            "shown": len(found["threads"]),
-        }
-
-
-def _shown(annotation: Annotation) -> messages.Remark:
-    return {
-        "id": annotation["id"],
-        "author": annotation["author"],
-        "principal": escape_invisible(annotation["principal"], keep=""),
-        "status": annotation["status"],
-        "section": escape_invisible(annotation["section"], keep=""),
-        "quote": escape_invisible(annotation["quote"]),
-        "content": escape_invisible(annotation["content"]),
-        "edited_by": escape_invisible(annotation.get("edited_by", ""), keep=""),
-        "created": annotation["created_at"],
-        "changed": annotation["updated_at"],
-    }
-
-
-def _reviews_of(of_target: Sequence[ListedThread]) -> list[messages.ReviewShown]:
-    found = {thread["review"]["id"]: thread["review"] for thread in of_target if thread["review"]}
-    return [{"id": id, "status": review["status"]} for id, review in sorted(found.items())]
-
-
-def _cells(thread: ListedThread) -> Sequence[str]:
-    about = thread["annotation"]
-    target, words = about["target"], about["content"]
-    return (
-        _as_text(target) if set("[`|") & set(target) else code(escape_invisible(target, keep="")),
-        _as_text(about["section"]),
-        about["status"],
-        _as_text(about["principal"]),
-        _as_text(cut_text(words, _LINE)),
-        str(len(thread["replies"]) + thread["earlier"]),
-    )
-
-
-def _as_text(words: str) -> str:
-    """Return the words of anyone as a cell in which they make no link and no image."""
-    return cell(escape_invisible(words)).replace("!\\[", "![").replace("[", "&#91;")

@@ -1,23 +1,27 @@
-"""Approvals: one exact call of a client, and what the person decided about it."""
+"""The approvals of this process: asked for, answered by the person, and used once."""
 
-import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from hashlib import sha256
-from typing import Any, Literal
+from typing import Any
 
 from repl_pair.errors import RequestError, did_you_mean
-from repl_pair.records import Undo, record
+from repl_pair.records import Undo
 from repl_pair.runtime.clients.activity import LOG, ActivityLog
+from repl_pair.runtime.clients.approval import (
+    Answer,
+    Approval,
+    Asker,
+    closed_refusal,
+    hash_call,
+    unknown_handle,
+)
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.stopping.waiting import Alarm
 from repl_pair.runtime.store import PERSONS, Collection, Store
 from repl_pair.wire import Request, View
-
-Answer = Literal["once", "session", "deny"]
 
 APPROVALS = Collection(
     name="approvals",
@@ -27,69 +31,6 @@ APPROVALS = Collection(
 GRANTS = Collection(name="approval_grants", doc="Approvals that cover all calls of their op.")
 PERSONS.declare(APPROVALS)
 PERSONS.declare(GRANTS)
-
-
-@record
-class Asker:
-    """Who asks: a principal and its client id, None where that is not known."""
-
-    principal: str
-    client: str | None = None
-
-
-@record
-class Approval:
-    """One exact call that needs approval.
-
-    `state` is pending, approved, denied, expired, used or withdrawn. `hash` covers op and args,
-    `access` is what the call needs beyond what its view opens. Times are epoch seconds.
-    """
-
-    handle: str
-    asker: Asker
-    op: str
-    args: Mapping[str, Any]
-    hash: str
-    access: tuple[str, ...]
-    boot: str
-    asked_at: float
-    expires_at: float
-    state: str = "pending"
-    reason: str = ""
-    preview: Mapping[str, Any] | None = None
-    """What shows it to the person, where no op of this process does."""
-
-
-def hash_call(op: str, args: Mapping[str, Any]) -> str:
-    """Return the hash of one exact call, independent of the order of keys."""
-    text = json.dumps([op, args], sort_keys=True, separators=(",", ":"))
-    return sha256(text.encode()).hexdigest()
-
-
-def approval_required(op: str, closed: Iterable[str]) -> RequestError:
-    """Return the refusal of a call that only the person's approval opens."""
-    access = sorted(closed)
-    return RequestError(
-        "approval_required",
-        f"{op} needs the person's approval ({', '.join(access)}); nothing was run.",
-        detail={"access": access},
-    )
-
-
-def _unknown_handle(handle: str) -> RequestError:
-    return RequestError(
-        "not_found", f"There is no approval {handle!r} of yours for that call; nothing was run."
-    )
-
-
-def _closed_refusal(approval: Approval) -> RequestError:
-    why = f": {approval.reason}" if approval.reason else ""
-    return RequestError(
-        "approval_expired",
-        f"The approval {approval.handle} of {approval.op} is {approval.state}{why}. "
-        "Nothing was run.",
-        detail={"state": approval.state},
-    )
 
 
 def _request(approval: Approval) -> Request:
@@ -192,11 +133,11 @@ class Approvals:
             if approval.state not in _OPEN and taken_back:
                 return approval
         elif approval.state != "pending":
-            raise _closed_refusal(approval)
+            raise closed_refusal(approval)
         state = "denied" if answer == "deny" else "approved"
         changed = self._set_state(approval, state, reason) if approval.state in _OPEN else None
         if changed is None:
-            raise _closed_refusal(self.find(handle))
+            raise closed_refusal(self.find(handle))
         if answer == "session":
             self._hold(f"grant {handle}", approval.asker, lambda: self.withdraw_grant(handle))
             self._store.put(GRANTS.name, handle, changed)
@@ -210,13 +151,13 @@ class Approvals:
         """
         approval = self.of(handle, asker)
         if approval.hash != hash_call(op, args) or approval.boot != self._boot:
-            raise _unknown_handle(handle)
+            raise unknown_handle(handle)
         if approval.state == "pending":
             raise RequestError("approval_pending", f"{approval.op} waits for the person's word.")
         if approval.state == "denied":
             raise RequestError("approval_denied", f"The person denied {approval.op}.")
         if approval.state != "approved" or self._set_state(approval, "used") is None:
-            raise _closed_refusal(approval)
+            raise closed_refusal(approval)
         return frozenset(approval.access)
 
     def find(self, handle: str) -> Approval:
@@ -236,7 +177,7 @@ class Approvals:
         """Return an approval of exactly this asker; RequestError `not_found` for any other."""
         found: Approval | None = self._store.item(APPROVALS.name, handle)
         if found is None or found.asker != asker:
-            raise _unknown_handle(handle)
+            raise unknown_handle(handle)
         return self.find(handle)
 
     async def wait(

@@ -7,7 +7,8 @@ from typing import Any
 
 from repl_pair.errors import KernelError, ReplPairError, RequestError, next_step
 from repl_pair.runtime.clients.activity import LOG
-from repl_pair.runtime.clients.approvals import QUEUE, Asker, approval_required
+from repl_pair.runtime.clients.approval import Asker, approval_required
+from repl_pair.runtime.clients.approvals import QUEUE
 from repl_pair.runtime.clients.clients import BOOT, CLIENTS, check_pause
 from repl_pair.runtime.kernel import packaging
 from repl_pair.runtime.kernel.jobs import Job

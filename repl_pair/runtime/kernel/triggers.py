@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from repl_pair.errors import error_text
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.own_threads import start_thread
-from repl_pair.runtime.clients.approvals import APPROVALS, Approval
+from repl_pair.runtime.clients.approval import Approval
+from repl_pair.runtime.clients.approvals import APPROVALS
 from repl_pair.runtime.clients.clients import current_cause
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.notices.in_replies import REPLY_NOTICES

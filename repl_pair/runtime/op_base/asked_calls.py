@@ -4,7 +4,7 @@ import json
 import time
 from typing import TypedDict, cast
 
-from repl_pair.runtime.clients.approvals import Approval
+from repl_pair.runtime.clients.approval import Approval
 from repl_pair.runtime.op_base.table import TABLE, Preview
 from repl_pair.runtime.values.invisible import escape_invisible
 

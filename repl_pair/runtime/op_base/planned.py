@@ -9,7 +9,6 @@ from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.visible import check_visible, visible_entry
-from repl_pair.runtime.results.record import RunRecord, refused
 from repl_pair.runtime.signatures.arguments import MOST_S, Bounds
 
 Modes = Annotated[list[str] | None, "Ids of modes, in order"]
@@ -48,12 +47,6 @@ def planned(
         substrate=substrate,
         caller=call.view.principal,
     )
-
-
-def refusal(call: Call, variant_id: str, error: RequestError) -> RunRecord:
-    """Return the record of a run that was refused; RequestError for a variant that is not seen."""
-    visible_entry(call.view, "variant", variant_id)
-    return refused(variant_id, error)
 
 
 def check_lane(call: Call, plan: Plan, lane: str) -> None:

@@ -13,7 +13,7 @@ from repl_pair.runtime.op_base.listing import is_filled
 from repl_pair.runtime.op_base.planned import Detail
 from repl_pair.runtime.planning.plan import SUBSTRATE
 from repl_pair.runtime.registry.outcomes import show_outcome
-from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.results.record import RunRecord, raised_in
 from repl_pair.runtime.running.captured_calls import CapturedCall
 from repl_pair.runtime.secrets.egress import learn_from
 from repl_pair.runtime.secrets.known import within
@@ -82,11 +82,6 @@ def _slots_of(stop: Stop | None) -> dict[str, Any]:
     if stop is None:
         return {}
     return {slot: value for slot, value in to_dict(stop).items() if is_filled(value)}
-
-
-def raised_in(record: RunRecord) -> list[dict[str, Any]]:
-    """Return what the phases of a run raised, each with its phase."""
-    return [{"phase": one.phase, **one.error} for one in record.phases if one.error]
 
 
 def sensitive_failures(record: RunRecord) -> list[tuple[str, ...]]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from repl_pair.errors import RequestError, next_step
-from repl_pair.runtime.clients.approvals import approval_required
+from repl_pair.runtime.clients.approval import approval_required
 from repl_pair.runtime.op_base.answers import Fault, Items, Page
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.listing import DEFAULT_LIMIT, Cursor, Limit, filled, page_of

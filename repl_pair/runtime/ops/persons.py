@@ -7,7 +7,8 @@ from typing import Annotated, Any, NotRequired, Protocol, TypedDict, cast
 
 from repl_pair.errors import ReplPairError, RequestError
 from repl_pair.runtime.clients.activity import LOG
-from repl_pair.runtime.clients.approvals import EXPIRES_S, QUEUE, Answer, Approval, Asker
+from repl_pair.runtime.clients.approval import Answer, Approval, Asker
+from repl_pair.runtime.clients.approvals import EXPIRES_S, QUEUE
 from repl_pair.runtime.clients.clients import pause, paused_since, resume
 from repl_pair.runtime.op_base.answers import Items
 from repl_pair.runtime.op_base.asked_calls import (

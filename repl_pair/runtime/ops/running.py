@@ -19,7 +19,6 @@ from repl_pair.runtime.op_base.planned import (
     Wait,
     check_lane,
     planned,
-    refusal,
 )
 from repl_pair.runtime.op_base.run_answers import answer_preview, answer_run, note_places
 from repl_pair.runtime.op_base.table import WAIT_S, F, lane_terms, op, timeout_deadline
@@ -27,7 +26,7 @@ from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.visible import VariantId
 from repl_pair.runtime.results.last import forget_result, keep_result
-from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.results.record import RunRecord, refused
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.openings import close_all
 from repl_pair.runtime.running.run_records import stopped_record
@@ -83,7 +82,7 @@ async def run_variant(
         )
         check_lane(call, plan, lane)
     except RequestError as error:
-        return answer_run(refusal(call, variant_id, error), detail=detail)
+        return answer_run(refused(variant_id, error), detail=detail)
     return await run_plan(call, plan, overrides, lane=lane, detail=detail)
 
 
@@ -130,7 +129,7 @@ async def reset_variant(
         plan = planned(call, variant_id, modes=modes, overrides=overrides)
         check_lane(call, plan, lane)
     except RequestError as error:
-        return answer_run(refusal(call, variant_id, error), detail=detail)
+        return answer_run(refused(variant_id, error), detail=detail)
     closed = close_all(variant_id, f"{call.view.principal} reset the variant")
     forget_result(variant_id, call.view.principal)
     found = await run_plan(call, plan, overrides, lane=lane, detail=detail)
@@ -155,7 +154,7 @@ async def preview_variant(
     try:
         plan = planned(call, variant_id, modes=modes, overrides=overrides, substrate=substrate)
     except RequestError as error:
-        return answer_preview(refusal(call, variant_id, error), detail=detail)
+        return answer_preview(refused(variant_id, error), detail=detail)
 
     def settle(record: RunRecord) -> dict[str, Any]:
         """Answer with the identity of the variant with its plays."""

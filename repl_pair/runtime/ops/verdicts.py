@@ -8,7 +8,7 @@ from repl_pair.runtime.op_base.answers import Assertion, PhaseFault, Place, Stat
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.corrections import suggest_correction
 from repl_pair.runtime.op_base.listing import Cursor, Limit, filled, page
-from repl_pair.runtime.op_base.run_answers import raised_in, sensitive_failures
+from repl_pair.runtime.op_base.run_answers import sensitive_failures
 from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.registry.outcomes import Outcome, show_outcome
 from repl_pair.runtime.registry.visible import (
@@ -18,7 +18,7 @@ from repl_pair.runtime.registry.visible import (
     visible_variants,
 )
 from repl_pair.runtime.results.last import counts_as_verdict, is_current, last_result, last_verdict
-from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.results.record import RunRecord, raised_in
 
 MOST_FAILURES, MOST_REASONS = 10, 10
 

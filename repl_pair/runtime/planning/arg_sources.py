@@ -5,13 +5,40 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-from repl_pair.runtime.planning.planner import Layer
+from repl_pair.records import record
+from repl_pair.runtime.planning.planner import global_args_of
+from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.secrets.places import mark_secrets
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.frozen import Frozen, Record, Secret, merge, to_plain
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import join_path
 from repl_pair.runtime.values.takes import takes_of
+
+
+@record
+class Layer:
+    """One place that args of a run come from, named as a source, and what it gives."""
+
+    source: str
+    value: Frozen
+
+
+def layers_of(
+    story: Entry, modes: Sequence[Entry], chain: Sequence[Entry], overrides: Mapping[str, Any]
+) -> Sequence[Layer]:
+    """Return the layers of one run; a later one is laid over an earlier one, overrides last."""
+    given = global_args_of(story.body.component.resolve())
+    return (
+        Layer(source=source_of(None), value=given),
+        *(Layer(source=source_of(e), value=e.body.args) for e in (story, *modes, *chain)),
+        Layer(source="overrides", value=overrides),
+    )
+
+
+def source_of(entry: Entry | None) -> str:
+    """Name where something comes from; None is what is set for all stories."""
+    return "global" if entry is None else f"{entry.kind} {entry.id}"
 
 
 def explain_args(component: Callable[..., Any], layers: Sequence[Layer]) -> list[dict[str, Any]]:

@@ -7,16 +7,19 @@ from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.authoring.decorator_uses import misuse
 from repl_pair.runtime.authoring.lines import unknown_step
 from repl_pair.runtime.authoring.shared import GLOBAL_DECORATORS
-from repl_pair.runtime.planning.arg_sources import explain_args, explain_argtypes
+from repl_pair.runtime.planning.arg_sources import (
+    Layer,
+    explain_args,
+    explain_argtypes,
+    layers_of,
+    source_of,
+)
 from repl_pair.runtime.planning.guard import check_overrides
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import (
-    Layer,
     clashes_of,
     freeze_overrides,
-    layers_of,
     plan_variant,
-    source_of,
     story_behind,
 )
 from repl_pair.runtime.registry.extending import RULES, lay_over, reachable_chain

@@ -22,7 +22,7 @@ from repl_pair.runtime.registry.model import (
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.outcomes import Identity, Rest, rest_on
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.secrets.entries import mode_secret_paths
+from repl_pair.runtime.secrets.entries import mode_secret_paths, slots_of
 from repl_pair.runtime.secrets.places import secret_args
 from repl_pair.runtime.store import STORE
 from repl_pair.runtime.values.paths import Place
@@ -72,8 +72,13 @@ class Plan:
     written_by_agents: tuple[Entry, ...]
     sent: tuple[Any, ...]
     """What the caller sent for it: overrides, and bodies that it registered."""
-    sent_by_others: tuple[Any, ...]
-    """The bodies that other agents registered."""
+    by_others: tuple[Entry, ...]
+    """Of `written_by_agents`, what other agents than the caller registered."""
+
+    @cached_property
+    def sent_by_others(self) -> tuple[Any, ...]:
+        """The bodies that other agents registered, as data."""
+        return tuple(slots_of(entry.body) for entry in self.by_others)
 
     @property
     def rests_on(self) -> tuple[Rest, ...]:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean, next_step
-from repl_pair.records import record
 from repl_pair.runtime.authoring.args import check_names, freeze_args, freeze_by_hints
 from repl_pair.runtime.authoring.lines import STEPS
 from repl_pair.runtime.authoring.shared import GLOBAL_ARGS, GLOBAL_DECORATORS
@@ -18,44 +17,19 @@ from repl_pair.runtime.registry.origin import is_agents, is_of_agent
 from repl_pair.runtime.registry.outcomes import Identity
 from repl_pair.runtime.registry.registry import REGISTRY, is_over
 from repl_pair.runtime.secrets.egress import learn_from
-from repl_pair.runtime.secrets.entries import slots_of
 from repl_pair.runtime.secrets.known import made_of
 from repl_pair.runtime.store import STORE
 from repl_pair.runtime.values.classes import is_row
-from repl_pair.runtime.values.frozen import Frozen, merge, refs_in
+from repl_pair.runtime.values.frozen import merge, refs_in
 from repl_pair.runtime.values.takes import takes_of
 from repl_pair.wire import PERSON
 
 
-@record
-class Layer:
-    """One place that args of a run come from, named as a source, and what it gives."""
-
-    source: str
-    value: Frozen
-
-
-def layers_of(
-    story: Entry, modes: Sequence[Entry], chain: Sequence[Entry], overrides: Mapping[str, Any]
-) -> Sequence[Layer]:
-    """Return the layers of one run; a later one is laid over an earlier one, overrides last."""
-    given = _global_args(story.body.component.resolve())
-    return (
-        Layer(source=source_of(None), value=given),
-        *(Layer(source=source_of(e), value=e.body.args) for e in (story, *modes, *chain)),
-        Layer(source="overrides", value=overrides),
-    )
-
-
-def _global_args(component: Callable[..., Any]) -> Mapping[str, Any]:
+def global_args_of(component: Callable[..., Any]) -> Mapping[str, Any]:
+    """Return those args of all stories that a component takes."""
     given: Mapping[str, Any] = STORE.get(GLOBAL_ARGS.name)
     legal = takes_of(component).parameters or {} if given else {}
     return {name: value for name, value in given.items() if name in legal}
-
-
-def source_of(entry: Entry | None) -> str:
-    """Name where something comes from; None is what is set for all stories."""
-    return "global" if entry is None else f"{entry.kind} {entry.id}"
 
 
 def clashes_of(modes: Sequence[Entry]) -> list[str]:
@@ -102,13 +76,14 @@ def plan_variant(
     story: Story = story_entry.body
     chain = chain_of(entry)
     body = lay_over(chain)
+    tags, declared = tags_along(story, chain), modes_along(story, chain)
     component = story.component.resolve()
     active = [REGISTRY.get("mode", name) for name in dict.fromkeys(map(str, modes))]
     for clash in clashes_of(active):
         raise RequestError("bad_arguments", clash)
     frozen = freeze_overrides(component, overrides or {}, body.args_to_events)
     layers = (entry.body.args for entry in (story_entry, *active, *chain))
-    under = merge(_global_args(component), *layers)
+    under = merge(global_args_of(component), *layers)
     merged = merge(under, frozen)
     dispatched = {n: merged.pop(n) for n in body.args_to_events if n in merged}
     uses = (*STORE.get(GLOBAL_DECORATORS.name), *story.decorators, *body.decorators)
@@ -118,7 +93,6 @@ def plan_variant(
     authors = [(part, bool(by_agents) and not _is_persons_for(story, part)) for part in chain]
     overlay = (overrides,) if overrides and caller != PERSON else ()
     own = tuple(part.origin.sent for part in by_agents if is_of_agent(part.origin, caller))
-    others = (part for part in by_agents if not is_of_agent(part.origin, caller))
     chosen, shown = _plays(entry.id, body, plays), _substrate(entry.id, story, body, substrate)
     args = _fit(entry.id, component, merged)
     before = (*_events_of_args(body, dispatched, authors), *_events_in("events", authors))
@@ -127,7 +101,7 @@ def plan_variant(
     named = _functions_named(body, chosen, args, events, bodies)
     differs = {
         "overrides": bool(frozen),
-        "modes": any(mode.id not in modes_along(story, chain) for mode in active),
+        "modes": not {mode.id for mode in active}.issubset(declared),
         "plays": plays is not None and chosen != _plays(entry.id, body, None),
         "substrate": substrate != SUBSTRATE
         and shown != _substrate(entry.id, story, body, SUBSTRATE),
@@ -147,7 +121,7 @@ def plan_variant(
         plays_by_agent=is_agents(entry.origin),
         decorators=uses,
         modes=tuple(m.id for m in active),
-        tags=tags_along(story, chain),
+        tags=tags,
         substrate=shown,
         what_if=tuple(name for name, is_other in differs.items() if is_other),
         reached={(e.kind, e.id): e for e in (story_entry, *chain, *active)}
@@ -155,7 +129,7 @@ def plan_variant(
         | {key: REGISTRY.find(*key) for key in named},
         written_by_agents=by_agents,
         sent=overlay + own,
-        sent_by_others=tuple(slots_of(part.body) for part in others),
+        by_others=tuple(part for part in by_agents if not is_of_agent(part.origin, caller)),
     )
     check(plan, caller)
     with made_of(plan.sent, plan.sent_by_others):

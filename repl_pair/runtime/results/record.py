@@ -103,6 +103,11 @@ class RunRecord(Report):
         return f"{head}, {count_of(self.total, 'assertion')}. {self.reason}"
 
 
+def raised_in(record: RunRecord) -> list[dict[str, Any]]:
+    """Return what the phases of a run raised, each with its phase."""
+    return [{"phase": one.phase, **one.error} for one in record.phases if one.error]
+
+
 def refused(variant_id: str, error: RequestError) -> RunRecord:
     """Return the record of a run that could not be attempted; any other refusal is raised again."""
     if error.code != "cannot_run":

@@ -9,7 +9,6 @@ from sqlite3 import Connection, Row
 from repl_pair.errors import RequestError
 from repl_pair.runtime.project.database import Database
 from repl_pair.runtime.project.schema import new_id
-from repl_pair.runtime.review.contents import redact_text
 from repl_pair.runtime.review.finding import find_known_target
 from repl_pair.runtime.review.model import (
     Annotation,
@@ -22,10 +21,12 @@ from repl_pair.runtime.review.model import (
 from repl_pair.runtime.review.orphans import orphans_of
 from repl_pair.runtime.review.placing import find_place
 from repl_pair.runtime.review.querying import (
+    PLACED_BY,
     Conditions,
     at_target,
     find_annotation,
     find_review,
+    in_section,
     in_status,
     shown_to,
 )
@@ -198,11 +199,6 @@ _SAME = (
     " AND parent_id IS :parent_id AND review_id IS :review_id AND created_at > :after"
     " ORDER BY created_at DESC LIMIT 1"
 )
-_PLACED_BY = (
-    "ifnull((SELECT principal FROM annotations AS first WHERE first.id = annotations.parent_id),"
-    " principal)"
-)
-"""Who chose target and section: a reply takes them over from its remark."""
 _ANSWERED = (
     "UPDATE annotations SET status = 'replied', updated_at = ?"
     " WHERE id = ? AND status != 'resolved'"
@@ -249,27 +245,9 @@ def _insert(connection: Connection, words: Mapping[str, str | None]) -> Row:
     return _row(connection, id)
 
 
-def in_section(connection: Connection, asked: Conditions, view: View, section: str) -> Conditions:
-    """Return conditions that hold for annotations with a part of a section, as a view reads it.
-
-    What the view itself wrote is compared as it is: neither confirms a guess.
-    """
-    other = asked.and_also(f"{_PLACED_BY} <> :own", own=view.principal)
-    rows = other.rows(connection, "DISTINCT section FROM annotations")
-    read = {one: redact_text(one, view.principal) for (one,) in rows}
-    fitting = [one for one, text in read.items() if section.lower() in text.lower()]
-    return asked.and_also(
-        f"CASE {_PLACED_BY} WHEN :own THEN instr(lower(section), lower(:section))"
-        " ELSE section IN (SELECT value FROM json_each(:sections)) END",
-        own=view.principal,
-        section=section,
-        sections=json.dumps(fitting),
-    )
-
-
 def placers_of(database: Database, ids: Sequence[str]) -> Mapping[str, str]:
     """Return who chose the target and section of annotations, by their ids."""
-    query = f"SELECT id, {_PLACED_BY} FROM annotations WHERE id IN (SELECT value FROM json_each(?))"
+    query = f"SELECT id, {PLACED_BY} FROM annotations WHERE id IN (SELECT value FROM json_each(?))"
     with database.reading() as connection:
         found = () if connection is None else connection.execute(query, (json.dumps(ids),))
         return dict(map(tuple, found))

@@ -9,6 +9,7 @@ from typing import Any
 from repl_pair.errors import RequestError, did_you_mean, next_step
 from repl_pair.records import record
 from repl_pair.runtime.project.database import Database
+from repl_pair.runtime.review.contents import redact_text
 from repl_pair.runtime.review.model import AnnotationStatus
 from repl_pair.runtime.review.orphans import orphans_of
 from repl_pair.runtime.review.sight import SHOWN, hidden_targets
@@ -17,6 +18,11 @@ from repl_pair.wire import View
 
 _NEWEST = 200
 """Among how many ids one is looked for that is near."""
+PLACED_BY = (
+    "ifnull((SELECT principal FROM annotations AS first WHERE first.id = annotations.parent_id),"
+    " principal)"
+)
+"""Who chose target and section: a reply takes them over from its remark."""
 
 
 @record
@@ -50,6 +56,24 @@ def at_target(found: Conditions, target: Target) -> Conditions:
         return found.and_also("target = :target", target=target.text)
     below = "(target = :target OR target >= :target || '#' AND target < :target || '$')"
     return found.and_also(below, target=target.text)
+
+
+def in_section(connection: Connection, asked: Conditions, view: View, section: str) -> Conditions:
+    """Return conditions that hold for annotations with a part of a section, as a view reads it.
+
+    What the view itself wrote is compared as it is: neither confirms a guess.
+    """
+    other = asked.and_also(f"{PLACED_BY} <> :own", own=view.principal)
+    rows = other.rows(connection, "DISTINCT section FROM annotations")
+    read = {one: redact_text(one, view.principal) for (one,) in rows}
+    fitting = [one for one, text in read.items() if section.lower() in text.lower()]
+    return asked.and_also(
+        f"CASE {PLACED_BY} WHEN :own THEN instr(lower(section), lower(:section))"
+        " ELSE section IN (SELECT value FROM json_each(:sections)) END",
+        own=view.principal,
+        section=section,
+        sections=json.dumps(fitting),
+    )
 
 
 def in_status(

@@ -7,7 +7,7 @@ import pytest
 from bounds import BOUND_S
 
 import repl_pair
-from repl_pair.bridge import approval_calls, manifest, ops
+from repl_pair.bridge import manifest, ops, pending_call
 from repl_pair.bridge.approval_calls import ApprovalCalls
 from repl_pair.bridge.ops.table import BridgeCall
 from repl_pair.bridge.policy import Policy
@@ -68,7 +68,7 @@ async def waits(count=1):
 
 
 async def test_it_is_asked_as_often_as_it_takes(open_session, monkeypatch):
-    monkeypatch.setattr(approval_calls, "POLL_S", 0.01)
+    monkeypatch.setattr(pending_call, "POLL_S", 0.01)
     session, told = open_session(), []
     call = asyncio.create_task(register(session, on_progress=told.append))
     [asked] = await waits()

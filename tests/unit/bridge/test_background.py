@@ -25,7 +25,7 @@ from repl_pair.wire import ok_reply
 pytestmark = pytest.mark.anyio
 
 POLICY = Policy(allow=frozenset({"write"}), ask=frozenset({"mutates"}))
-OWN = sorted(manifest.of_toolset(manifest.BACKGROUND))
+OWN = sorted(manifest.of_toolset(manifest.MANAGE))
 OF_EVAL = {op for op in OWN if manifest.by_name()[op]["access"] == "eval"}
 
 
@@ -432,7 +432,7 @@ async def test_a_gate_that_is_open_is_for_direct_calls_only(open_session):
 
 
 async def test_without_the_ops_there_are_none(open_session):
-    without = manifest.of_toolset(manifest.BACKGROUND)
+    without = manifest.of_toolset(manifest.MANAGE)
     session = open_session(Policy(allow=frozenset({"write", "eval"}), without=without))
     assert without.isdisjoint(d["name"] for d in session.descriptors())
     for op in sorted(without):

@@ -9,6 +9,7 @@ from waiting import finish
 
 from repl_pair.errors import ReplPairError
 from repl_pair.runtime.clients.activity import ACTIVITY, ActivityLog
+from repl_pair.runtime.clients.approval import Asker, hash_call
 from repl_pair.runtime.clients.approvals import (
     APPROVALS,
     EXPIRES_S,
@@ -16,8 +17,6 @@ from repl_pair.runtime.clients.approvals import (
     KEPT,
     MOST_PENDING,
     Approvals,
-    Asker,
-    hash_call,
 )
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.stopping.waiting import Alarm

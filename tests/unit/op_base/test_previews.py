@@ -6,7 +6,8 @@ import pytest
 
 import repl_pair
 from repl_pair.runtime.authoring.entries import entering_from
-from repl_pair.runtime.clients.approvals import Approvals, Asker
+from repl_pair.runtime.clients.approval import Asker
+from repl_pair.runtime.clients.approvals import Approvals
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.op_base.asked_calls import preview_call
 from repl_pair.runtime.op_base.table import TABLE

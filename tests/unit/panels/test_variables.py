@@ -14,7 +14,8 @@ from repl_pair.panels.base.widget import answer
 from repl_pair.panels.variables.view import MOST_LISTED, PAGE, VariablesView
 from repl_pair.records import replace
 from repl_pair.runtime.clients.activity import ACTIVITY, LOG
-from repl_pair.runtime.clients.approvals import QUEUE, Asker
+from repl_pair.runtime.clients.approval import Asker
+from repl_pair.runtime.clients.approvals import QUEUE
 from repl_pair.runtime.clients.clients import CLIENTS, Client, pause, resume
 from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.registry.cells import CELLS
