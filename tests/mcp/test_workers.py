@@ -115,7 +115,12 @@ def test_a_worker_that_ends_later_is_listed_with_its_last_output_and_answers_as_
     worker = start(agent, code)
     assert evaluate(agent, "fall()", worker["kernel"])["error"]["code"] == "outcome_unknown"
     listed = until(
-        lambda: (line := line_of(agent, worker))["log"].endswith("fell\n") and line, "its end"
+        lambda: (
+            (line := line_of(agent, worker))["log"].endswith("fell\n")
+            and "exit_code" in line
+            and line
+        ),
+        "its end",
     )
     assert (listed["alive"], listed["exit_code"]) == (False, -9)
     assert evaluate(agent, "1", worker["kernel"])["error"]["code"] == "kernel_gone"
