@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo "make demo       set up, then show the whole path on a real kernel"
 	@echo "make test       set up, then run the tests to trust a change by, in about six minutes"
-	@echo "make test-all   run the others: all of the browser, notebooks, docs, examples, races, the attack, pytest 8"
+	@echo "make test-all   run the others: all of the browser, notebooks, docs, examples, races, laws at length, the attack, pytest 8"
 	@echo "make attack     make 100,000 hostile calls and search every byte that leaves: SEED=1 COUNT=100000"
 	@echo "make clients    install the npm clients that some tests run; they do it themselves too"
 	@echo "make browser    install what the browser tests need: Chromium (apt, as root), axe-core (npm)"
@@ -52,11 +52,12 @@ test: $(READY)
 	$(PYTHON) tests/browser/install.py || test -z "$$CI"
 	$(PYTEST) -m "not full" --numprocesses 3 $(SHARED)
 
+# Laws of Hypothesis are in both parts: `make test` tries each with few examples.
 # The plugin holds under the pytest before this one too.
 test-all: $(READY)
 	$(PYTHON) tests/browser/install.py || test -z "$$CI"
 	$(BIN)/python -m pip install --quiet --upgrade --no-deps --target .pytest-asyncio pytest-asyncio
-	$(PYTEST) -m full --numprocesses 3 $(SHARED) --ignore $(FRAMES)
+	$(PYTEST) -m "full or hypothesis" --numprocesses 3 $(SHARED) --ignore $(FRAMES)
 	$(PYTEST) $(FRAMES)
 	$(BIN)/python -m pip install --quiet --upgrade --target .pytest8 pytest==8.4.2
 	PYTHONPATH=.pytest8 $(PYTEST) tests/pytest_plugin/test_collecting.py \

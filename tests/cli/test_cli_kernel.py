@@ -75,6 +75,7 @@ def test_the_kernels_of_the_machine_are_listed(kernel, shell):
     assert len(line) <= len(head) <= 100
 
 
+@pytest.mark.full
 def test_several_kernels_and_no_choice_exit_3(start, shell):
     one, other = start(), start()
     refused = shell("list", "stories")
@@ -119,6 +120,7 @@ def test_doctor_states_what_to_do_where_there_is_no_kernel(runtime_dir, shell):
     assert "warn  no live kernel\n      Start one: " in examined.stdout
 
 
+@pytest.mark.full
 def test_doctor_states_which_files_and_servers_are_of_no_use(runtime_dir, shell):
     (runtime_dir / "kernel-junk.json").write_text("{}")
     server = {"pid": os.getpid(), "port": 1, "hostname": "127.0.0.1", "base_url": "/"}
@@ -165,6 +167,7 @@ def test_mcp_serves_under_the_policy_of_its_options(kernel, options, listed):
     assert stories["result"]["total"] == 3
 
 
+@pytest.mark.full
 def test_an_interrupt_of_the_command_leaves_the_cell_alone(kernel, runtime_dir, tmp_path):
     gate = tmp_path / "gate"
     begun = kernel.start(

@@ -531,6 +531,7 @@ def test_a_check_without_a_kernel_is_well_unless_the_entry_names_one(
     assert "gone.ipynb" in chosen["remedy"]
 
 
+@pytest.mark.full
 def test_a_check_in_words_goes_to_stderr_after_the_write(places, pair):
     ran = pair("init", "codex", "--write", "--check", "--kernel", "gone.ipynb")
     assert (ran.exit_code, ran.stdout) == (1, "")
@@ -576,6 +577,7 @@ def test_a_check_gives_the_server_what_the_strictest_host_gives_and_no_more(monk
     assert not Path(folder).exists()
 
 
+@pytest.mark.full
 def test_a_folder_of_the_projects_named_like_a_package_does_not_break_the_server(places, pair):
     for name in ("mcp", "click", "repl_pair"):
         (places / "project" / f"{name}.py").write_text("raise SystemExit('the wrong module')")

@@ -142,6 +142,7 @@ repl_pair.story("writes", component=write, variants={"It": {}})
 """
 
 
+@pytest.mark.full
 def test_what_the_variants_write_asks_for_no_endless_rounds(watch):
     watch.until("; watching")
     watch.write("stories_writes.py", WRITES)
@@ -169,6 +170,7 @@ repl_pair.story("aa.slow", component=lambda: time.sleep(1.5), variants={"It": {}
 """
 
 
+@pytest.mark.full
 def test_each_save_of_a_module_that_falls_into_a_round_is_run(watch):
     watch.until("; watching")
     watch.write("stories_aa.py", SLOW)
@@ -211,6 +213,7 @@ def test_new_files_of_the_variants_hide_no_new_module(saved):
     assert saved("stories_new.py", "", Change.added) == ["stories_new.py"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("watch", [("-c", DROPPED)], indirect=True, ids=["dropped"])
 def test_an_interrupt_whose_exception_is_dropped_ends_it_too(watch):
     assert watch.until("; watching")[-1] == "2 ran, 0 of 2 failing; watching"

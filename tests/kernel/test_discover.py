@@ -56,6 +56,7 @@ def test_a_file_whose_kernel_was_killed_is_dead_and_stays(start_kernel):
     assert killed.path.exists()
 
 
+@pytest.mark.full
 def test_all_heartbeats_together_take_one_bound(kernel, runtime_dir):
     info = json.loads(kernel.path.read_text())
     with socket.create_server(("127.0.0.1", 0)) as mute:
@@ -68,6 +69,7 @@ def test_all_heartbeats_together_take_one_bound(kernel, runtime_dir):
     assert len(find_kernels()) == MUTES + 1
 
 
+@pytest.mark.full
 def test_files_that_kernels_left_behind_cost_no_wait(kernel, runtime_dir):
     info = json.loads(kernel.path.read_text())
     with socket.create_server(("127.0.0.1", 0)) as closed:
@@ -178,12 +180,14 @@ FORK = f"import os; os.fork(); {SLEEP}"
 WRAP = "import subprocess, sys; subprocess.run(sys.argv[1:])"
 
 
+@pytest.mark.full
 def test_a_fork_of_a_kernel_does_not_take_its_place(start_python, tmp_path):
     process = start_python(FORK, "-f", "kernel.json")
     wait_until(psutil.Process(process.pid).children, what="the fork")
     assert scan_processes()[tmp_path / "kernel.json"].process.pid == process.pid
 
 
+@pytest.mark.full
 def test_a_program_that_wraps_a_kernel_does_not_take_its_place(start_python, tmp_path):
     wrapper = start_python(WRAP, sys.executable, "-c", SLEEP, "-f", "kernel.json")
     (inner,) = wait_until(psutil.Process(wrapper.pid).children, what="the wrapped program")

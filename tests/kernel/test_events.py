@@ -94,6 +94,7 @@ async def test_a_loop_of_five_thousand_registrations_reaches_a_reader_one_by_one
     assert [e.seq for e in told] == list(range(told[0].seq, told[0].seq + MANY))
 
 
+@pytest.mark.full
 async def test_a_slow_reader_notices_the_gap_and_reads_again(link, register, person):
     reader = Reader(link)
     await reader.subscribed()
@@ -128,6 +129,7 @@ async def test_what_is_lost_at_the_end_is_noticed_too(ears, link, register):
     assert [(e.change, e.seq) for e in reader.events] == [("missed", seq)]
 
 
+@pytest.mark.full
 async def test_a_reader_that_follows_by_reading_loses_nothing_or_is_notified(link, register):
     begun = await link.request("read_changes", {}, view=VIEW)
     since, found, gaps = begun["result"]["next"], [], 0
@@ -142,6 +144,7 @@ async def test_a_reader_that_follows_by_reading_loses_nothing_or_is_notified(lin
     assert found == [f"load/{n:05}" for n in range(MANY)]
 
 
+@pytest.mark.full
 async def test_a_reader_further_behind_than_is_kept_is_reported_of_the_gap(link, register):
     begun = (await link.request("read_changes", {}, view=VIEW))["result"]["next"]
     for first in range(0, 15_000, MANY):

@@ -93,6 +93,7 @@ async def test_a_kernel_of_another_transport_answers_and_reports(
     await link.close()
 
 
+@pytest.mark.full
 async def test_many_requests_at_once_each_get_their_own_answer(link, person):
     person.run(STORY)
     ops = ["ping", "list_stories", "list_variants", "list_tags", "get_story"] * 20
@@ -212,6 +213,7 @@ async def test_a_kernel_without_the_package_is_given_its_python_and_the_remedy(s
     assert f"{sys.executable} -m pip install repl-pair" in reply["hints"][0]
 
 
+@pytest.mark.full
 async def test_another_protocol_is_a_version_mismatch(start_kernel):
     kernel = start_kernel(
         "--IPKernelApp.exec_lines=import repl_pair.runtime.kernel.host as h; h.PROTOCOL = 99"
@@ -221,6 +223,7 @@ async def test_another_protocol_is_a_version_mismatch(start_kernel):
     assert "protocol 99" in reply["error"]["message"]
 
 
+@pytest.mark.full
 async def test_a_kernel_that_evaluates_no_expressions_is_unsupported(start_kernel, tmp_path):
     (tmp_path / "echo_kernel.py").write_text(ECHO_KERNEL)
     kernel = start_kernel(module="echo_kernel", env={"PYTHONPATH": str(tmp_path)})
@@ -249,6 +252,7 @@ async def test_a_kernel_whose_interpreter_is_held_is_unresponsive_and_then_answe
     assert (await ask(link, "ping"))["ok"]
 
 
+@pytest.mark.full
 async def test_a_heartbeat_that_is_late_on_a_busy_machine_is_waited_for(kernel):
     info = json.loads(kernel.path.read_text())
     context = zmq.asyncio.Context()
@@ -307,6 +311,7 @@ async def test_a_read_under_way_when_the_kernel_dies_is_gone_after_a_bound(link,
     assert time.monotonic() - before < RESTART_S + 15.0
 
 
+@pytest.mark.full
 async def test_a_read_whose_kernel_was_shut_down_is_gone_without_waiting(link, kernel):
     seq = (await ask(link, "read_changes"))["result"]["next"]
     reading = await under_way(link, "read_changes", since=seq, wait_s=10.0)
@@ -365,6 +370,7 @@ async def test_what_was_under_way_never_runs_in_the_next_life(
     assert not file.exists()
 
 
+@pytest.mark.full
 async def test_a_restart_that_a_read_reported_refuses_no_run_that_follows(link, kernel, sit_at):
     assert (await ask(link, "ping"))["ok"]
     await in_thread(kernel.restart)
@@ -377,6 +383,7 @@ async def test_a_restart_that_a_read_reported_refuses_no_run_that_follows(link, 
     assert ran["result"]["status"] == "pass", ran
 
 
+@pytest.mark.full
 async def test_runs_that_were_sent_before_a_reply_reported_the_restart_are_all_refused(
     link, kernel, sit_at
 ):
@@ -393,6 +400,7 @@ async def test_runs_that_were_sent_before_a_reply_reported_the_restart_are_all_r
     assert ran["result"]["status"] == "pass", ran
 
 
+@pytest.mark.full
 async def test_a_reply_that_reaches_no_caller_reports_no_restart(link, kernel, sit_at):
     assert (await ask(link, "ping"))["ok"]
     await in_thread(kernel.restart)
@@ -406,6 +414,7 @@ async def test_a_reply_that_reaches_no_caller_reports_no_restart(link, kernel, s
     assert refused["next_steps"]
 
 
+@pytest.mark.full
 async def test_a_host_that_was_replaced_in_the_same_process_is_no_restart(link, person):
     person.run(STORY)
     assert (await ask(link, "ping"))["ok"]
@@ -459,6 +468,7 @@ async def test_a_subscriber_is_notified_of_the_death_and_of_the_next_life(link, 
     assert heard[-1].boot == link.boot != first
 
 
+@pytest.mark.full
 async def test_a_gap_in_the_events_is_reported(link, person):
     heard = []
     link.subscribe(heard.append)

@@ -309,6 +309,7 @@ async def test_200_cycles_of_attach_read_run_and_leave_are_flat(kernel, open_lin
     assert grown < 8.0
 
 
+@pytest.mark.full
 async def test_runs_on_workers_open_no_files_for_their_events(link, at_desk, look):
     await at_desk(STORIES)
     pipes = "__import__('json').dumps(len(get_ipython().kernel.iopub_thread._event_pipes))"
@@ -408,6 +409,7 @@ async def test_a_detach_and_an_attach_go_on_with_boot_count_results_and_call_ids
     assert line.closed.is_set()
 
 
+@pytest.mark.full
 async def test_a_call_id_counts_once_across_a_detach(kernel, open_link, at_desk):
     from repl_pair.wire import REPLY, REQUEST, Request
 
@@ -522,6 +524,7 @@ async def execute_on_control(kernel, code):
         line.close()
 
 
+@pytest.mark.full
 async def test_a_run_that_outlives_a_detach_still_writes_nothing_in_the_persons_cell(
     kernel, link, at_desk, look, tmp_path
 ):
@@ -540,6 +543,7 @@ async def test_a_run_that_outlives_a_detach_still_writes_nothing_in_the_persons_
     await same_as(look, before)
 
 
+@pytest.mark.full
 async def test_a_cell_that_detaches_beside_a_waiting_run_answers_it(kernel, link, at_desk, person):
     await at_desk(f"{STORIES}\n%load_ext repl_pair")
     await ask(link, "ping")
@@ -578,6 +582,7 @@ beside = pool.submit(repl_pair.run, "waits/It", overrides={"seconds": 0.5})
     assert await at_desk("print(beside.result().status)") == "pass\n"
 
 
+@pytest.mark.full
 async def test_coming_and_going_at_once_ends_in_one_state(kernel, at_desk, look):
     await at_desk(f"{FINGERPRINT}\nimport repl_pair\n%load_ext repl_pair\n%pair attach")
     await at_desk("%pair detach")
@@ -606,6 +611,7 @@ del kernel_host, ThreadPoolExecutor, come_and_go, pool, outs, interval, sys
     await same_as(look, before)
 
 
+@pytest.mark.full
 async def test_links_that_attach_while_the_person_detaches_are_let_in_or_refused(
     kernel, open_link, at_desk, person
 ):
@@ -627,6 +633,7 @@ for _ in range(100):
     assert await is_out(kernel)
 
 
+@pytest.mark.full
 async def test_cells_are_followed_as_long_as_the_extension_is_loaded(kernel, link, at_desk):
     followed = (
         "from repl_pair.runtime.registry.cells import CELLS; print(CELLS.current is not None)"
@@ -657,6 +664,7 @@ async def test_nobody_gets_back_in_unasked_after_an_unload(kernel, link, open_li
 # --- bridges that go away
 
 
+@pytest.mark.full
 async def test_a_link_that_closes_while_it_attaches_leaves_nothing(kernel, open_link, look):
     for round in range(40):
         link = open_link()
@@ -765,6 +773,7 @@ async def test_a_server_that_ends_in_the_middle_of_a_run_takes_everything_out(
     assert await at_desk("print('free')") == "free\n"
 
 
+@pytest.mark.full
 async def test_a_link_leaves_a_kernel_that_cannot_answer_as_soon_as_it_can(
     kernel, link, at_desk, person
 ):
@@ -778,6 +787,7 @@ async def test_a_link_leaves_a_kernel_that_cannot_answer_as_soon_as_it_can(
     assert await is_out(kernel)
 
 
+@pytest.mark.full
 async def test_a_killed_server_leaves_its_run_to_the_deadline_and_a_look_takes_the_rest_out(
     kernel, serve, at_desk
 ):

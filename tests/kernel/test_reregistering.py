@@ -108,6 +108,7 @@ async def test_a_variant_renamed_in_its_cell_leaves_nothing_under_its_old_name(n
     assert (await notebook.get("tests_passing"))["status"] == "pass"
 
 
+@pytest.mark.full
 async def test_cells_that_ran_again_before_anyone_attached_are_seen_as_they_are(person, link):
     notebook = Notebook(person, link)
     await notebook.run(STORY, "a")
@@ -189,6 +190,7 @@ async def test_while_a_cell_runs_again_its_entries_stay(notebook, tmp_path):
     assert await notebook.listed() == ["shop/Three"]
 
 
+@pytest.mark.full
 async def test_a_cell_that_runs_another_is_complete_only_at_its_own_end(notebook):
     await notebook.run(STORY, "a")
     nested = "get_ipython().run_cell('1 + 1', store_history=False)"
@@ -223,6 +225,7 @@ async def test_the_same_id_from_two_cells_warns_and_names_both(notebook):
     assert await notebook.result("shop/One") == 3
 
 
+@pytest.mark.full
 async def test_a_front_end_without_cell_ids_retires_nothing(notebook):
     await notebook.run(STORY)
     await notebook.run("repl_pair.variant('shop/One'); repl_pair.variant('shop/Two')")
@@ -343,6 +346,7 @@ async def test_a_reloaded_module_retires_what_it_no_longer_registers(notebook, m
     assert await notebook.result("made/Two") == 2
 
 
+@pytest.mark.full
 async def test_a_reload_that_fails_loses_nothing_even_while_it_is_being_reported(notebook, module):
     module("Two", "Three", tail="1 / 0")
     seen = []
@@ -384,6 +388,7 @@ for name in {names!r}: repl_pair.variant(f"script/{{name}}")
 """
 
 
+@pytest.mark.full
 async def test_a_script_of_run_is_named_by_its_file_and_renewed_with_it(notebook, tmp_path):
     file, other = tmp_path / "my_script.py", tmp_path / "other.py"
     other.write_text("import repl_pair\nrepl_pair.story('other', component=len)\n")
@@ -402,6 +407,7 @@ async def test_a_script_of_run_is_named_by_its_file_and_renewed_with_it(notebook
     assert await notebook.result("script/A") == 9
 
 
+@pytest.mark.full
 async def test_variants_of_other_cells_go_and_come_with_their_story(notebook):
     await notebook.run(STORY, "a")
     await notebook.run("repl_pair.variant('shop/One'); repl_pair.variant('shop/Two')", "b")

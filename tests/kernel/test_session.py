@@ -241,6 +241,7 @@ async def test_two_kernels_are_refused_also_for_reads_and_then_chosen(start_kern
     assert (await session.call("list_stories"))["kernel"]["id"] == one.id
 
 
+@pytest.mark.full
 async def test_a_file_left_over_is_no_second_kernel(start_kernel, open_session):
     living, killed = start_kernel(), start_kernel()
     killed.kill()
@@ -250,6 +251,7 @@ async def test_a_file_left_over_is_no_second_kernel(start_kernel, open_session):
     assert gone["error"]["code"] == "kernel_gone"
 
 
+@pytest.mark.full
 async def test_a_chosen_kernel_is_kept_when_others_come_and_when_it_dies(
     start_kernel, open_session
 ):
@@ -277,6 +279,7 @@ async def test_a_target_names_its_kernel_among_others(start_kernel, open_session
         assert reply["kernel"]["id"] == id, word
 
 
+@pytest.mark.full
 async def test_a_given_kernel_is_the_only_one_that_there_is(start_kernel, open_session):
     other, given = start_kernel(notebook="/home/ann/other.ipynb"), start_kernel()
     session = open_session(target=given.id)
@@ -290,6 +293,7 @@ async def test_a_given_kernel_is_the_only_one_that_there_is(start_kernel, open_s
     assert (await session.call("list_stories", {"kernel": given.id}))["ok"]
 
 
+@pytest.mark.full
 async def test_a_kernel_is_attached_once_for_calls_that_come_together(kernel, open_session):
     session = open_session()
     replies = await asyncio.gather(*(session.call("list_stories") for _ in range(10)))

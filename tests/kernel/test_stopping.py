@@ -356,6 +356,7 @@ async def test_a_run_that_swallows_every_stop_holds_the_main_thread_and_everyone
     assert (await at_desk(person.run, "'fine'")).value == "'fine'"
 
 
+@pytest.mark.full
 async def test_a_late_record_is_dropped_and_the_answer_of_the_deadline_stands(
     link, person, at_desk, tmp_path
 ):
@@ -372,6 +373,7 @@ async def test_a_late_record_is_dropped_and_the_answer_of_the_deadline_stands(
     assert passing["status"] == "cannot_run"
 
 
+@pytest.mark.full
 async def test_the_person_may_trace_their_code_after_a_run_on_a_worker(link, person, at_desk):
     await at_desk(person.run, STORIES)
     assert (await answer(link, lane="worker"))["status"] == "pass"
@@ -431,6 +433,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.full
 async def test_the_deadline_ends_the_run_of_a_client_that_was_killed(
     link, kernel, person, at_desk, tmp_path
 ):
@@ -459,6 +462,7 @@ thing = 1
 """
 
 
+@pytest.mark.full
 async def test_a_read_that_is_cancelled_gives_its_thread_back(link, person, at_desk):
     await at_desk(person.run, SLOW_TO_LOOK_AT)
     await ask(link, "ping")
@@ -517,6 +521,7 @@ async def test_the_persons_stop_ends_an_agents_run_in_every_form(
     assert min(beats.values()) > 20, beats
 
 
+@pytest.mark.full
 async def test_the_persons_stop_still_reaches_a_run_that_is_stuck(
     link, kernel, person, at_desk, tmp_path
 ):
@@ -660,6 +665,7 @@ async def test_a_stop_in_any_phase_tears_down_once_and_leaves_nothing_behind(
             assert (await at_desk(person.run, "state()")).value == before
 
 
+@pytest.mark.full
 async def test_a_teardown_that_hangs_after_a_stop_is_itself_stopped(
     link, person, at_desk, tmp_path
 ):

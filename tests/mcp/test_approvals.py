@@ -239,6 +239,7 @@ def test_it_runs_when_it_is_approved_though_nobody_reads(kernel, agent, until):
     assert agent.ask(READ, handle=handle)["ok"]
 
 
+@pytest.mark.full
 def test_progress_of_a_call_that_no_one_waits_for_ends_no_connection(kernel, agent, until):
     asked = {"variant_id": "shop.total/Two", "new_variant_id": "shop.total/Recorded"}
     reply = agent.ask("record_as_variant", **asked, duration_ms=0, write_back=True)
@@ -534,6 +535,7 @@ def managed(runtime, tmp_path):
     manager.cleanup_resources()
 
 
+@pytest.mark.full
 def test_a_restart_while_the_person_is_asked_ends_the_question(managed, connect):
     path = managed.connection_file
     options = ("--ask", "write", "--ask-wait", 0)

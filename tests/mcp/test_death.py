@@ -104,6 +104,7 @@ def test_a_kernel_killed_in_a_run_answers_at_once_and_the_run_is_not_repeated(
     assert marks("killed") == ["began"]
 
 
+@pytest.mark.full
 def test_a_kernel_killed_while_idle_is_reported_by_the_next_call(start_own_kernel, connect, story):
     kernel = start_own_kernel(story)
     with connect("--kernel", kernel.path) as agent:
@@ -191,6 +192,7 @@ def test_a_restart_before_the_first_read_refuses_the_run_once(
 # --- which kernel
 
 
+@pytest.mark.full
 def test_of_two_kernels_none_is_taken_until_one_is_chosen(start_own_kernel, connect, story, alone):
     one, two = (start_own_kernel(story, runtime=alone) for _ in range(2))
     with connect(runtime=alone) as agent:
@@ -243,6 +245,7 @@ def test_without_a_kernel_each_reply_states_what_to_do_and_the_tools_are_listed(
     assert {"list_stories", "run_variant"} <= {tool.name for tool in tools}
 
 
+@pytest.mark.full
 def test_a_file_left_over_is_no_kernel_and_stays_where_it_is(start_own_kernel, connect, alone):
     living, dead = (start_own_kernel(runtime=alone) for _ in range(2))
     codes = {str(dead.path): "kernel_gone", dead.id: "kernel_gone", str(dead.pid): "no_kernel"}
@@ -292,6 +295,7 @@ def test_a_kernel_whose_python_lacks_the_package_is_reported_with_the_remedy(
 # --- stopped
 
 
+@pytest.mark.full
 def test_a_stopped_kernel_is_reported_in_bounded_time_and_goes_on(start_own_kernel, connect, story):
     kernel = start_own_kernel(story)
     with connect("--kernel", kernel.path) as agent:

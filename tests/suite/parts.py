@@ -39,24 +39,65 @@ FULL = (
 """Folders and files of which each test is in the second part; single tests bear the mark `full`."""
 FIRST_ONLY = (
     "browser/",
+    "cli/test_cli_kernel.py::test_mcp_refuses_its_options",
+    "cli/test_run.py::test_skip_and_xfail_mean",
     "kernel/public_notebooks/",
+    "kernel/test_breakpoints.py",
+    "kernel/test_capture.py::test_a_run_that_is_the_first_to_load_pyplot",
+    "kernel/test_discover.py::test_a_kernel_with_its_file_elsewhere",
+    "kernel/test_flat.py",
+    "kernel/test_kernel_link.py::test_a_kernel_of_another_transport",
+    "kernel/test_kernel_link.py::test_a_stopped_kernel_is_unresponsive",
+    "kernel/test_kernel_link.py::test_attaching_and_reading_leave_a_running_cell",
+    "kernel/test_leaving.py::test_a_component_that_detaches",
+    "kernel/test_leaving.py::test_a_detach_stops_what_runs",
+    "kernel/test_leaving.py::test_a_server_that_ends_in_the_middle",
+    "kernel/test_manners.py::test_beside_a_running_cell",
+    "kernel/test_manners.py::test_no_deadline_and_no_cancel",
+    "kernel/test_reregistering.py::test_a_cell_that_fails",
+    "kernel/test_reregistering.py::test_a_cell_that_is_stopped",
     "kernel/test_settings.py",
     "kernel/test_shell_path.py",
+    "kernel/test_silence.py",
+    "kernel/test_status_probe.py",
+    "kernel/test_stopping.py::test_a_cancelled_call_stops",
+    "kernel/test_stopping.py::test_a_run_of_the_persons_own_is_stopped",
+    "kernel/test_stopping.py::test_the_persons_stop_ends_an_agents_run",
     "mcp/test_background.py",
+    "mcp/test_embed.py::test_a_client_runs_a_variant",
+    "mcp/test_functions.py::test_a_change_of_the_functions_is_announced",
+    "mcp/test_functions.py::test_exposed_functions_are_tools",
+    "mcp/test_functions.py::test_the_person_is_asked",
     "mcp/test_http_bounds.py",
     "mcp/test_http_tiers.py",
+    "mcp/test_looking.py::test_an_agent_names_line_and_cause",
     "mcp/test_prompts.py",
+    "mcp/test_scripted_agent.py",
+    "mcp/test_shapes.py::test_every_opening_gives_the_same_list",
+    "mcp/test_stdio.py::test_the_sdks_own_client_is_served",
     "mcp/test_workers.py",
 )
-"""Of each file there, the first test is in the first part: one path through it."""
+"""Of each file there, the first test is in the first part, and of each test its first case."""
+
+
+def is_first_part(config: pytest.Config) -> bool:
+    """Return whether this run is of the first part alone, as `make test` runs it."""
+    return config.getoption("markexpr") == "not full"
+
+
+def is_full(path: Path, root: Path) -> bool:
+    """Return whether each test of a file is in the second part."""
+    return path.relative_to(root).as_posix().startswith(FULL)
 
 
 def mark_full(items: Iterable[pytest.Item], root: Path) -> None:
     """Mark the tests of the second part with `full`."""
     seen = set()
     for item in items:
-        place = item.path.relative_to(root).as_posix()
+        file = item.path.relative_to(root).as_posix()
+        test = f"{file}::{item.name.partition('[')[0]}"
+        place = file if file.startswith(FIRST_ONLY) else test
         is_later = place.startswith(FIRST_ONLY) and place in seen
         seen.add(place)
-        if is_later or place.startswith(FULL):
+        if is_later or is_full(item.path, root):
             item.add_marker("full")
