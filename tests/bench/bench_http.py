@@ -26,6 +26,8 @@ from repl_pair.bridge.tokens import Tokens
 CALLS = 200
 CLIENTS, TOKENS = 32, 4
 LOAD_S, SETTLED_S, ROUNDS = 60.0, 10.0, 4
+PAUSE_S = 0.2
+"""Between two cells of the person: right after another one a cell takes half the time."""
 READS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "without a kernel": ("describe_op", {"op": "list_tags"}),
     "of the kernel": ("list_variants", {}),
@@ -169,7 +171,9 @@ def load_rows(
         cells.append(clocked_ms(lambda: kernel.run("1+1")))
 
     def rest() -> None:
-        alone.append(cell_ms(kernel))
+        for _ in range(scaled(15, 3)):
+            alone.append(clocked_ms(lambda: kernel.run("1+1")))
+            time.sleep(PAUSE_S)
 
     def look() -> None:
         memory.append(own.memory_info().rss)
@@ -225,10 +229,6 @@ def load_row(
     )
 
 
-def cell_ms(kernel: ScratchKernel) -> float:
-    return median(clocked_ms(lambda: kernel.run("1+1")) for _ in range(scaled(30, 3)))
-
-
 def load(place: Place, what: str, for_s: float, look: Look) -> int:
     """Let clients call without a pause; returns how many answers came. One error is a failure.
 
@@ -239,7 +239,7 @@ def load(place: Place, what: str, for_s: float, look: Look) -> int:
         counted = pool.submit(run_clients, *place, *READS[what], for_s)
         while not counted.done():
             look()
-            wait([counted], timeout=0.2)
+            wait([counted], timeout=PAUSE_S)
         return counted.result()
 
 
