@@ -133,7 +133,8 @@ def test_each_call_in_the_background_has_a_line_when_it_is_made_and_each_time_it
         seen = {(line["who"], line["op"], line["verdict"]) for line in runs()}
         assert seen == {("ada", "get_story", "not_found")}
         assert [line["run"] for line in runs()].count(run) == 1
-        waiting = {"call": "read_changes", "args": {"since": 10**6, "wait_s": 40}}
+        since = opened.ask("read_changes")["result"]["next"]
+        waiting = {"call": "read_changes", "args": {"since": since, "wait_s": 40}}
         run = opened.ask("trigger_void", **waiting)["result"]["run"]
         until(
             lambda: opened.ask("read_run", run=run, wait_s=0)["result"]["state"] == "running", "it"
