@@ -111,8 +111,8 @@ async def write_schedule(caller: PromptCaller, *, call: str, every_s: str) -> Te
 async def _describe_unknown(caller: PromptCaller, call: str) -> str:
     functions = (await find_ids(caller.session, "function", "")).values
     near = did_you_mean(call, [*ops_to_call(caller.session.policy), *functions])
-    is_chosen = caller.session.links.is_chosen
-    why = "" if is_chosen else " No kernel is chosen yet, so no function was looked for."
+    is_held = caller.session.links.in_use is not None
+    why = "" if is_held else " No kernel is chosen, so no function was looked for."
     return f"There is nothing to call as {quote(call)}.{near}{why}"
 
 

@@ -184,7 +184,7 @@ class Prompts:
         await self._check_arguments(prompt, given)
         caller = PromptCaller(self._session)
         head, lines = await prompt.write(caller, **given)
-        if not self._session.links.is_chosen:
+        if self._session.links.in_use is None:
             lines = [
                 caller.write(
                     "See which kernels run; several: pass `kernel` in each call", "list_kernels"

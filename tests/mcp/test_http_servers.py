@@ -69,6 +69,12 @@ def test_the_kernels_of_a_token_are_the_only_ones(own_env, kernel, start_own_ker
             assert all(each.id in message for each in (kernel, other))
             assert "Next: list_kernels(), or read_op(" in message
             assert '"list_functions", args={"kernel": "' in message
+            given = {"call": "app.look", "every_s": "60"}
+            found = opened.portal.call(opened.client.get_prompt, "schedule-a-run", given)
+            assert "No kernel is chosen" in found.messages[0].content.text
+            given = {"call": "run_variants", "every_s": "60"}
+            found = opened.portal.call(opened.client.get_prompt, "schedule-a-run", given)
+            assert "pass `kernel` in each call" in found.messages[0].content.text
     with serve(own_env, "--kernel", other.id) as server, server.connect(narrow) as opened:
         assert opened.ask("list_kernels")["result"]["items"] == []
 
