@@ -1,15 +1,18 @@
 """Replies of a session: how long its caller waits for one, and the kernel that it names."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link
-from repl_pair.bridge.policy import Descriptor
+from repl_pair.bridge.policy import OPEN, Descriptor
 from repl_pair.bridge.suggestions import in_kernel
 from repl_pair.errors import NextStep, next_step
 from repl_pair.wire import Args, Reply
 
+MOST_CHARS = 600
+"""How long the arguments of a call may be that a step repeats."""
 _WAITS = {"wait_s": 1.0, "timeout_s": 1.0, "duration_ms": 0.001}
 """Parameters that say how long an op may take, with what turns them into seconds."""
 
@@ -28,10 +31,13 @@ def reply_timeout_s(descriptor: Descriptor, args: Args) -> float:
 def name_kernel_in_steps(reply: Reply, op: str, args: Args) -> Reply:
     """Return the reply to a call, whose steps choose no kernel for all later calls.
 
-    In place of that they make the same call in that kernel, where it takes one.
+    In place of that they make the same call in that kernel: a short one that only reads or runs.
     """
     steps: list[NextStep] = reply.get("next_steps", [])
-    call = next_step(op, **args) if manifest.takes_kernel(op) else next_step("list_stories")
+    is_short = len(json.dumps(args, default=str)) <= MOST_CHARS
+    is_open = manifest.by_name().get(op, {}).get("access") in OPEN
+    is_repeated = manifest.takes_kernel(op) and is_open and is_short
+    call = next_step(op, **args) if is_repeated else next_step("list_stories")
     named = [
         next_step(call["op"], **call["args"] | step["args"]) if step["op"] == "use_kernel" else step
         for step in steps

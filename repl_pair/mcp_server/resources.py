@@ -174,6 +174,7 @@ def refuse_unknown(uri: str) -> NoReturn:
 
 def _refusal(session: Session, uri: str, reply: Reply) -> MCPError:
     """Build the refusal of a read; it names the tools to call, as no URI names a kernel."""
+    reply = scrub(reply)
     error = reply["error"]
     message = error["message"][: results.ERROR_CHARS]
     data = {"uri": uri, "code": error["code"]}

@@ -11,7 +11,7 @@ from mcp.types import CallToolResult, ContentBlock, ImageContent, TextContent
 from repl_pair.bridge.suggestions import through_op, write_step
 from repl_pair.errors import NextStep, next_step
 from repl_pair.mcp_server.gate.byte_gate import Json, scrub
-from repl_pair.wire import LONG_REPLY_CHARS, OVERFLOW, REPLY_CHARS, Args, Reply
+from repl_pair.wire import LONG_REPLY_CHARS, OVERFLOW, REDACTED, REPLY_CHARS, Args, Reply
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -63,6 +63,8 @@ def render(
             }
         text = write(envelope)
     clean = scrub(envelope)
+    if clean is not envelope:
+        clean = _drop_redacted_steps(clean)
     content: list[ContentBlock] = [
         TextContent(type="text", text=text if clean is envelope else write(clean)),
         *images,
@@ -85,7 +87,7 @@ def refuse(text: str) -> CallToolResult:
 
 
 def _render_error(reply: Reply) -> CallToolResult:
-    reply = scrub(reply)
+    reply = _drop_redacted_steps(scrub(reply))
     error: dict[str, Any] = dict(reply["error"])
     if len(error["message"]) > ERROR_CHARS:
         cut = len(error["message"]) - ERROR_CHARS
@@ -152,6 +154,12 @@ def _steps_of(reply: Reply) -> list[NextStep]:
 
 def _with_steps(reply: Reply, steps: list[NextStep]) -> Reply:
     return reply | {"next_steps": steps} if steps else reply
+
+
+def _drop_redacted_steps(reply: Reply) -> Reply:
+    """Return a reply without the steps that lack a secret: they are other calls than are meant."""
+    kept = [step for step in _steps_of(reply) if REDACTED not in write(step)]
+    return _with_steps({slot: reply[slot] for slot in reply if slot != "next_steps"}, kept)
 
 
 def _suggest_smaller(

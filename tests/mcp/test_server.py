@@ -338,6 +338,19 @@ def test_a_huge_error_states_how_much_of_it_is_missing():
     assert result.structured_content["error"]["detail"]["$overflow"]["tokens"] > 20_000
 
 
+@pytest.mark.parametrize("is_refused", [True, False])
+def test_a_step_that_lacks_a_secret_is_left_out_as_it_is_another_call(is_refused):
+    steps = [
+        next_step("list_things"),
+        next_step("run_thing", overrides={"password": "hunter2hunter"}),
+    ]
+    error = RequestError("cannot_run", "Not so.", next_steps=steps)
+    reply = error_reply(error) if is_refused else ok_reply({}, next_steps=steps)
+    result = results.render(reply, name="x", args={}, schema={})
+    assert result.structured_content["next_steps"] == [next_step("list_things")]
+    assert "run_thing" not in text_of(result)
+
+
 def test_legal_arguments_pass_with_the_kernel_that_is_meant():
     args = {"thing_id": "a", "modes": [], "overrides": {"x": [1]}, "lane": "main", "kernel": "k1"}
     result, calls = call("run_thing", args)

@@ -100,7 +100,8 @@ def _permit(policy: Policy, asked: NextStep) -> Descriptor:
     if call in reached:
         return permitted
     if call in FORWARDING and (op := str(args.get("op"))) in reached:
-        meant = {**asked["args"], "call": op, "args": args.get("args")}
+        inner: Args | None = args["args"] if isinstance(args.get("args"), dict) else None
+        meant: Args = {**asked["args"], "call": op, "args": inner}
         message = f"{via} takes {op} itself as its call, not {call}."
         raise RequestError("bad_arguments", message, next_steps=[next_step(via, **meant)])
     check_forwarded(policy, via, call, args)

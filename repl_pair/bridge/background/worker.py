@@ -10,15 +10,12 @@ import tempfile
 import time
 import uuid
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from repl_pair.bridge.background.output import Output
-from repl_pair.bridge.background.worker_guard import find_started, send_signal
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.kernels.discover import read_connection
 from repl_pair.bridge.kernels.heartbeat import Connection
@@ -153,14 +150,13 @@ class Worker:
     async def end(self) -> None:
         """End the process and what it has started, and its link; what is left of it goes too."""
         was_alive = self.exit_code is None
-        started = find_started(psutil.Process(self._process.pid)) if was_alive else ()
         try:
             if was_alive:
-                self._signal(signal.SIGTERM, started)
+                self._signal(signal.SIGTERM)
                 await self._wait_for_end(END_S)
         finally:
             if was_alive:
-                self._signal(signal.SIGKILL, started)
+                self._signal(signal.SIGKILL)
             self._process.wait()
             if self._drain is not None:
                 self._drain.close()
@@ -169,9 +165,8 @@ class Worker:
             shutil.rmtree(self._folder, ignore_errors=True)
         await self.link.close()
 
-    def _signal(self, number: signal.Signals, started: Sequence[psutil.Process]) -> None:
+    def _signal(self, number: signal.Signals) -> None:
         """Send a signal to the process and what it has started."""
-        send_signal(number, started)
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
 

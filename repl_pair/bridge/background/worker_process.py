@@ -4,6 +4,8 @@ It is started with its folder as the only argument, and stdin is a pipe from the
 """
 
 import os
+import select
+import signal
 import sys
 import threading
 import traceback
@@ -13,7 +15,6 @@ from typing import Any, NoReturn, TextIO, cast
 from ipykernel.kernelapp import IPKernelApp
 
 from repl_pair.bridge.background.output import hide_secrets
-from repl_pair.bridge.background.worker_guard import end_with_server
 from repl_pair.bridge.kernels.processes import WORKER_FILE
 from repl_pair.runtime.secrets.learning import learn_before_output, learn_secrets
 
@@ -63,7 +64,7 @@ class ScrubbedText:
 
 def main(folder: Path) -> None:
     """Serve until the server ends; the first cell that is no silent one is the worker's code."""
-    end_with_server(folder)
+    _end_with_server()
     streams = [ScrubbedText(sys.stdout), ScrubbedText(sys.stderr)]
     sys.stdout, sys.stderr = (cast("TextIO", stream) for stream in streams)
     sys.argv = ["worker"]
@@ -99,6 +100,27 @@ def _report(error: BaseException | None) -> int:
         trace = trace.tb_next
     traceback.print_exception(error and error.with_traceback(trace))
     return 1
+
+
+def _end_with_server() -> None:
+    """Have the system kill this process, and what it has started, when stdin ends.
+
+    It does so whatever holds the interpreter then. Elsewhere than on Linux the kernel itself looks
+    at intervals whether its parent lives.
+    """
+    if sys.platform != "linux":
+        return
+    import fcntl  # there is none on Windows
+
+    end = os.dup(sys.stdin.fileno())
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, sys.stdin.fileno())
+    os.close(nothing)
+    fcntl.fcntl(end, fcntl.F_SETOWN, -os.getpgrp())
+    fcntl.fcntl(end, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(end, fcntl.F_SETFL, fcntl.fcntl(end, fcntl.F_GETFL) | os.O_ASYNC)
+    if select.select([end], [], [], 0)[0]:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -28,9 +28,9 @@ _PROGRAMS = {
 EMBEDDED = "embedded"
 """What is given as the front end of a kernel that a program has started in itself."""
 WORKER = "worker"
+"""What is given as the front end of a kernel that a session has started for itself."""
 WORKER_FILE = "kernel.json"
 """The connection file in the folder of a worker."""
-"""What is given as the front end of a kernel that a session has started for itself."""
 CLOCKS_S = 2.0
 """How far the clocks of processes and of files may be apart."""
 _RUN_A_NOTEBOOK = ("nbclient", "nbconvert", "papermill")

@@ -183,17 +183,12 @@ def scrub_frame(frame: types.JSONRPCMessage) -> types.JSONRPCMessage | None:
 
 
 def scrub_message(message: Json) -> Json:
-    """Scrub a frame as plain JSON, as `scrub_frame`; None for what has to be left out.
-
-    The same object when there is nothing to scrub.
-    """
+    """Scrub a frame as plain JSON, as `scrub_frame`; None for what has to be left out."""
     try:
         if not isinstance(message, dict):
             return scrub(message)
         slots = cast("dict[str, Json]", message)
-        clean = {slot: fn(slots[slot]) for slot, fn in _PARTS.items() if slot in slots}
-        is_same = all(clean[slot] is slots[slot] for slot in clean)
-        return slots if is_same else slots | clean
+        return slots | {slot: fn(slots[slot]) for slot, fn in _PARTS.items() if slot in slots}
     except Exception as error:  # noqa: BLE001  as in scrub_frame
         _log.error("a frame was withheld: %s while scrubbing", type(error).__name__)
         slots = cast("dict[str, Json]", message) if isinstance(message, dict) else {}

@@ -81,17 +81,16 @@ class GatedResponse:
         for line in event.split(b"\r\n"):
             name, _, text = line.partition(b":")
             if name == b"data" and text.strip():
-                line = b"data: " + self._scrub_frame(text.strip())
+                line = b"data: " + self._scrub_frame(json.loads(text))
             elif name not in (b"", b"event", b"id", b"retry", b"data"):
                 return b""
             lines.append(line)
         return b"\r\n".join(lines)
 
-    def _scrub_frame(self, raw: bytes) -> bytes:
-        frame = json.loads(raw)
+    def _scrub_frame(self, frame: Any) -> bytes:
         if "result" in frame or "error" in frame:
             self._on_answer()
-        return _scrub(frame, raw)
+        return _write(scrub_message(frame))
 
     async def _send_whole(self) -> None:
         body, kept = self._scrub_body(), [h for h in self._start["headers"] if h[0] not in _OF_BODY]
@@ -110,17 +109,12 @@ class GatedResponse:
         try:
             frame = cast("dict[str, Any]", json.loads(self._held))
             if self.status < 400 or frame["id"] is not None:
-                return _scrub(frame, self._held)
+                return _write(scrub_message(frame))
             return write_body(self.status, frame["error"]["code"])
         except (ValueError, KeyError, TypeError):
             return write_body(max(self.status, 400))
 
 
-def _scrub(frame: Any, raw: bytes) -> bytes:
-    """Return a frame, scrubbed, in ASCII: no character that ends a line for some readers of a
-    stream stands in it. `raw` is what it was read from.
-    """
-    scrubbed = scrub_message(frame)
-    if scrubbed is frame and raw.isascii() and b"\n" not in raw:
-        return raw
-    return json.dumps(scrubbed, separators=(",", ":")).encode()
+def _write(frame: Any) -> bytes:
+    # Escaped: no character that ends a line for some readers of a stream stands in it.
+    return json.dumps(frame, separators=(",", ":")).encode()
