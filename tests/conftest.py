@@ -102,9 +102,10 @@ def own_project(project_folder, monkeypatch):
     yield own
     later.LATER._waiting.clear()
     in_replies.REPLY_NOTICES.forget()
-    own.close()
-    if own.file.exists():
-        shutil.rmtree(own.file.parent)
+    with later.LATER._writing:  # a write that was under way has ended
+        own.close()
+        if own.file.exists():
+            shutil.rmtree(own.file.parent)
 
 
 @pytest.fixture(autouse=True)
