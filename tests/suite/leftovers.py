@@ -83,7 +83,7 @@ def _capture() -> Iterator[Hashable]:
     from repl_pair.runtime.capture import capture
 
     capture.uninstall()
-    yield from (f"run {captured}" for captured in capture._in_progress)
+    yield from (f"run {captured}" for captured in tuple(capture._in_progress))
     if capture.CAPTURED.get() is not None:
         yield "the context still belongs to a run"
     for name in STREAMS:
@@ -112,14 +112,14 @@ def _stubs() -> Iterator[Hashable]:
 def _live() -> Iterator[Hashable]:
     from repl_pair.runtime.running import live, openings
 
-    yield from (f"listener {listener}" for listener in live.LISTENERS.values())
-    yield from (f"live object of {one}" for one in openings._OPENINGS.values())
+    yield from (f"listener {listener}" for listener in list(live.LISTENERS.values()))
+    yield from (f"live object of {one}" for one in list(openings._OPENINGS.values()))
 
 
 def _own_calls() -> Iterator[Hashable]:
     from repl_pair.runtime.clients.own_calls import OWN_CALLS
 
-    yield from (f"host {host}" for host in OWN_CALLS._handlers.values())
+    yield from (f"host {host}" for host in list(OWN_CALLS._handlers.values()))
 
 
 def _for_all_stories() -> Iterator[Hashable]:
