@@ -246,7 +246,7 @@ class Generator:
     def resource(self) -> tuple[str, dict[str, Any]]:
         """Draw a read of a resource, or a list of them."""
         rng = self.rng
-        if rng.random() < 0.1:
+        if rng.random() < 0.3:  # few calls are such reads
             return rng.choice(("resources/list", "resources/templates/list")), {}
         own = ("stories", "story"), ("variants", "variant"), ("results", "variant")
         word, kind = rng.choice(own)
