@@ -5,14 +5,13 @@ import threading
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from functools import partial, update_wrapper
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.bundles import Output, bounded
+from repl_pair.runtime.capture.descriptors import Pipe
 from repl_pair.wire import cut_at_word
 
-if TYPE_CHECKING:
-    from repl_pair.runtime.capture.descriptors import Pipe
 MOST_WARNED = 1_000
 """How many warnings of one run can be asserted by their classes."""
 LIMIT_CHARS = 1_000_000
@@ -160,13 +159,13 @@ class Captured:
         dropped = self._dropped.get(name)
         return [f"[{dropped} more {what} were not kept]"] if dropped else []
 
-    def child_end(self, kind: "type[Pipe]") -> int | None:
+    def child_end(self) -> int | None:
         """Return a descriptor to `unattributed`, which the caller closes; None after the run."""
         with self._lock:
             if self._is_ending:
                 return None
             if self._pipe is None:
-                self._pipe = kind(partial(self.note, "unattributed"))
+                self._pipe = Pipe(partial(self.note, "unattributed"))
             return os.dup(self._pipe.end)
 
     def become_child(self) -> None:

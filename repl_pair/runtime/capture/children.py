@@ -14,7 +14,7 @@ from typing import Any
 
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.captured import current_capture, wrap
-from repl_pair.runtime.capture.descriptors import Pipe, copy_originals
+from repl_pair.runtime.capture.descriptors import copy_originals
 
 
 def hook_children() -> Iterator[Undo]:
@@ -34,7 +34,7 @@ def _ends() -> Generator[tuple[int, int] | None]:
     elif captured.forked:
         ends = None
     else:
-        end = captured.child_end(Pipe)
+        end = captured.child_end()
         end = os.open(os.devnull, os.O_WRONLY) if end is None else end
         ends = (end, end)
     try:
