@@ -22,7 +22,7 @@ P = TypeVar("P")
 T = TypeVar("T")
 NAME_CHARS = 200
 NOT_WRITTEN = (
-    "internal: this server's audit cannot be written, so no call is made. "
+    "this server's audit cannot be written, so no call is made. "
     "The person finds the reason in its stderr."
 )
 # What agents write must not come into a file that a link names, nor wait for who reads a pipe.
@@ -63,7 +63,7 @@ class Audit:
 
         async def handle(ctx: Context, params: P) -> T:
             if not self._write_owed():
-                raise MCPError(types.INTERNAL_ERROR, NOT_WRITTEN)
+                raise MCPError(types.INTERNAL_ERROR, f"internal: {NOT_WRITTEN}")
             began, verdict = time.monotonic(), "cancelled"
             try:
                 result = await handler(ctx, params)
@@ -86,7 +86,7 @@ class Audit:
 
         async def record(run: Run, make: Make) -> Reply:
             if not self._write_owed():
-                return error_reply(ReplPairError("internal", NOT_WRITTEN.partition(": ")[2]))
+                return error_reply(ReplPairError("internal", NOT_WRITTEN))
             began, verdict = time.monotonic(), "cancelled"
             try:
                 reply = await make()
