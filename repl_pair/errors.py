@@ -42,6 +42,8 @@ STEP_S = 45
 
 Hosts of agents end a call after 60.
 """
+STEP_CHARS = 600
+"""How long what a suggested call repeats may be, as JSON."""
 
 
 class NextStep(TypedDict):

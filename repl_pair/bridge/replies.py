@@ -8,11 +8,9 @@ from repl_pair.bridge import manifest
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link
 from repl_pair.bridge.policy import OPEN, Descriptor
 from repl_pair.bridge.suggestions import in_kernel
-from repl_pair.errors import NextStep, next_step
+from repl_pair.errors import STEP_CHARS, NextStep, next_step
 from repl_pair.wire import Args, Reply
 
-MOST_CHARS = 600
-"""How long the arguments of a call may be that a step repeats."""
 _WAITS = {"wait_s": 1.0, "timeout_s": 1.0, "duration_ms": 0.001}
 """Parameters that say how long an op may take, with what turns them into seconds."""
 
@@ -34,7 +32,7 @@ def name_kernel_in_steps(reply: Reply, op: str, args: Args) -> Reply:
     In place of that they make the same call in that kernel: a short one that only reads or runs.
     """
     steps: list[NextStep] = reply.get("next_steps", [])
-    is_short = len(json.dumps(args, default=str)) <= MOST_CHARS
+    is_short = len(json.dumps(args, default=str)) <= STEP_CHARS
     is_open = manifest.by_name().get(op, {}).get("access") in OPEN
     is_repeated = manifest.takes_kernel(op) and is_open and is_short
     call = next_step(op, **args) if is_repeated else next_step("list_stories")

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from repl_pair.errors import STEP_CHARS
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.registry.as_data import body_data
 from repl_pair.runtime.registry.model import Entry
@@ -11,9 +12,6 @@ from repl_pair.runtime.registry.origin import agent_origin, may_replace
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.entries import secret_args_of, secrets_of_entry
 from repl_pair.wire import REDACTED
-
-MOST_CHARS = 600
-"""How long the body in a next step may be; the args, then the play are left out of a longer one."""
 
 
 def suggest_correction(call: Call, variant_id: str, status: str) -> None:
@@ -38,7 +36,10 @@ def free_id(kind: str, id: str) -> str:
 
 
 def _start(entry: Entry, own: bool) -> dict[str, Any]:
-    """Return a body that is the variant's own again, without its secrets."""
+    """Return a body that is the variant's own again, without its secrets.
+
+    Of one that is too long the args, then the play are left out.
+    """
     data = body_data(entry.body)
     above = _slots(data, "extends") if own else {"extends": entry.id}
     tries = [above]
@@ -51,7 +52,7 @@ def _start(entry: Entry, own: bool) -> dict[str, Any]:
 
 
 def _is_short(text: str) -> bool:
-    return len(text) <= MOST_CHARS and REDACTED not in text
+    return len(text) <= STEP_CHARS and REDACTED not in text
 
 
 def _slots(data: Mapping[str, Any], *names: str) -> dict[str, Any]:
