@@ -6,11 +6,15 @@ import socket
 import sys
 import threading
 import types
+from contextlib import suppress
 from pathlib import Path
 
 import repl_pair as rp
 from __main__ import STATE_AT, VALUES
+from repl_pair.errors import RequestError
+from repl_pair.runtime.clients.activity import KEPT, LOG
 from repl_pair.runtime.clients.approvals import QUEUE
+from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.project.database import project
 from repl_pair.runtime.registry.visible import visible_ids
 from repl_pair.runtime.results.last import RESULTS
@@ -89,13 +93,26 @@ def remark_again() -> None:
             connection.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
 
 
+ENDED: set[str | None] = set()
+"""The handles of approved calls that were answered."""
+
+
+def approved_calls() -> list[str]:
+    """Deny what waits for the person; return the handles of approved calls that go on."""
+    for one in list(PERSONS.snapshot("approvals").values()):
+        if one.state in ("pending", "approved"):
+            with suppress(RequestError):  # its client withdrew it, or used it
+                QUEUE.answer(one.handle, "deny")
+    ENDED.update(a.approval for a in LOG.latest(KEPT) if a.state != "running")
+    asked = PERSONS.snapshot("approvals").values()
+    made = {a.handle for a in asked if a.state == "used" and TABLE.get(a.op)}  # not by the server
+    return sorted(made - ENDED)
+
+
 def begin() -> None:
     """Begin anew: nothing of the agents', one live object and some remarks of the person's."""
     global live
     remark_again()
-    for one in list(PERSONS.snapshot("approvals").values()):
-        if one.state in ("pending", "approved"):
-            QUEUE.answer(one.handle, "deny")
     rp.undo_agent()
     rp.resume()
     for watch in list(WATCHES._watches.values()):

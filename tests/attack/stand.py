@@ -221,7 +221,10 @@ class Stand:
         return json.loads(self._states.readline())
 
     def begin(self) -> None:
-        """Let the person run a cell that takes out what agents left."""
+        """Let the person take out what agents left, once no approved call goes on."""
+        until = time.monotonic() + BOUND_S
+        while going_on := json.loads(self.cell("print(json.dumps(approved_calls()))")):
+            assert time.monotonic() < until, f"approved calls do not end: {going_on}"
         self.cell("begin()")
 
     def ids(self) -> dict[str, list[str]]:
