@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from leftovers import find_leftovers, take_picture
 from parts import is_first_part, is_full, mark_full
 from ports import use_own_ports
+from scheduling import Scheduling
 
 from repl_pair.runtime.notices import in_replies, later
 from repl_pair.runtime.project import database
@@ -42,12 +43,18 @@ def pytest_configure(config):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    # What is collected stays to the end: looking through it for garbage is a fifth of the time.
+    # What is collected stays to the end: to look through it for garbage takes a fifth of the time.
     gc.disable()
     try:
         return (yield)
     finally:
+        gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_ignore_collect(collection_path, config):

@@ -49,9 +49,11 @@ def find_leftovers(before: Picture, after: Picture) -> list[str]:
 
 def _modules() -> Iterator[Hashable]:
     """Give each module of the package, and each that a package still has and `sys.modules` not."""
-    for name in [name for name in list(sys.modules) if name.startswith("repl_pair")]:
-        if name not in _FIRST and (module := sys.modules.get(name)) is not None:
-            _FIRST[name] = module
+    if _SEARCHED.get("") != len(sys.modules):
+        _SEARCHED[""] = len(sys.modules)
+        for name, module in list(sys.modules.items()):
+            if name.startswith("repl_pair") and module is not None:
+                _FIRST.setdefault(name, module)
     for name, module in list(_FIRST.items()):
         names = vars(module)
         if "__path__" in names and _SEARCHED.get(name) != len(names):
@@ -67,7 +69,7 @@ def _modules() -> Iterator[Hashable]:
 
 
 _SEARCHED: dict[str, int] = {}
-"""How many names each package had when it was searched: a search for every test is slow."""
+"""How many names each package, and `sys.modules`, had when it was searched: a search is slow."""
 _FIRST: dict[str, types.ModuleType] = {}
 
 

@@ -13,34 +13,57 @@ FULL = (
     "examples/",
     "browser/test_explorer_at_size.py",
     "browser/test_front_ends.py",
+    "cli/test_cli_kernel.py::test_a_pause_holds_while_a_cell_runs",
+    "cli/test_cli_kernel.py::test_a_run_that_waits_for_a_cell",
     "cli/test_demo.py",
+    "cli/test_watch.py",
     "kernel/test_agents.py",
     "kernel/test_discover_programs.py",
     "kernel/test_embed.py",
     "kernel/test_inject.py",
+    "kernel/test_kernel_link.py::test_a_read_under_way",
+    "kernel/test_leaving.py::test_after_runs_of_every_kind",
     "kernel/test_sessions.py",
+    "kernel/test_stopping.py::test_a_run_that_swallows_every_stop",
+    "kernel/test_stopping.py::test_a_stuck_worker",
+    "kernel/test_stopping.py::test_every_run_on_",
+    "mcp/test_approvals.py::test_a_parameter_that_is_asked_for",
+    "mcp/test_approvals.py::test_a_terminal_shows_a_call_whole",
+    "mcp/test_approvals.py::test_reading_approvals_is_listed",
+    "mcp/test_approvals.py::test_the_person_answers_from_a_terminal",
+    "mcp/test_approvals.py::test_what_an_agent_asked_goes_with_it",
     "mcp/test_big_answers.py",
+    "mcp/test_death.py",
     "mcp/test_followed_kernels.py",
     "mcp/test_hostile_",
     "mcp/test_http_agents.py",
     "mcp/test_http_servers.py",
+    "mcp/test_http_tiers.py",
+    "mcp/test_principals.py",
     "mcp/test_realm_tools.py",
     "mcp/test_review_acceptance.py",
     "mcp/test_secrets.py",
+    "mcp/test_sizes.py",
+    "mcp/test_stack_tools.py::test_the_status_of_a_kernel",
+    "mcp/test_tiers.py",
     "pytest_plugin/test_choosing.py",
+    "pytest_plugin/test_collecting.py::test_a_run_without_stories",
     "pytest_plugin/test_five_ways.py",
     "pytest_plugin/test_nbval.py",
     "pytest_plugin/test_notebook_outputs.py",
     "pytest_plugin/test_notebook_runner.py",
     "pytest_plugin/test_notebooks.py",
     "pytest_plugin/test_same_files.py",
+    "pytest_plugin/test_snapshots.py::test_it_goes_beside_syrupy",
+    "unit/panels/test_explorer.py::test_a_hundred_thousand_variants",
     "unit/realm/test_readiness.py",
     "unit/realm/test_worktrees.py",
 )
-"""Folders and files of which each test is in the second part; single tests bear the mark `full`."""
+"""Folders, files and tests that are in the second part alone; or a test bears the mark `full`."""
 FIRST_ONLY = (
     "browser/",
     "cli/test_cli_kernel.py::test_mcp_refuses_its_options",
+    "cli/test_init.py::test_a_server_that_does_not_serve",
     "cli/test_run.py::test_skip_and_xfail_mean",
     "kernel/public_notebooks/",
     "kernel/test_breakpoints.py",
@@ -65,13 +88,11 @@ FIRST_ONLY = (
     "kernel/test_stopping.py::test_a_run_of_the_persons_own_is_stopped",
     "kernel/test_stopping.py::test_the_persons_stop_ends_an_agents_run",
     "mcp/test_background.py",
-    "mcp/test_death.py",
     "mcp/test_embed.py::test_a_client_runs_a_variant",
     "mcp/test_functions.py::test_a_change_of_the_functions_is_announced",
     "mcp/test_functions.py::test_exposed_functions_are_tools",
     "mcp/test_functions.py::test_the_person_is_asked",
     "mcp/test_http_bounds.py",
-    "mcp/test_http_tiers.py",
     "mcp/test_looking.py",
     "mcp/test_prompts.py",
     "mcp/test_scripted_agent.py",
@@ -80,6 +101,8 @@ FIRST_ONLY = (
     "mcp/test_shapes.py::test_every_opening_gives_the_same_list",
     "mcp/test_stdio.py::test_the_sdks_own_client_is_served",
     "mcp/test_workers.py",
+    "unit/secrets/test_fit.py::test_no_cut_leaves",
+    "unit/stopping/test_stop.py::test_no_stop_outlives",
 )
 """Of each file there, the first test is in the first part, and of each test its first case."""
 
@@ -103,5 +126,5 @@ def mark_full(items: Iterable[pytest.Item], root: Path) -> None:
         place = file if file.startswith(FIRST_ONLY) else test
         is_later = place.startswith(FIRST_ONLY) and place in seen
         seen.add(place)
-        if is_later or is_full(item.path, root):
+        if is_later or test.startswith(FULL):
             item.add_marker("full")
