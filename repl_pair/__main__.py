@@ -94,8 +94,7 @@ def _serve_http(
     without: frozenset[str],
     **sites: tuple[str, ...],
 ) -> None:
-    """Serve over HTTP; `bad_arguments` for what the tokens decide, and without any token."""
-    from repl_pair.bridge.tokens import Tokens
+    """Serve over HTTP; `bad_arguments` for what the tokens decide."""
     from repl_pair.mcp_server.audit import Audit
     from repl_pair.mcp_server.web import serve  # the SDK, and uvicorn
 
@@ -107,13 +106,7 @@ def _serve_http(
             f"{options}: over HTTP the token of each agent says that.",
             hints=["repl-pair token add NAME --allow inspect"],
         )
-    tokens = Tokens()
-    if not tokens.list():
-        raise next(iter(tokens.faults), None) or RequestError(
-            "bad_arguments",
-            "There is no token, so nobody could come: nothing was started.",
-            hints=["repl-pair token add NAME"],
-        )
+    tokens = serve.read_tokens()
     defaults = serve.Defaults(
         without=without,
         kernels=choice.kernels,

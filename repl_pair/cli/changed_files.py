@@ -1,16 +1,35 @@
-"""Which changes of files ask for a round of `watch`: those that the variants make do not."""
+"""The changes of files, and which of them ask for a round of `watch`: none that variants make."""
 
 import hashlib
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
-from watchfiles import Change
+from watchfiles import Change, DefaultFilter, watch
+
+from repl_pair.runtime.snapshots.places import BESIDE
+
+NOT_WATCHED = (BESIDE, ".repl_pair", ".pytest_cache", ".ruff_cache")
+PAUSE_MS = 300
 
 ROUNDS_OF_DATA = 2
 ROUNDS_OF_CODE = 10
 """In how many rounds in a row a file changes before it is taken for what the variants write."""
+
+
+def watch_folder(
+    root: Path, stopped: threading.Event
+) -> Generator[set[tuple[Change, str]], None, None]:
+    """Give what changed, at each pause of 300 ms also where that is nothing, until `stopped`."""
+    return watch(
+        root,
+        watch_filter=DefaultFilter(ignore_dirs=(*DefaultFilter.ignore_dirs, *NOT_WATCHED)),
+        rust_timeout=PAUSE_MS,
+        yield_on_timeout=True,
+        stop_event=stopped,
+    )
 
 
 class ChangedFiles:

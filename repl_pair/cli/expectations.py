@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from repl_pair.cli.tables import FAILING
+from repl_pair.cli.verdicts import FAILING
 from repl_pair.records import record
 from repl_pair.runtime.loading.load import is_outcome
 from repl_pair.runtime.loading.pytest_settings import read_settings

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from repl_pair.cli.tables import FAILING, text_of
+from repl_pair.cli.tables import text_of
+from repl_pair.cli.verdicts import FAILING
 from repl_pair.runtime.registry.ids import name_run, story_of
 from repl_pair.wire import Reply
 

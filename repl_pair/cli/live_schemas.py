@@ -35,14 +35,13 @@ async def _read_function(caller: Caller, id: str) -> Any:
 def check_schema(schema: Any) -> dict[str, Any]:
     """Return what is a legal JSON Schema and an object; refuse the rest."""
     # 0.1 s that only saving needs.
-    from jsonschema import Draft202012Validator, SchemaError
-    from jsonschema.validators import validator_for
+    from jsonschema import Draft202012Validator, SchemaError, validators
 
     if not isinstance(schema, dict):
         raise RequestError("bad_arguments", "The schema of a contract is a JSON object.")
     found = cast("dict[str, Any]", schema)
     try:
-        validator_for(found, default=Draft202012Validator).check_schema(found)
+        validators.validator_for(found, default=Draft202012Validator).check_schema(found)
     except SchemaError as error:
         raise RequestError(
             "bad_arguments", f"This is no JSON Schema: {error.json_path}: {error.message}"

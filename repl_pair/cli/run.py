@@ -21,7 +21,7 @@ from repl_pair.cli.answers import (
 from repl_pair.cli.choosing import MODE, OVERRIDE, TAGS, VARIANTS, choose, how_to_run
 from repl_pair.cli.expectations import judge_row, read_expectation
 from repl_pair.cli.junit import write_junit
-from repl_pair.cli.tables import FAILING, show_totals, show_verdicts
+from repl_pair.cli.verdicts import FAILING, show_totals, show_verdicts
 from repl_pair.errors import RequestError
 from repl_pair.runtime.capture.capture import listen_to_runs
 from repl_pair.runtime.loading.load import place_of

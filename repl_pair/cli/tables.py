@@ -1,23 +1,17 @@
 """Rows, records and verdicts as text: by rich on a terminal, aligned columns elsewhere."""
 
 import json
-import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, cast
 
 import click
 
-from repl_pair.runtime.registry.ids import name_run
 from repl_pair.runtime.values.invisible import escape_invisible
 from repl_pair.wire import ELIDED
 
 GAP = "  "
 _UNITS = (("d", 86_400), ("h", 3600), ("min", 60))
-_LONGEST_WORD = 80
-FAILING = ("fail", "error", "cannot_run")
 COLOURS = {
     "pass": "green",
     "fail": "red",
@@ -128,61 +122,9 @@ def show_slots(record: Mapping[str, Any]) -> None:
             click.echo(f"{name:{width}}{GAP}{format_cell(value)}")
 
 
-def show_verdicts(verdicts: Sequence[Mapping[str, Any]]) -> None:
-    """Print runs as a table, then why those failed that did."""
-    rows = [
-        {
-            "status": verdict["status"],
-            "variant": name_run(verdict["variant_id"], verdict["modes"]),
-            "total": verdict["total"],
-            "ms": f"{verdict['elapsed_ms']:.1f}",
-        }
-        for verdict in verdicts
-    ]
-    show_rows(rows)
-    for verdict in verdicts:
-        if verdict["status"] in FAILING:
-            _show_failure(verdict)
-        elif verdict.get("reason"):
-            name = name_run(verdict["variant_id"], verdict["modes"])
-            click.echo(f"\n{name}: {verdict['status']}\n{GAP}{format_cell(verdict['reason'])}")
-
-
-def show_totals(verdicts: Sequence[Mapping[str, Any]], *, refused: int, left: int) -> None:
-    """Print how many runs ended how, as the last line."""
-    counts = Counter(verdict["status"] for verdict in verdicts)
-    ended = [f"{counts[status]} {status}" for status in COLOURS if counts[status]]
-    more = [f"{n} {what}" for n, what in ((refused, "refused"), (left, "not run")) if n]
-    seconds = sum(verdict["elapsed_ms"] for verdict in verdicts) / 1e3
-    click.echo(f"\n{', '.join((*ended, *more))} in {seconds:.2f} s")
-
-
-def _show_failure(verdict: Mapping[str, Any]) -> None:
-    from repl_pair.runtime.results.diff_lines import describe_difference  # only failures need it
-
-    status = click.style(verdict["status"], fg=COLOURS.get(verdict["status"]))
-    place = (
-        f"{verdict['place']}: ".removeprefix(f"{Path.cwd()}{os.sep}") if "place" in verdict else ""
-    )
-    click.echo(f"\n{place}{name_run(verdict['variant_id'], verdict['modes'])}: {status}")
-    failed = [o for o in verdict["assertions"] if not o["passed"]]
-    for outcome in failed:
-        words = (outcome["assertion"], *map(format_cell, outcome["payload"][:1]))
-        click.echo(GAP + " ".join(word for word in words if len(word) <= _LONGEST_WORD))
-        reason = text_of(outcome.get("reason", ""))
-        expected, actual = (_uncut(outcome.get(side)) for side in ("expected", "actual"))
-        for line in (*reason.splitlines(), *describe_difference(expected, actual, reason)):
-            click.echo(GAP * 2 + escape(line))
-    if "traceback" in verdict and verdict["status"] == "error":
-        for line in verdict["traceback"].splitlines():
-            click.echo(GAP + escape(line))
-    elif not failed and verdict.get("reason"):
-        click.echo(GAP + format_cell(verdict["reason"]))
-
-
 def format_cell(value: Any) -> str:
     """Write a value on one line; lists of words as words, a text that was cut as its head."""
-    value = _uncut(value)
+    value = shown_value(value)
     if isinstance(value, str):
         return escape(value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):  # pyright: ignore[reportUnknownVariableType]  JSON
@@ -194,10 +136,11 @@ def format_cell(value: Any) -> str:
 
 def text_of(slot: Any) -> str:
     """Return the text of a slot of an answer, of one that was cut its head."""
-    return str(_uncut(slot))
+    return str(shown_value(slot))
 
 
-def _uncut(value: Any) -> Any:
+def shown_value(value: Any) -> Any:
+    """Return a value, or the head of a text that was cut."""
     slots = cast("dict[str, Any]", value) if type(value) is dict else {}
     cut = slots.get(ELIDED)
     if cut is None or cut["type"] != "str":

@@ -24,14 +24,10 @@ from repl_pair.cli.tables import COLOURS, escape, format_cell
 from repl_pair.errors import ReplPairError
 from repl_pair.runtime.loading.project import read_project
 from repl_pair.runtime.planning.module_reach import files_behind
-from repl_pair.runtime.snapshots.places import BESIDE
 from repl_pair.wire import raise_for_error
 
 if TYPE_CHECKING:
     from repl_pair.cli.changed_files import ChangedFiles
-
-NOT_WATCHED = (BESIDE, ".repl_pair", ".pytest_cache", ".ruff_cache")
-PAUSE_MS = 300
 
 
 @click.command()
@@ -43,10 +39,7 @@ def watch(variants: tuple[str, ...], tags: str | None) -> None:
     What drifted is of another content or code, imports what changed, did not pass last or is new;
     where data changed, all. A line each: PASS or FAIL. Exit code: 0 if all passed last, else 1.
     """
-    # 20 ms that no other command needs
-    from watchfiles import DefaultFilter, watch as changes_in
-
-    from repl_pair.cli.changed_files import ChangedFiles
+    from repl_pair.cli.changed_files import ChangedFiles, watch_folder  # 20 ms, not in a round
 
     root = read_project(Path.cwd()).root
     asked: dict[str, Any] = {"words": variants, "tags": tags, "known": {}, "changed": []}
@@ -59,13 +52,7 @@ def watch(variants: tuple[str, ...], tags: str | None) -> None:
 
     # Python drops what is raised while it frees an object; the event stays.
     signal.signal(signal.SIGINT, stop)
-    changes = changes_in(
-        root,
-        watch_filter=DefaultFilter(ignore_dirs=(*DefaultFilter.ignore_dirs, *NOT_WATCHED)),
-        rust_timeout=PAUSE_MS,
-        yield_on_timeout=True,
-        stop_event=stopped,
-    )
+    changes = watch_folder(root, stopped)
     try:
         # The files are watched by the time of the first yield: no change is lost to a round.
         next(changes)

@@ -18,6 +18,9 @@ from repl_pair.bridge.background.output import hide_secrets
 from repl_pair.bridge.kernels.processes import WORKER_FILE
 from repl_pair.runtime.secrets.learning import learn_before_output, learn_secrets
 
+if sys.platform == "linux":
+    import fcntl
+
 OPTIONS = ("--HistoryManager.enabled=False", "--colors=NoColor")
 HELD_CHARS = 65_536
 """How much of an unfinished line is kept before it is scrubbed and written."""
@@ -110,8 +113,6 @@ def _end_with_server() -> None:
     """
     if sys.platform != "linux":
         return
-    import fcntl  # there is none on Windows
-
     end = os.dup(sys.stdin.fileno())
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, sys.stdin.fileno())

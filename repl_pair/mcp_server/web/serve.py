@@ -64,6 +64,18 @@ def parse_place(text: str) -> Place:
     return Place(host, 7331 if found[2] is None else int(found[2]))
 
 
+def read_tokens() -> Tokens:
+    """Return the tokens of this machine; `bad_arguments` where there is none."""
+    tokens = Tokens()
+    if not tokens.list():
+        raise next(iter(tokens.faults), None) or RequestError(
+            "bad_arguments",
+            "There is no token, so nobody could come: nothing was started.",
+            hints=["repl-pair token add NAME"],
+        )
+    return tokens
+
+
 def listen(place: Place) -> socket.socket:
     """Return a socket that listens there; `cannot_run` where it cannot."""
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET

@@ -6,6 +6,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file whole or not at all; its folder is there."""
@@ -22,13 +27,9 @@ def write_whole(path: Path, content: bytes) -> None:
 def locked(folder: Path) -> Generator[None]:
     """Hold the lock of a folder, which ends with the process too."""
     if sys.platform == "win32":
-        import msvcrt
-
         lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT)
         msvcrt.locking(lock, msvcrt.LK_LOCK, 1)
     else:
-        import fcntl
-
         lock = os.open(folder, os.O_RDONLY)
         fcntl.flock(lock, fcntl.LOCK_EX)
     try:
