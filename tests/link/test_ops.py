@@ -874,19 +874,25 @@ async def endless(link, tmp_path):
     return link
 
 
+async def run_past_its_deadline(link, folder, variant, **args):
+    """Run a variant until one run has begun and was stopped: on a busy machine that takes long."""
+    for timeout_s in (0.1, 1, 10):
+        answer = await link.run(variant, timeout_s=timeout_s, **args)
+        assert (answer["status"], answer["reason"]) == ("error", f"not done within {timeout_s} s")
+        if (folder / "begun").exists():
+            break
+    assert (folder / "ended").exists()
+
+
 @pytest.mark.parametrize("lane", ["main", "worker"])
 @pytest.mark.parametrize("how", ["loops", "swallows", "naps", "awaits", "gathers"])
 async def test_a_run_is_stopped_at_its_deadline(endless, tmp_path, how, lane):
-    answer = await endless.run("endless/It", overrides={"how": how}, timeout_s=0.1, lane=lane)
-    assert (answer["status"], answer["reason"]) == ("error", "not done within 0.1 s")
-    assert (tmp_path / "ended").exists()
+    await run_past_its_deadline(endless, tmp_path, "endless/It", overrides={"how": how}, lane=lane)
     assert (await endless.run("endless/It", lane=lane))["result"] == "at once"
 
 
 async def test_a_plain_function_is_stopped_at_its_deadline(endless, tmp_path):
-    answer = await endless.run("plainly/It", timeout_s=0.1)
-    assert (answer["status"], answer["reason"]) == ("error", "not done within 0.1 s")
-    assert (tmp_path / "ended").exists()
+    await run_past_its_deadline(endless, tmp_path, "plainly/It")
 
 
 MANY = """
@@ -946,12 +952,10 @@ async def test_a_run_that_was_stopped_is_a_result_like_any_other(endless):
 async def test_a_run_that_cannot_be_stopped_is_answered_and_its_late_record_dropped(
     endless, tmp_path
 ):
-    endlessly = {"overrides": {"how": "insists"}, "timeout_s": 0.05, "detail": "lean"}
+    endlessly = {"overrides": {"how": "insists"}, "timeout_s": 0.5, "detail": "lean"}
     answer = await endless.run("endless/It", **endlessly)
     assert (answer["status"], answer["still_running"]) == ("error", True)
-    assert answer["reason"] == (
-        "not done within 0.05 s, and it could not be stopped: it still runs"
-    )
+    assert answer["reason"] == ("not done within 0.5 s, and it could not be stopped: it still runs")
     (stands,) = answer["errors"]
     assert (stands["phase"], stands["type"]) == ("render", "Stopped")
     assert stands["code"] in ENDLESS
