@@ -1,11 +1,13 @@
-"""Whether a call needs the person's approval, and the refusal where they cannot be asked."""
+"""Whether a call needs the person's approval, and in which kernel they are asked for it."""
 
 from collections.abc import Iterable
 
 from repl_pair.bridge.approval_calls import ApprovalCalls
+from repl_pair.bridge.held_links import HeldLinks
+from repl_pair.bridge.link.link import Link
 from repl_pair.bridge.policy import GATED, Policy
-from repl_pair.errors import NextStep, RequestError
-from repl_pair.wire import Reply
+from repl_pair.errors import KernelError, NextStep, RequestError
+from repl_pair.wire import Args, Reply
 
 
 def access_to_ask(policy: Policy, reply: Reply | None) -> str:
@@ -44,3 +46,24 @@ def build_unavailable(
         next_steps=steps,
         hints=[f"Ask the person to restart the server with `--allow {closed}`."] if is_gate else (),
     )
+
+
+async def link_to_ask(
+    links: HeldLinks, link: Link | None, op: str, closed: str, own: Args, target: str | None
+) -> Link:
+    """Return the link to the kernel in which the person is asked for a call; refuse where none is.
+
+    `link` is the one that the call went to, if any.
+    """
+    if link is not None and not links.is_of_kernel(link):
+        raise build_unavailable(op, closed, "they are asked in a kernel, and none runs.")
+    try:
+        link = link or await links.get(own.get("kernel", target))
+    except KernelError as error:
+        why = f"they are asked in a kernel: {error.message}"
+        raise build_unavailable(op, closed, why, error.next_steps) from error
+    if links.is_own(link):
+        raise build_unavailable(
+            op, closed, "they see no question in the kernel of your own worker."
+        )
+    return link

@@ -23,9 +23,9 @@ from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, Link, OnProgress
 from repl_pair.bridge.needed_approvals import (
     access_to_ask,
-    build_unavailable,
     check_can_ask,
     is_forbidden,
+    link_to_ask,
 )
 from repl_pair.bridge.ops import TABLE
 from repl_pair.bridge.ops.table import BridgeCall, answer_here
@@ -33,7 +33,7 @@ from repl_pair.bridge.pending_call import ApprovalRequest
 from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.refusals import complete_refusal
 from repl_pair.bridge.replies import name_kernel_in_steps, reply_timeout_s, with_kernel
-from repl_pair.errors import KernelError, ReplPairError, RequestError
+from repl_pair.errors import ReplPairError, RequestError
 from repl_pair.wire import PERSON, Args, Reply, error_reply
 
 
@@ -186,7 +186,7 @@ class Session:
             closed = closed or access_to_ask(self.policy, reply)
             check_can_ask(op, closed, approvals)
             if reply is None or closed:
-                here.link = await self._link_to_ask(here.link, op, closed, own, target)
+                here.link = await link_to_ask(self.links, here.link, op, closed, own, target)
                 show = bridge_op and bridge_op.preview
                 request = ApprovalRequest(
                     link=here.link,
@@ -249,20 +249,3 @@ class Session:
         if descriptor.get("project") and target is None:
             return await self.links.get_project()
         return await self.links.get(target)
-
-    async def _link_to_ask(
-        self, link: Link | None, op: str, closed: str, own: Args, target: str | None
-    ) -> Link:
-        """Return the link to the kernel in which the person is asked for a call."""
-        if link is not None and not self.links.is_of_kernel(link):
-            raise build_unavailable(op, closed, "they are asked in a kernel, and none runs.")
-        try:
-            link = link or await self.links.get(own.get("kernel", target))
-        except KernelError as error:
-            why = f"they are asked in a kernel: {error.message}"
-            raise build_unavailable(op, closed, why, error.next_steps) from error
-        if self.links.is_own(link):
-            raise build_unavailable(
-                op, closed, "they see no question in the kernel of your own worker."
-            )
-        return link

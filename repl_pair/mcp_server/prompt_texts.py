@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from repl_pair.bridge.background.calls import ops_to_call
-from repl_pair.bridge.background.triggers import LEAST_S, MOST_S
+from repl_pair.bridge.background.firing import LEAST_S, MOST_S
 from repl_pair.bridge.suggestions import check_new_id, required_args
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.mcp_server.completion import find_ids

@@ -409,7 +409,7 @@ def own_env(runtime, tmp_path):
 def here(own_env, runtime, tmp_path, kernel, monkeypatch):
     """Serves the module's kernel over HTTP in this process, with other bounds of a module.
 
-    `with here(principals, IDLE_S=1.0) as (server, portal):`
+    `with here(principal, IDLE_S=1.0) as (server, portal):`
     """
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(runtime))
     monkeypatch.setattr(web, "CHECK_S", 0.05)

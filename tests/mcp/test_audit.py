@@ -12,7 +12,7 @@ from serving import HANDSHAKE, make_token
 from repl_pair.bridge.background.calls import PlannedCall
 from repl_pair.bridge.background.runs import Run
 from repl_pair.mcp_server.audit import Audit
-from repl_pair.mcp_server.web import principals
+from repl_pair.mcp_server.web import principal
 from repl_pair.wire import ok_reply
 
 SETUP = "import repl_pair"
@@ -38,15 +38,15 @@ def test_each_call_of_an_agent_has_a_line_and_nobody_else_has_one(
         ("eval_code", {"code": "1"}, "not_found"),
         ("list_stories", {"tags": 1}, "bad_arguments"),
     ]
-    count, counted = principals.Principal._count, []
+    count, counted = principal.Principal._count, []
 
     def note(principal, body):
         release = count(principal, body)
         counted.append(body and body.params.get("name"))
         return release
 
-    monkeypatch.setattr(principals.Principal, "_count", note)
-    with here(principals, audit=Audit(str(path)), MOST_CALLS=1) as (server, _):
+    monkeypatch.setattr(principal.Principal, "_count", note)
+    with here(principal, audit=Audit(str(path)), MOST_CALLS=1) as (server, _):
         for name, args, _verdict in calls:
             server.ask(ada, "tools/call", {"name": name, "arguments": args})
         uri = "surface://none/x"

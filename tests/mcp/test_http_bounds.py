@@ -12,7 +12,7 @@ from bounds import BOUND_S
 from serving import HANDSHAKE, STATELESS, Answer, make_token, read_all
 
 from repl_pair.bridge.session import Session
-from repl_pair.mcp_server.web import connections, principals, requests, serve
+from repl_pair.mcp_server.web import connections, principal, principals, requests, serve
 
 SETUP = "import repl_pair"
 CLIENTS = """
@@ -52,7 +52,7 @@ def stream(server, token, session):
 
 def test_a_session_ends_idle_and_the_links_of_its_agent_with_it(own_env, here, attached, until):
     ada, bob = (make_token(own_env, name) for name in ("ada", "bob"))
-    with here(principals, IDLE_S=SHORT_S) as (server, _):
+    with here(principal, IDLE_S=SHORT_S) as (server, _):
         idle, _ = server.open_session(ada)
         followed, _ = server.open_session(bob)
         with stream(server, bob, followed):
@@ -65,7 +65,7 @@ def test_a_session_ends_idle_and_the_links_of_its_agent_with_it(own_env, here, a
 
 def test_a_session_in_use_goes_on_past_its_bound(own_env, here, attached):
     ada = make_token(own_env, "ada", kernels=())
-    with here(principals, IDLE_S=0.8) as (server, _):
+    with here(principal, IDLE_S=0.8) as (server, _):
         session, _ = server.open_session(ada)
         began = time.monotonic()
         while time.monotonic() - began < 1.8:
@@ -76,7 +76,7 @@ def test_a_session_in_use_goes_on_past_its_bound(own_env, here, attached):
 
 def test_a_call_that_waits_past_the_bound_is_a_use(own_env, here, attached, until):
     ada, bob = (make_token(own_env, name) for name in ("ada", "bob"))
-    with here(principals, IDLE_S=SHORT_S) as (server, _), server.connect(ada, STATELESS) as opened:
+    with here(principal, IDLE_S=SHORT_S) as (server, _), server.connect(ada, STATELESS) as opened:
         since = opened.ask("read_changes")["result"]["next"]
         waiting = opened.start("read_changes", since=since, wait_s=40)
         with server.connect(bob, STATELESS) as other:
@@ -90,7 +90,7 @@ def test_a_call_that_waits_past_the_bound_is_a_use(own_env, here, attached, unti
 
 def test_an_unused_session_makes_room_for_another_before_it_ends(own_env, here):
     ada = make_token(own_env, "ada")
-    with here(principals, MOST_SESSIONS=2, ROOM_S=SHORT_S) as (server, _):
+    with here(principal, MOST_SESSIONS=2, ROOM_S=SHORT_S) as (server, _):
         sessions = [server.open_session(ada)[0] for _ in range(2)]
         refused = server.open_session(ada)[1]
         assert (refused.status, refused.headers["retry-after"]) == (429, "1")
@@ -160,7 +160,7 @@ def keep(get, made):
 
 @pytest.mark.parametrize(
     ("owner", "name"),
-    [(principals.Principal, "_count"), (principals, "_open_session")],
+    [(principal.Principal, "_count"), (principal, "_open_session")],
 )
 def test_a_request_that_fails_is_an_error_without_detail_and_the_next_is_served(
     own_env, here, monkeypatch, owner, name, caplog

@@ -36,7 +36,7 @@ from mcp.shared.exceptions import MCPError
 
 from repl_pair.bridge.tokens import Tokens
 from repl_pair.mcp_server.notifying import Notifications, NotifyingServer
-from repl_pair.mcp_server.web.principals import Defaults
+from repl_pair.mcp_server.web.principal import Defaults
 from repl_pair.mcp_server.web.serve import Serving, parse_place, run
 
 NAME = "conformance"

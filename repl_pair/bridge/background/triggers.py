@@ -7,67 +7,25 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import Any
 
 from repl_pair.bridge.background.calls import Caller, PlannedCall
+from repl_pair.bridge.background.firing import On, is_watchable, watched_by
 from repl_pair.bridge.background.runs import Run, Runs
-from repl_pair.errors import (
-    KernelError,
-    NextStep,
-    ReplPairError,
-    RequestError,
-    did_you_mean,
-    next_step,
-)
-from repl_pair.runtime.registry.ids import plain_member_id
+from repl_pair.errors import KernelError, ReplPairError, RequestError, did_you_mean, next_step
 from repl_pair.wire import Reply, error_reply, raise_for_error
 
 MOST_TRIGGERS = 16
-LEAST_S, MOST_S = 1.0, 86_400
-"""How often a trigger of time may run."""
 GAP_S = 1.0
 """The least time from the begin of a run of a trigger to that of its next one."""
-EVERY_MINUTE = {"every_s": 60}
-ON = '{"every_s": 60}, {"cells": true}, {"changed": "training/loss"}'
-"""What a trigger can fire on, by example."""
 MOST_IN_A_ROW = 10
 """How many runs follow each other because the trigger fired during the one before."""
 WAIT_S = 30.0
 """How long one request waits in the kernel for a change."""
 RETRY_S = 2.0
 """How long after a failure the kernel is asked again, and how often one where requests wait."""
-CELLS = "cells"
-"""The name under which the kernel counts the person's cells; see the op `await_members`."""
 
 _log = logging.getLogger(__name__)
-
-
-class On(TypedDict, total=False):
-    """When a trigger fires, exactly one of these: `changed` names a member of a surface."""
-
-    every_s: float
-    cells: Literal[True]
-    changed: str
-
-
-def parse_on(asked: NextStep) -> On:
-    """Read when a trigger fires, of a call of `register_trigger`; `bad_arguments`."""
-    given = asked["args"]["on"]
-    if len(given) == 1:
-        ((name, value),) = given.items()
-        is_number = type(value) in (int, float)
-        if name == "every_s" and is_number and LEAST_S <= value <= MOST_S:
-            return {"every_s": value}
-        if name == "cells" and value is True:
-            return {"cells": True}
-        if name == "changed" and type(value) is str:
-            return {"changed": plain_member_id(value)}
-    raise RequestError(
-        "bad_arguments",
-        f"on is one of {ON}, with {LEAST_S:g} to {MOST_S:,} seconds; it is {given!r:.80}. Nothing "
-        "was kept.",
-        next_steps=[next_step(asked["op"], **{**asked["args"], "on": EVERY_MINUTE})],
-    )
 
 
 @dataclass(kw_only=True, eq=False)
@@ -109,7 +67,7 @@ class Triggers:
     async def register(self, call: PlannedCall, on: On) -> Trigger:
         """Make a call whenever it is time; `not_found` for a member that the view does not see."""
         self._check_room()
-        trigger = Trigger(call=call, on=on, watched=CELLS if "cells" in on else on.get("changed"))
+        trigger = Trigger(call=call, on=on, watched=watched_by(on))
         if trigger.watched is not None:
             await self._begin_watching(trigger)
             self._check_room()  # others may have come meanwhile
@@ -202,7 +160,7 @@ class Triggers:
         trigger.kernel = (await self._caller.links.get(trigger.call.kernel)).kernel.id
         reply = await self._read_marks(trigger)
         found = raise_for_error(reply)
-        if found["marks"][0] < 0 or not _is_watchable(trigger):
+        if found["marks"][0] < 0 or not is_watchable(trigger.on):
             raise await self._refuse_member(trigger)
         trigger.marks, trigger.boot = found["marks"], reply["boot"]
 
@@ -249,12 +207,6 @@ class Triggers:
         return await self._caller.read_internal(
             "await_members", asked, wait_s=wait_s, kernel=kernel
         )
-
-
-def _is_watchable(trigger: Trigger) -> bool:
-    """Return whether it is the cells or a member of the app, and not a registry of repl_pair."""
-    surface, _, member = (trigger.watched or "").partition("/")
-    return "cells" in trigger.on or (member != "" and surface != "repl_pair")
 
 
 def _note_failure(trigger: Trigger, task: "asyncio.Task[None]") -> None:

@@ -5,8 +5,9 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.background.calls import PlannedCall, plan_call
+from repl_pair.bridge.background.firing import EVERY_MINUTE, ON, On, parse_on
 from repl_pair.bridge.background.runs import Run, State
-from repl_pair.bridge.background.triggers import EVERY_MINUTE, ON, On, Trigger, parse_on
+from repl_pair.bridge.background.triggers import Trigger
 from repl_pair.bridge.ops.table import TABLE, BridgeCall, ForwardedReply, WhichOrChosen
 from repl_pair.errors import STEP_S, RequestError, next_step
 from repl_pair.runtime.op_base.answers import Items

@@ -21,7 +21,8 @@ from repl_pair.errors import ReplPairError, RequestError
 from repl_pair.mcp_server.gate.gated_stderr import gate_stderr, log_details
 from repl_pair.mcp_server.web.app import PATH, App
 from repl_pair.mcp_server.web.connections import Connection
-from repl_pair.mcp_server.web.principals import Defaults, Principals
+from repl_pair.mcp_server.web.principal import Defaults
+from repl_pair.mcp_server.web.principals import Principals
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")

@@ -6,7 +6,8 @@ from math import nan
 from typing import Any, TypeAlias
 
 from repl_pair.runtime.values import frozen
-from repl_pair.runtime.values.leaves import LEAVES, MOMENT, Made, leaf_of
+from repl_pair.runtime.values.leaf import Made
+from repl_pair.runtime.values.leaves import LEAVES, MOMENT, leaf_of
 from repl_pair.runtime.values.library import columns_of
 
 Parts: TypeAlias = tuple[Any, ...]

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 import repl_pair
 from repl_pair.bridge import manifest
 from repl_pair.bridge.approval_calls import ApprovalCalls
-from repl_pair.bridge.background import runs as runs_module, triggers as triggers_module
+from repl_pair.bridge.background import firing, runs as runs_module, triggers as triggers_module
 from repl_pair.bridge.background.calls import PlannedCall
 from repl_pair.bridge.background.runs import MOST_AT_ONCE, MOST_WAITING, Runs
 from repl_pair.bridge.policy import Policy
@@ -600,7 +600,7 @@ async def test_a_trigger_that_fires_itself_stops_until_something_else_does(sessi
 
 
 async def test_a_trigger_of_time_has_one_run_at_a_time(session, app, monkeypatch):
-    monkeypatch.setattr(triggers_module, "LEAST_S", 0.01)
+    monkeypatch.setattr(firing, "LEAST_S", 0.01)
     on = {"every_s": 0.01}
     await ask(session, "register_trigger", call="app.wait", on=on)
     await until(lambda: app.begun[""])
@@ -642,7 +642,7 @@ async def test_the_triggers_of_a_session_are_bounded_and_end_with_it(session, ap
 async def test_a_trigger_that_finds_no_room_fires_again(session, app, monkeypatch):
     await ask(session, "trigger_void", call="app.wait")
     monkeypatch.setattr(runs_module, "MOST_CHARS", 1)
-    monkeypatch.setattr(triggers_module, "LEAST_S", 0.01)
+    monkeypatch.setattr(firing, "LEAST_S", 0.01)
     await ask(session, "register_trigger", call="app.climb", on={"every_s": 0.02})
     (trigger,) = session.background.triggers.list()
     await until(lambda: trigger.fault == "cannot_run")

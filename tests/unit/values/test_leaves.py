@@ -19,7 +19,8 @@ from repl_pair.runtime.secrets.needles import Needles
 from repl_pair.runtime.signatures.schema import parameters_schema
 from repl_pair.runtime.values.data import read_data, to_json_data
 from repl_pair.runtime.values.freeze import freeze
-from repl_pair.runtime.values.leaves import LEAVES, Leaf, Marker, PythonText, show_exactly
+from repl_pair.runtime.values.leaf import Leaf, Marker, PythonText
+from repl_pair.runtime.values.leaves import LEAVES, show_exactly
 from repl_pair.runtime.values.python_text import Writer
 from repl_pair.runtime.values.thaw import thaw_data
 
