@@ -16,7 +16,8 @@ import pytest
 
 from repl_pair.bridge.policy import GATED
 from repl_pair.cli.setup import server_check
-from repl_pair.cli.setup.hosts import HOSTS, carry_out, plan
+from repl_pair.cli.setup.host_files import carry_out, plan
+from repl_pair.cli.setup.hosts import HOSTS
 from repl_pair.cli.setup.init import MEANINGS
 from repl_pair.cli.setup.server_check import check_server
 from repl_pair.errors import RequestError

@@ -6,90 +6,22 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from repl_pair.bridge.kernel_info import KernelInfo
+from repl_pair.bridge.link.attach_code import ANSWER, HOLD_HOOKS, HOLD_PROMPTS, PYTHON, TAKE_IN
 from repl_pair.bridge.link.client import Client, is_in
 from repl_pair.bridge.link.clock import KernelClock
 from repl_pair.bridge.link.control_path import ControlPath
 from repl_pair.bridge.link.inject import expression
 from repl_pair.bridge.link.line import Channel, Line
 from repl_pair.bridge.link.shell_path import ShellPath
-from repl_pair.bridge.link.silent_execute import IMPORT, SILENT, HostAnswer, free_channel
+from repl_pair.bridge.link.silent_execute import SILENT, HostAnswer, free_channel
 from repl_pair.bridge.silence.refusals import unsupported
 from repl_pair.errors import KernelError
 from repl_pair.version import VERSION
 from repl_pair.wire import ATTACH, MIME, PROTOCOL, REPLY, Reply
 
-# A silent execute on the control thread fires the person's `post_execute` hooks there, in the
-# middle of their cell: matplotlib's would show and close the figure being drawn. This skips them
-# once, for this thread alone. Names that the person may have shadowed are not used.
-# Beside an embedded kernel IPython may have another shell, that of a prompt.
-_SHELL = (
-    f'{IMPORT}("builtins").getattr({IMPORT}("sys").modules.get("repl_pair.runtime.ipython"), '
-    f'"kernel_shell", {IMPORT}("IPython").get_ipython)()'
-)
-_HOLD_HOOKS = f"""\
-(lambda events, ident: (lambda here: "trigger" in events.__dict__ or events.__dict__.update(
-    trigger=lambda event, *args, **kwargs: (
-        events.__dict__.pop("trigger", None) and None
-        if ident() == here and event == "post_execute"
-        else events.__class__.trigger(events, event, *args, **kwargs)
-    )
-))(ident()))({_SHELL}.events, {IMPORT}("threading").get_ident)
-"""
-# ipykernel keeps in one place what `input` and `getpass` were before a cell. An execute inside a
-# cell overwrites it, so that they would stay those of a cell. This puts the originals back once the
-# cell has ended; the interpreter holds the builtin one.
-_KEEP_PROMPTS = """
-import builtins, gc, getpass
-def keep(kernel):
-    lock = getattr(kernel, "_main_asyncio_lock", None)
-    if lock is None or not lock.locked():
-        return
-    async def restore():
-        async with lock:
-            if builtins.input == kernel.raw_input:
-                builtins.input = next(
-                    known
-                    for known in gc.get_objects()
-                    if type(known) is type(len)
-                    and known.__name__ == "input"
-                    and known.__self__ is builtins
-                )
-            if getpass.getpass == kernel.getpass:
-                unix, windows = hasattr(getpass, "termios"), hasattr(getpass, "msvcrt")
-                kind = "unix" if unix else "win" if windows else "fallback"
-                getpass.getpass = getattr(getpass, f"{kind}_getpass")
-    kernel.io_loop.add_callback(restore)
-"""
-_HOLD_PROMPTS = f"""\
-(lambda names: {IMPORT}("builtins").exec({_KEEP_PROMPTS!r}, names) or
-    names["keep"]({_SHELL}.kernel))({{"__name__": "repl_pair_prompts"}})
-"""
-_ANSWER = f"""\
-(lambda answer: {IMPORT}("builtins").type(
-    "Answer", (), {{"_repr_mimebundle_": lambda self, **kwargs: {{%r: answer}}}}
-)())(%s)"""
-_PYTHON = _ANSWER % (MIME, f'{IMPORT}("sys").executable')
-# Every file that is imported releases the interpreter lock, and a cell that loops returns it only
-# after the switch interval: seconds, for all of the runtime's files.
-_INSTALL = """\
-import sys
-def attach(client):
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-4)
-    shorter = sys.getswitchinterval()
-    try:
-        from repl_pair.runtime.kernel.attach import admit
-        return admit(client)
-    finally:
-        if sys.getswitchinterval() == shorter:
-            sys.setswitchinterval(before)
-"""
-_TAKE_IN = f"""\
-(lambda names: {IMPORT}("builtins").exec({_INSTALL!r}, names) or names["attach"](%r))({{}})"""
-
 TRIES = 5
 """How often an execute is sent on shell whose answer may go to a failed cell of the person's."""
-FIRST_ANSWER_S = 2.5
+FIRSTANSWER_S = 2.5
 """How long a program that may not be a kernel has to answer the first message."""
 
 
@@ -165,14 +97,14 @@ async def _attach_to_handlers(line: Line, kernel: KernelInfo, client: Client) ->
     A kernel without a known process has limited time for its first answer.
     """
     try:
-        async with asyncio.timeout(FIRST_ANSWER_S if kernel.pid is None else None):
+        async with asyncio.timeout(FIRSTANSWER_S if kernel.pid is None else None):
             if not await is_in(line):
                 return None
     except TimeoutError:
         raise unsupported(
             kernel,
             "its heartbeat answers, but nothing came on its control channel within "
-            f"{FIRST_ANSWER_S:g} s, and no process was started with its connection file, which "
+            f"{FIRSTANSWER_S:g} s, and no process was started with its connection file, which "
             "may be another program's",
         ) from None
     client.line = line
@@ -191,7 +123,7 @@ async def _install(line: Line, kernel: KernelInfo, client: Client, channel: Chan
 
     It fires the person's `pre_execute` hooks once, on shell the `post_execute` ones instead.
     """
-    expressions = {"python": _PYTHON, "attached": _ANSWER % (MIME, _TAKE_IN % (client.info,))}
+    expressions = {"python": PYTHON, "attached": ANSWER % (MIME, TAKE_IN % (client.info,))}
     client.line = line
     reply = await _evaluate(line, channel, expressions)
     client.line = None
@@ -221,7 +153,7 @@ async def _evaluate(line: Line, channel: Channel, expressions: Mapping[str, str]
     """Evaluate expressions; on shell again where a cell that failed has emptied the queue."""
     # On shell no cell runs whose figures the hooks could show. And the less code xeus has to read,
     # the better: it dies if its own garbage is collected while it makes tokens.
-    code = _HOLD_HOOKS + _HOLD_PROMPTS if channel == "control" else ""
+    code = HOLD_HOOKS + HOLD_PROMPTS if channel == "control" else ""
     # The kernel keeps one `allow_stdin` for all channels: False would make the `input()` of a
     # running cell fail.
     request = {**SILENT, "code": code, "allow_stdin": True, "user_expressions": expressions}

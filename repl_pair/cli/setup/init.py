@@ -14,7 +14,8 @@ from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.policy import Policy
 from repl_pair.cli.answers import FAIL, PASS, Finding, print_findings, print_json, report_refusal
 from repl_pair.cli.options import Choice, agent_name, make_policy, session_options
-from repl_pair.cli.setup.hosts import HOSTS, TOKEN, URL, Entry, Host, Scope, carry_out, plan
+from repl_pair.cli.setup.host_files import carry_out, plan
+from repl_pair.cli.setup.hosts import HOSTS, TOKEN, URL, Entry, Host, Scope
 from repl_pair.cli.tables import escape
 from repl_pair.errors import RequestError
 from repl_pair.wire import ok_reply
