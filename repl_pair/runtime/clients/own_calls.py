@@ -4,8 +4,9 @@ import uuid
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
+from repl_pair.errors import KernelError
 from repl_pair.records import Undo
-from repl_pair.wire import ProgressContent, Reply, Request, View
+from repl_pair.wire import ProgressContent, Reply, Request, View, error_reply
 
 PERSON = ""
 """The owner of what the person's own code began; no client has this name."""
@@ -50,10 +51,13 @@ class OwnCalls:
     def run(
         self, op: str, args: Mapping[str, Any], *, view: View, done: Callable[[Reply], None]
     ) -> None:
-        """Call an op as the view; `done` gets the reply, on any thread."""
+        """Call an op as the view; `done` gets the reply on any thread: `detached` if no host is."""
         request = Request(op=op, args=args, call=uuid.uuid4().hex, view=view)
-        latest = next(reversed(self._handlers.values()))
-        latest.submit(request.to_wire(), done, lambda _progress: None)
+        latest = next(reversed(self._handlers.values()), None)
+        if latest is None:
+            done(error_reply(KernelError("detached", f"repl_pair has left: {op} was not called.")))
+        else:
+            latest.submit(request.to_wire(), done, lambda _progress: None)
 
     def hold(self, owner: str, end: Callable[[], object]) -> Undo:
         """Call `end` when its owner, a client id or a principal, is gone; the undo forgets it."""

@@ -476,6 +476,7 @@ async def test_a_run_waits_for_the_person_and_is_made_once_when_they_approve(ope
     session = open_session(approvals=ApprovalCalls(wait_s=0.0))
     run = (await ask(session, "trigger_void", call="app.change"))["run"]
     waiting = await until(QUEUE.pending)
+    await until(lambda: session.background.runs.get(run).message)
     state = await ask(session, "read_run", run=run, wait_s=0)
     assert state == {
         "state": "running",
