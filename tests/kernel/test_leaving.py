@@ -21,6 +21,8 @@ from repl_pair.bridge.session import Session
 from repl_pair.wire import FEATURE, View
 from tests.kernel.leaving_probes import COUNTS, FINGERPRINT, STORIES
 
+from .conftest import HOLD
+
 pytestmark = pytest.mark.anyio
 
 AGENT = View(principal="agent", access=frozenset({"read", "run", "eval"}))
@@ -775,14 +777,15 @@ async def test_a_server_that_ends_in_the_middle_of_a_run_takes_everything_out(
 
 @pytest.mark.full
 async def test_a_link_leaves_a_kernel_that_cannot_answer_as_soon_as_it_can(
-    kernel, link, at_desk, person
+    kernel, link, person, tmp_path
 ):
     await ask(link, "ping")
-    held = "import ctypes; ctypes.PyDLL(None).usleep(1_500_000)"
-    cell = await asyncio.to_thread(person.start, held)
-    before = asyncio.get_running_loop().time()
-    await link.close()
-    assert asyncio.get_running_loop().time() - before < 0.6
+    gate = tmp_path / "gate"
+    cell = await asyncio.to_thread(person.start, HOLD.format(gate=str(gate)))
+    await eventually(lambda: asyncio.to_thread(gate.exists), what="a held interpreter")
+    async with asyncio.timeout(BOUND_S):
+        await link.close()
+    await asyncio.to_thread(gate.write_bytes, b"")
     await asyncio.to_thread(person.finish, cell)
     assert await is_out(kernel)
 
