@@ -32,7 +32,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    # They are for this run; nested runs of pytest would take them for theirs.
+    # They are for this run; nested runs of pytest would use them too.
     os.environ.pop("PYTEST_ADDOPTS", None)
     if is_first_part(config):
         settings.load_profile("first part")

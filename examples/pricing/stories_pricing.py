@@ -1,6 +1,6 @@
 """Stories of the pricing app: its functions in the states that matter, each checked."""
 
-# %% What is told apart
+# %% What is distinguished
 from collections.abc import Iterator
 from decimal import Decimal
 from sqlite3 import Connection

@@ -32,8 +32,8 @@ class Shop:
 
 def answers(status: int, answer: Any = None) -> list[list[Any]]:
     """Expect a status, and perhaps the whole answer."""
-    said = [] if answer is None else [check.path_equals("state.answer", answer)]
-    return [check.path_equals("state.status", status), *said, check.no_warnings()]
+    checks = [] if answer is None else [check.path_equals("state.answer", answer)]
+    return [check.path_equals("state.status", status), *checks, check.no_warnings()]
 
 
 repl_pair.story("shop.api", component=Shop, tags=["test"])

@@ -42,12 +42,12 @@ def trained(strength: float) -> Pipeline:
 def score(data: pd.DataFrame, strength: float = 1.0) -> Score:
     """Score the model on wines that it may or may not know."""
     model, measures = trained(strength), data.drop(columns="grower")
-    told, likely = model.predict(measures), model.predict_proba(measures)
+    predicted, likely = model.predict(measures), model.predict_proba(measures)
     return Score(
         wines=len(data),
-        accuracy=float(accuracy_score(data.grower, told)),
+        accuracy=float(accuracy_score(data.grower, predicted)),
         loss=float(log_loss(data.grower, likely, labels=LABELS)),
-        confusion=confusion_matrix(data.grower, told, labels=LABELS),
+        confusion=confusion_matrix(data.grower, predicted, labels=LABELS),
     )
 
 
@@ -70,5 +70,5 @@ def draw(data: pd.DataFrame, strength: float = 1.0) -> object:
     axes.imshow(confusion, cmap="Blues")
     for row, column in np.ndindex(confusion.shape):
         axes.text(column, row, str(confusion[row, column]), ha="center", va="center")
-    axes.set(xlabel="told", ylabel="grower", xticks=LABELS, yticks=LABELS)
+    axes.set(xlabel="predicted", ylabel="grower", xticks=LABELS, yticks=LABELS)
     return figure

@@ -20,7 +20,7 @@ def wines(where: str = "grower >= 0", share: float = 1.0) -> pd.DataFrame:
 
 @repl_pair.assertion
 def drifts_at_most(settled: Any, deviations: float) -> Verdict:
-    """`[deviations]`: no measure's mean lies further from that of all wines; the worst is told."""
+    """`[deviations]`: no measure's mean lies further from that of all wines; the worst is named."""
     data = settled.args["data"]
     measures = data.columns.drop("grower")
     far = {measure: abs(model.drift(data, measure)) for measure in measures}

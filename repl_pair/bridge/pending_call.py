@@ -24,7 +24,7 @@ _LOST = "The kernel was left, lost or restarted before the person answered."
 class ApprovalRequest:
     """One exact call, which `make` makes.
 
-    `access` are the gates that the person has to open, or the function of theirs that asks.
+    `access` are the gates that the person has to open, or the function that asks.
 
     With `names_access` the kernel asks for it as it is named: no kernel knows the op, or the op
     itself found out at the call what it takes. `preview` shows the person a call that no kernel

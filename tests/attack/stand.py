@@ -228,7 +228,7 @@ class Stand:
         self.cell("begin()")
 
     def ids(self) -> dict[str, list[str]]:
-        """Return the ids of entries that a person may have said to an agent; none that is kept."""
+        """Return the ids of entries that a person may have named to an agent; none that is kept."""
         return json.loads(self.cell("print(json.dumps(ids()))"))
 
     def leaks(self) -> set[Leak]:

@@ -122,6 +122,6 @@ def test_a_canary_is_found_in_each_form_and_by_a_part(shape):
 
 
 @pytest.mark.parametrize("place", UNPROMISED)
-def test_what_is_not_planted_is_said_to_be_unknown(place):
+def test_what_is_not_planted_is_documented_as_unknown(place):
     page = " ".join((ROOT / "docs" / "threats.md").read_text("utf-8").split())
     assert UNPROMISED[place] in page

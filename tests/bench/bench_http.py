@@ -232,7 +232,7 @@ def load_row(
 def load(place: Place, what: str, for_s: float, look: Look) -> int:
     """Let clients call without a pause; returns how many answers came. One error is a failure.
 
-    They are a process of their own: `look` measures nothing of theirs.
+    They are a process of their own: `look` measures nothing of them.
     """
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         pool.submit(nothing).result()  # it has imported this module

@@ -135,8 +135,8 @@ async def test_what_does_not_fit_is_reported_at_its_field_and_nothing_is_run(lab
     )
     await expect(quantity).to_have_attribute("aria-invalid", "true")
     described = (await quantity.get_attribute("aria-describedby")).split()
-    told = [await controls.locator(f"#{id}").text_content() for id in described]
-    assert told == ["int", "How many of them", "Expected a whole number, such as 3."]
+    seen = [await controls.locator(f"#{id}").text_content() for id in described]
+    assert seen == ["int", "How many of them", "Expected a whole number, such as 3."]
     await entry(notebook, "name").press("Control+Enter")
     await expect(quantity).to_be_focused()
     assert await read(notebook, "len(seen)") == before
@@ -214,11 +214,11 @@ async def test_a_secret_is_masked_in_the_page_and_in_every_message_to_it(lab, wa
     await expect(page.get_by_role("treeitem", name="Tokened")).to_be_visible()
     values = "() => [...document.querySelectorAll('input, textarea')].map((each) => each.value)"
     inside = await page.content() + json.dumps(await page.evaluate(values))
-    told = "".join(f if isinstance(f, str) else f.decode("utf-8", "replace") for f in frames)
-    assert "shop.place/Tokened" in told
+    seen = "".join(f if isinstance(f, str) else f.decode("utf-8", "replace") for f in frames)
+    assert "shop.place/Tokened" in seen
     for secret in ("-".join(["kestrel", "9931", "orchid"]), typed):
         assert secret not in inside
-        assert secret not in told
+        assert secret not in seen
 
 
 async def test_it_is_worked_by_keys_and_bars_nobody(lab, axe):

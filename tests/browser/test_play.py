@@ -74,9 +74,9 @@ async def test_the_first_failure_is_opened_with_its_difference_and_each_other_li
     paths = details.get_by_role("table", name="Differences")
     await expect(paths.get_by_role("row", name="[1]")).to_contain_text("'plum''fig'")
     await line(play, 5).click()
-    told = details.get_by_role("table", name="Lines that differ")
-    await expect(told.locator("del")).to_have_text("figs")
-    await expect(told.locator("ins")).to_have_text("fig")
+    seen = details.get_by_role("table", name="Lines that differ")
+    await expect(seen.locator("del")).to_have_text("figs")
+    await expect(seen.locator("ins")).to_have_text("fig")
     await line(play, 6).click()
     await expect(details).to_contain_text("difference -1.5")
 

@@ -1,4 +1,4 @@
-"""The trace panel lists what a run did and said, and looks into each row."""
+"""The trace panel lists what a run did and printed, and looks into each row."""
 
 import json
 

@@ -39,12 +39,12 @@ COMMANDS = [
 
 
 def test_help_lists_every_command_and_the_exit_codes(pair):
-    told = pair("--help")
-    assert told.exit_code == 0
+    heard = pair("--help")
+    assert heard.exit_code == 0
     assert main.list_commands(click.Context(main)) == COMMANDS
-    assert all(f"  {name} " in told.stdout for name in COMMANDS)
-    assert "0 pass" in told.stdout
-    assert "3 no kernel" in told.stdout
+    assert all(f"  {name} " in heard.stdout for name in COMMANDS)
+    assert "0 pass" in heard.stdout
+    assert "3 no kernel" in heard.stdout
 
 
 @pytest.mark.parametrize("kind", ["story", "stories"])

@@ -127,8 +127,8 @@ def test_doctor_states_which_files_and_servers_are_of_no_use(runtime_dir, shell)
     (runtime_dir / "jpserver-1.json").write_text(json.dumps(server | {"token": "tok-4f1c0ffee9"}))
     examined = shell("doctor")
     assert f"warn  {runtime_dir / 'kernel-junk.json'} was passed over: " in examined.stdout
-    told = f"warn  Jupyter Server on port 1 (pid {os.getpid()}): it could not be asked ("
-    assert told in examined.stdout
+    seen = f"warn  Jupyter Server on port 1 (pid {os.getpid()}): it could not be asked ("
+    assert seen in examined.stdout
     assert "tok-" not in examined.stdout + examined.stderr
 
 
@@ -183,8 +183,8 @@ def test_an_interrupt_of_the_command_leaves_the_cell_alone(kernel, runtime_dir, 
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert command.stderr is not None
-    said = iter(command.stderr.readline, "")  # on a busy machine of the reads before it too
-    assert any("… run_variant" in line for line in said)
+    shown = iter(command.stderr.readline, "")  # on a busy machine of the reads before it too
+    assert any("… run_variant" in line for line in shown)
     command.send_signal(signal.SIGINT)
     out, _ = command.communicate(timeout=BOUND_S)
     assert command.returncode != 0

@@ -107,7 +107,7 @@ def start_of(host, *options):
 
 
 def read(host, path):
-    """Read a host's servers with a reader that is not ours."""
+    """Read a host's servers with a reader of another package."""
     text = path.read_text()
     return (tomllib.loads if host == "codex" else json5.loads)(text)[HOSTS[host].key]
 
@@ -374,10 +374,10 @@ def test_the_options_stand_in_the_entry_and_paths_become_absolute(places, pair, 
     kernel.write_text("{}")
     words = ("--kernel", kernel.name, "--allow", "eval, inspect", "--ask", "write")
     more = ("--tier", "agent", "--toolsets", "values", "--as", "me", "--expose-all")
-    (told,) = envelopes(pair("init", "cursor", *words, *more, "--json").stdout)
+    (seen,) = envelopes(pair("init", "cursor", *words, *more, "--json").stdout)
     options = ("--kernel", str(kernel), "--allow", "inspect,eval", "--ask", "write")
     options += ("--toolsets", "values", "--tier", "agent", "--expose-all")
-    assert told["result"] == {
+    assert seen["result"] == {
         "name": "pair",
         "scope": "project",
         "path": str(places / "project" / ".cursor" / "mcp.json"),
@@ -393,9 +393,9 @@ def test_an_entry_takes_from_the_environment_only_where_kernels_are(
     monkeypatch.setenv("SOME_API_KEY", SECRET)
     monkeypatch.setenv("JUPYTER_TOKEN", SECRET)
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(places / "runtime"))
-    told = pair("init", "codex", "--json").stdout
-    assert SECRET not in told
-    (envelope,) = envelopes(told)
+    seen = pair("init", "codex", "--json").stdout
+    assert SECRET not in seen
+    (envelope,) = envelopes(seen)
     kept = {"JUPYTER_RUNTIME_DIR": str(places / "runtime")}
     assert envelope["result"]["entry"] == start_of("codex") | {"env": kept}
     document = tomllib.loads(envelope["result"]["document"])
@@ -537,8 +537,8 @@ def test_a_check_in_words_goes_to_stderr_after_the_write(places, pair):
     ran = pair("init", "codex", "--write", "--check", "--kernel", "gone.ipynb")
     assert (ran.exit_code, ran.stdout) == (1, "")
     assert files(places) == {"home/.codex/config.toml"}
-    said = [line.split()[0] for line in ran.stderr.splitlines()[-5:]]
-    assert said == ["ok", "ok", "ok", "warn", "No"]
+    stated = [line.split()[0] for line in ran.stderr.splitlines()[-5:]]
+    assert stated == ["ok", "ok", "ok", "warn", "No"]
 
 
 @pytest.mark.parametrize(
@@ -568,8 +568,8 @@ def test_a_check_gives_the_server_what_the_strictest_host_gives_and_no_more(monk
     monkeypatch.setenv("SOME_API_KEY", SECRET)
     monkeypatch.setenv("PYTHONPATH", "/nowhere")
     monkeypatch.setenv("PATH", "/nowhere/bin")
-    said = "import os, sys; sys.exit(repr((dict(os.environ), os.getcwd())))"
-    entry = {"command": sys.executable, "args": ["-c", said], "env": {"MINE": "1"}}
+    stated = "import os, sys; sys.exit(repr((dict(os.environ), os.getcwd())))"
+    entry = {"command": sys.executable, "args": ["-c", stated], "env": {"MINE": "1"}}
     (finding,) = check_server(entry, None)
     variables, folder = eval(finding.remedy.rpartition("It wrote: ")[2].rpartition(" | ")[2])
     assert set(variables) <= {*server_check.PASSED_ON, "PATH", "MINE", "LC_CTYPE"}

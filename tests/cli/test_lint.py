@@ -1,4 +1,4 @@
-"""`lint`: what does not fit together is told with its file, line and code, and nothing runs."""
+"""`lint`: what does not fit together is reported with its file, line and code, and nothing runs."""
 
 import json
 

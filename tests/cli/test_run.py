@@ -67,7 +67,7 @@ def test_tags_choose_with_the_grammar_of_pytests_option(tagged, pair, words, cho
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "seen"),
     [
         (("--tags", "quikc"), "There is no tag 'quikc'. Nearest: quick"),
         (("--tags", "quick and not quick"), "--tags 'quick and not quick' chooses none"),
@@ -77,10 +77,10 @@ def test_tags_choose_with_the_grammar_of_pytests_option(tagged, pair, words, cho
         (("--modes", "all", "--mode", "size/big"), "leave out --mode"),
     ],
 )
-def test_what_chooses_nothing_is_a_usage_error_that_states_what_is_near(tagged, pair, words, told):
+def test_what_chooses_nothing_is_a_usage_error_that_states_what_is_near(tagged, pair, words, seen):
     refused = pair("run", "--here", *words)
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert told in refused.stderr
+    assert seen in refused.stderr
     assert not (tagged / "ran.txt").exists()
 
 

@@ -74,5 +74,5 @@ def test_names_that_are_alike_are_reported_by_more_of_them(show):
 
 def test_no_kernels_are_reported_on_stderr(capsys):
     show_kernels({"items": [], "total": 0})
-    told = capsys.readouterr()
-    assert (told.out, told.err) == ("", "none\n")
+    seen = capsys.readouterr()
+    assert (seen.out, seen.err) == ("", "none\n")

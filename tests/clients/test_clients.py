@@ -54,7 +54,7 @@ def result(ran):
     return json.loads(ran.stdout)["result"]
 
 
-def said(ran):
+def shown(ran):
     """Return what came over stderr, without Inspector's words on where it keeps secrets."""
     return [line for line in ran.stderr.splitlines() if not line.startswith("[mcp-inspector] ")]
 
@@ -65,7 +65,7 @@ def said(ran):
 @pytest.mark.parametrize(("options", "policy"), [((), Policy()), (OPEN, EVERYTHING)])
 def test_inspector_finds_no_fault_in_the_schema_of_any_tool(inspect, config, options, policy):
     ran = inspect("tools/list", "--strict", file=config(*options))
-    assert (ran.returncode, said(ran)) == (0, [])
+    assert (ran.returncode, shown(ran)) == (0, [])
     assert result(ran)["tools"] == tools_of(policy)
     print(f"{len(result(ran)['tools'])} tools, no finding")
 
@@ -82,7 +82,7 @@ def test_inspector_does_find_a_fault_where_there_is_one(inspect, home):
 @pytest.mark.parametrize("era", ["auto", "modern"])
 def test_inspector_sees_the_same_tools_in_every_era(inspect, era):
     ran = inspect("tools/list", "--protocol-era", era)
-    assert (ran.returncode, said(ran)) == (0, [])
+    assert (ran.returncode, shown(ran)) == (0, [])
     assert result(ran)["tools"] == tools_of(Policy())
 
 
@@ -143,7 +143,7 @@ def test_inspector_gets_a_call_with_wrong_arguments_mended(inspect):
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 def test_inspector_lists_and_reads_what_the_app_exposes(inspect, era):
     ran = inspect("resources/list", "--protocol-era", era)
-    assert (ran.returncode, said(ran)) == (0, [])
+    assert (ran.returncode, shown(ran)) == (0, [])
     uris = [resource["uri"] for resource in result(ran)["resources"]]
     assert LENGTH in uris
     assert "surface://queue/owner" not in uris
@@ -174,10 +174,10 @@ def test_noise_on_the_servers_stderr_disturbs_neither_client(inspect, port, conf
 def test_mcporter_lists_the_tools_with_their_schemas(port):
     ran = port("list", "pair", "--schema", "--json")
     assert ran.returncode == 0, ran.stderr
-    told = json.loads(ran.stdout)
-    assert told["status"] == "ok"
+    seen = json.loads(ran.stdout)
+    assert seen["status"] == "ok"
     keys = ("name", "description", "inputSchema")
-    listed = [{key: tool[key] for key in keys} for tool in told["tools"]]
+    listed = [{key: tool[key] for key in keys} for tool in seen["tools"]]
     assert listed == [{key: tool[key] for key in keys} for tool in tools_of(Policy())]
 
 

@@ -51,8 +51,8 @@ def run(words, folder):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_of_the_workflow_passes_on_a_sound_project(project, command):
-    code, told = run(shlex.split(command), project)
-    assert code == 0, told
+    code, seen = run(shlex.split(command), project)
+    assert code == 0, seen
 
 
 def test_the_workflow_lints_runs_stories_and_notebooks_and_keeps_what_differs():

@@ -18,10 +18,10 @@ FILES = {
     if kind == "python" and (found := re.match(r"# (stories_\w+\.py)\n", body))
 }
 COMMANDS = [
-    (line, said.splitlines())
+    (line, text.splitlines())
     for kind, body in BLOCKS
     if kind == "console"
-    for line, said in re.findall(r"^\$ pytest (.*)\n((?:[^$].*\n)*)", body, re.MULTILINE)
+    for line, text in re.findall(r"^\$ pytest (.*)\n((?:[^$].*\n)*)", body, re.MULTILINE)
 ]
 
 
@@ -40,14 +40,14 @@ def test_the_page_has_files_and_commands():
     assert len(COMMANDS) == 4
 
 
-@pytest.mark.parametrize(("line", "said"), COMMANDS, ids=[line for line, _ in COMMANDS])
-def test_a_command_states_what_the_page_states(project, line, said):
+@pytest.mark.parametrize(("line", "text"), COMMANDS, ids=[line for line, _ in COMMANDS])
+def test_a_command_states_what_the_page_states(project, line, text):
     (project.path / "stories_stock.py").unlink(missing_ok=True)
     result = project.runpytest_inprocess("-p", "no:cacheprovider", *shlex.split(line))
     shown = [*result.outlines, *result.errlines]
     if "--collect-only" in line:
-        assert [one for one in result.outlines if "::" in one] == said
-    for wanted in said:
+        assert [one for one in result.outlines if "::" in one] == text
+    for wanted in text:
         assert any(one.startswith(wanted) for one in shown), (wanted, shown)
 
 

@@ -84,7 +84,7 @@ def _fingerprint():
                 continue  # the one that lists the others
     loggers = {"root": logging.root, **logging.root.manager.loggerDict}
     helpers = sys.modules.get("matplotlib._pylab_helpers")
-    ours = ("Host", "Lanes", "Job", "Timers", "Turns", "Section", "Call")
+    own = ("Host", "Lanes", "Job", "Timers", "Turns", "Section", "Call")
     return json.dumps({
         "threads": sorted(thread.name for thread in threading.enumerate()),
         "builtins": functions(builtins),
@@ -143,7 +143,7 @@ def _fingerprint():
         "alive": sorted(
             type(thing).__name__ for thing in gc.get_objects()
             if str(type(thing).__module__).startswith("repl_pair.runtime.")
-            and type(thing).__name__.endswith(ours)
+            and type(thing).__name__.endswith(own)
         ),
     })
 """

@@ -48,7 +48,7 @@ END = "import os as _os\nfor _n in (1, 2): _os.write(_n, b'<end>')"
 
 @dataclass
 class Desk:
-    """A person at a kernel, an agent beside them, and all that a front end of theirs shows."""
+    """A person at a kernel, an agent beside them, and all that their front end shows."""
 
     person: Any
     screen: Any
@@ -173,7 +173,7 @@ async def desk(kernel, sit_at):
         yield desk
 
 
-# --- what is said and shown
+# --- what is printed and shown
 
 LOUD = """
 def say():
@@ -464,7 +464,7 @@ async def parent():
     await start_later()
 repl_pair.variant("parent/It");
 """
-SAID_BY_CHILDREN = """run
+PRINTED_BY_CHILDREN = """run
 run err
 one
 both
@@ -497,13 +497,13 @@ async def test_what_processes_of_a_run_print_is_in_its_record_and_nowhere_else(d
     opened = await desk.value(PIPES)
     record = await desk.run("parent/It", lane)
     record.pop("warnings", None)  # later Pythons warn of forks
-    assert record == {"stdout": "printed\n", "unattributed": SAID_BY_CHILDREN}
+    assert record == {"stdout": "printed\n", "unattributed": PRINTED_BY_CHILDREN}
     assert await desk.value(PIPES) == opened
     assert await desk.shown() == []
     await desk.cell("start_all()")
     # What is displayed ends with no line of its own, and comes at any place.
-    said = [text.splitlines() for kind, text in await desk.shown() if kind != "execute_result"]
-    assert {"run", "run err", "system", "forked"} <= {line for lines in said for line in lines}
+    stated = [text.splitlines() for kind, text in await desk.shown() if kind != "execute_result"]
+    assert {"run", "run err", "system", "forked"} <= {line for lines in stated for line in lines}
 
 
 RAW = """
@@ -652,10 +652,10 @@ async def test_what_threads_of_a_run_put_out_is_in_its_record_and_nowhere_else(d
     await desk.cell(THREADS)
     await desk.shown()
     record = await desk.run("threads/It", lane)
-    said = record.pop("unattributed")
-    assert "ValueError" in said
-    assert "failed in a thread" in said
-    lines = [line for line in said.splitlines() if line in THREAD_LINES]
+    stated = record.pop("unattributed")
+    assert "ValueError" in stated
+    assert "failed in a thread" in stated
+    lines = [line for line in stated.splitlines() if line in THREAD_LINES]
     assert lines == THREAD_LINES
     assert record == {
         "stdout": "run\nto_thread\n",
@@ -892,7 +892,7 @@ for how in HOW:
     name = how.title().replace(" ", "_")
     repl_pair.variant(f"plot/{name}", args=given, play=PLAYS.get(how, []))
 """
-# It stays open, undrawn: the inline backend shows and closes it once it is told to draw.
+# It stays open, undrawn: the inline backend shows and closes it once it has to draw.
 MINE = "plt.ioff(); mine = plt.figure(figsize=(3, 1)); plt.title('mine'); plt.ion();"
 FIGURES_NOW = """
 [list(Gcf.figs), [m.canvas.figure is mine for m in Gcf.figs.values()], mine.axes[0].get_title(),
@@ -1097,8 +1097,8 @@ async def test_what_was_put_in_is_taken_out_even_in_the_middle_of_a_cell(sit_at)
             # Outside of a cell, where IPython has put back what it found.
             own = "[s.write.__func__ is type(s).write for s in (sys.stdout, sys.stderr)]"
             assert await desk.value(own) == [True, True]
-            said = [("stdout", "before\na\nb\nc\n")]
-            assert [one for one in await desk.shown() if one[0] == "stdout"] == said
+            stated = [("stdout", "before\na\nb\nc\n")]
+            assert [one for one in await desk.shown() if one[0] == "stdout"] == stated
 
 
 async def test_what_the_person_puts_over_a_dispatcher_stays_and_works(desk):

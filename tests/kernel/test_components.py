@@ -138,13 +138,13 @@ async def test_a_run_calls_what_was_given_or_its_redefinition(link, person):
     assert await results(link, GIVEN) == GIVEN
 
 
-async def test_a_component_whose_name_is_deleted_still_runs_and_is_said(link, person):
+async def test_a_component_whose_name_is_deleted_still_runs_and_is_reported(link, person):
     await in_thread(person.run, STORIES + "del gone")
     ran = await ask(link, "run_variant", variant_id="gone/It")
-    said = "__main__.gone (stale: its name is gone)"
+    text = "__main__.gone (stale: its name is gone)"
     assert (ran["status"], ran["result"]) == ("pass", "gone")
-    assert ran["warnings"] == [f"{said}: what was registered has run."]
-    assert (await ask(link, "get_story", story_id="gone"))["component"] == said
+    assert ran["warnings"] == [f"{text}: what was registered has run."]
+    assert (await ask(link, "get_story", story_id="gone"))["component"] == text
     for name in ("plain", "rebound", "bound", "partial", "traced", "loop.a"):
         assert "warnings" not in await ask(link, "run_variant", variant_id=f"{name}/It")
     await in_thread(person.run, "def gone(): return 'back'")

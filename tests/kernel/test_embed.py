@@ -1,4 +1,4 @@
-"""`repl_pair.embed` in real programs: an agent beside them, and nothing of theirs is changed."""
+"""`repl_pair.embed` in real programs: an agent beside them, and nothing in them is changed."""
 
 import asyncio
 import http.client

@@ -88,10 +88,10 @@ async def test_a_loop_of_five_thousand_registrations_reaches_a_reader_one_by_one
     await asyncio.to_thread(register, 0, MANY)
     total, seq = await reader.read_all()
     await reader.until(lambda: reader.events and reader.events[-1].seq >= seq)
-    told = [e for e in reader.events if e.member == "registry/variant"]
-    print(f"{len(told)} of {MANY} registrations told, {reader.missed} gaps")
-    assert (total, len(told), reader.missed) == (MANY, MANY, 0)
-    assert [e.seq for e in told] == list(range(told[0].seq, told[0].seq + MANY))
+    seen = [e for e in reader.events if e.member == "registry/variant"]
+    print(f"{len(seen)} of {MANY} registrations received, {reader.missed} gaps")
+    assert (total, len(seen), reader.missed) == (MANY, MANY, 0)
+    assert [e.seq for e in seen] == list(range(seen[0].seq, seen[0].seq + MANY))
 
 
 @pytest.mark.full
@@ -106,10 +106,10 @@ async def test_a_slow_reader_notices_the_gap_and_reads_again(link, register, per
     await asyncio.to_thread(register, MANY, MANY + 1)
     await reader.read_all()
     await reader.until(lambda: reader.missed)
-    told = {e.seq for e in reader.events if e.member == "registry/variant"}
+    seen = {e.seq for e in reader.events if e.member == "registry/variant"}
     total, _ = await reader.read_all()
-    print(f"{len(told)} of {MANY + 1} registrations told, {reader.missed} gaps, {total} read again")
-    assert len(told) < MANY, "the reader was not slow enough to miss any"
+    print(f"{len(seen)} of {MANY + 1} registrations received, {reader.missed} gaps, {total} reread")
+    assert len(seen) < MANY, "the reader was not slow enough to miss any"
     assert total == MANY + 1
 
 
@@ -117,7 +117,7 @@ async def test_what_is_lost_at_the_end_is_noticed_too(ears, link, register):
     reader = Reader(link)
     await reader.subscribed()
     await asyncio.to_thread(register, 0, 3)
-    told, seq = await reader.read_all()
+    seen, seq = await reader.read_all()
     await reader.until(lambda: reader.events and reader.events[-1].seq == seq)
     ((socket, _, topic),) = ears
     socket.unsubscribe(topic.encode())
@@ -125,7 +125,7 @@ async def test_what_is_lost_at_the_end_is_noticed_too(ears, link, register):
     reader.events.clear()
     total, seq = await reader.read_all()
     await reader.until(lambda: reader.missed)
-    assert (told, total) == (3, 10)
+    assert (seen, total) == (3, 10)
     assert [(e.change, e.seq) for e in reader.events] == [("missed", seq)]
 
 

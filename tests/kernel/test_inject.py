@@ -181,13 +181,13 @@ async def test_the_command_line_ships_it_on_request(bare_kernel, bare_person):
     command += ["--kernel", str(bare_kernel.path)]
     run = partial(subprocess.run, command, capture_output=True, text=True, timeout=BOUND_S)
 
-    def told():
+    def seen():
         ran.append(run())
         return '"injected"' in ran[-1].stdout
 
     ran = []
     # A status waits 3 s for the kernel, which on a busy machine may load the runtime for longer.
-    await at_desk(partial(wait_until, told, what=ran))
+    await at_desk(partial(wait_until, seen, what=ran))
     assert json.loads(ran[-1].stdout)["result"]["injected"] is True, ran
 
 

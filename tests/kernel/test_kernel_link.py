@@ -186,7 +186,7 @@ async def test_progress_states_what_the_call_waits_for(link, person, tmp_path):
     )
     # One that comes before the kernel has taken the request up is of the kernel.
     named = "waiting: a cell that began before repl_pair was attached is running"
-    await eventually(lambda: named in [told["message"] for told in heard], what=named)
+    await eventually(lambda: named in [seen["message"] for seen in heard], what=named)
     gate.touch()
     await in_thread(person.finish, running)
     assert (await waiting)["ok"]

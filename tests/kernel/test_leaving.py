@@ -126,7 +126,7 @@ async def is_out(kernel):
 
 
 async def at_rest(look):
-    """Return the kernel's fingerprint once it stands still, without an object of ours at work."""
+    """Return the kernel's fingerprint once it stands still, with no own object at work."""
 
     async def is_at_rest():
         found = await look("_fingerprint()")
@@ -509,10 +509,10 @@ async def test_a_detach_stops_what_runs_and_reports_its_caller_why(
     assert await at_desk("print(sum(range(1000)))") == "499500\n"
     if (lane, how) != ("worker", "sleeps"):
         threads = "import threading; print([t.name for t in threading.enumerate()])"
-        await eventually(lambda: no_thread_of_ours(at_desk, threads), what="the end of our threads")
+        await eventually(lambda: no_own_thread(at_desk, threads), what="the end of our threads")
 
 
-async def no_thread_of_ours(at_desk, threads):
+async def no_own_thread(at_desk, threads):
     return "repl_pair" not in await at_desk(threads)
 
 
@@ -538,8 +538,8 @@ async def test_a_run_that_outlives_a_detach_still_writes_nothing_in_the_persons_
         run(link, "clings/It", overrides={"mark": str(mark)}, lane="worker")
     )
     await eventually(lambda: asyncio.to_thread(mark.exists), what="the run")
-    said = await at_desk("%pair detach\ntime.sleep(1.0)\nprint('own')")
-    assert said == "Detached. No agent gets in before `%pair attach`.\nown\n"
+    shown = await at_desk("%pair detach\ntime.sleep(1.0)\nprint('own')")
+    assert shown == "Detached. No agent gets in before `%pair attach`.\nown\n"
     assert (await clinging)["error"]["code"] == "cancelled"
     await link.close()
     await same_as(look, before)
@@ -578,8 +578,8 @@ from concurrent.futures import ThreadPoolExecutor
 pool = ThreadPoolExecutor(1)
 beside = pool.submit(repl_pair.run, "waits/It", overrides={"seconds": 0.5})
 """)
-    said = await at_desk("r = repl_pair.run('takes_out/It'); print(r.status, r.result)")
-    assert said == "pass taken out\n"
+    shown = await at_desk("r = repl_pair.run('takes_out/It'); print(r.status, r.result)")
+    assert shown == "pass taken out\n"
     assert await is_out(kernel)
     assert await at_desk("print(beside.result().status)") == "pass\n"
 

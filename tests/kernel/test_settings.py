@@ -1,4 +1,4 @@
-"""Settings of the process that a run changes: the person has theirs again when it ends."""
+"""Settings of the process that a run changes: they are the person's again when it ends."""
 
 import asyncio
 
@@ -106,8 +106,8 @@ async def test_a_run_on_the_main_lane_gives_back_every_setting_and_names_it(link
     await run(link, "nothing")  # IPython draws a tip from `random` when somebody attaches
     await at_desk(LOOK)
     for _ in range(2):
-        told = {way: (await run(link, way, by)).get("restored") for way in TOLD}
-        assert told == TOLD
+        heard = {way: (await run(link, way, by)).get("restored") for way in TOLD}
+        assert heard == TOLD
         assert await at_desk(DIFFERENCE) == "[]"
     stopped = await run(link, "hangs", by, timeout_s=0.2)
     assert stopped["status"] == "error"

@@ -1,4 +1,4 @@
-"""Kernels that take no handlers of ours: everything goes on shell, in turn with the cells."""
+"""Kernels that take no handlers: everything goes on shell, in turn with the cells."""
 
 import ast
 import asyncio
@@ -110,8 +110,8 @@ async def test_how_a_kernel_is_spoken_with_is_always_shown(kernel, kind, runtime
     assert (listed["channel"], listed["why"]) == ("shell", status["why"])
     await session.close()
     doctor = [sys.executable, "-m", "repl_pair", "doctor"]
-    said = await at_desk(lambda: subprocess.run(doctor, capture_output=True, text=True).stdout)
-    assert f"answers on shell ({status['why']})" in said
+    stated = await at_desk(lambda: subprocess.run(doctor, capture_output=True, text=True).stdout)
+    assert f"answers on shell ({status['why']})" in stated
 
 
 async def test_a_kernel_that_takes_handlers_reports_it(start_kernel):
@@ -217,7 +217,7 @@ seen = []
 def before(): seen.append("pre_execute")
 def after():
     seen.append("post_execute of a cell" if get_ipython().kernel.get_parent()["header"]["username"]
-                != "repl_pair" else "post_execute of ours")
+                != "repl_pair" else "own post_execute")
 get_ipython().events.register("pre_execute", before)
 get_ipython().events.register("post_execute", after)
 """
@@ -276,8 +276,8 @@ async def test_a_cell_that_fails_is_reported_though_an_execute_stands_behind_it(
         await at_desk(person.send, "execute_request", {"code": "", "silent": True})
         gate.touch()
         ran = await at_desk(person.finish, cell)
-        told = {m["msg_type"] for m in ran.messages}
-        assert (ran.reply["status"], "error" in told) == (ends, ends == "error")
+        shown = {m["msg_type"] for m in ran.messages}
+        assert (ran.reply["status"], "error" in shown) == (ends, ends == "error")
 
 
 @pytest.mark.parametrize(
@@ -307,8 +307,8 @@ async def test_the_output_of_the_persons_threads_stays_where_it_was(start, sit_a
     await at_desk(person.finish, cell)
     assert (await ask(link, "list_variables"))["ok"]
     gate.touch()
-    said = await at_desk(person._next, person._iopub, cell)
-    assert said["content"]["text"].startswith("may ask: True")
+    stated = await at_desk(person._next, person._iopub, cell)
+    assert stated["content"]["text"].startswith("may ask: True")
     await link.close()
 
 
@@ -441,9 +441,9 @@ async def test_a_subscriber_is_notified_of_a_registration(kernel, link, sit_at):
     await eventually(lambda: heard, what="the subscription")
     await at_desk(person.run, STORY)
     await eventually(lambda: any(e.key == RUN for e in heard), what="the variant's event")
-    told = [(e.member, e.change, e.key) for e in heard]
-    assert told[0] == (EVERYTHING, "subscribed", None)
-    assert told.count(("registry/variant", "put", RUN)) == 1
+    shown = [(e.member, e.change, e.key) for e in heard]
+    assert shown[0] == (EVERYTHING, "subscribed", None)
+    assert shown.count(("registry/variant", "put", RUN)) == 1
     undo()
     count = len(heard)
     await at_desk(person.run, STORY.replace("slow", "other"))
@@ -514,8 +514,8 @@ async def test_leaving_while_a_cell_runs_fires_no_hook_and_lets_it_ask_its_perso
 async def test_the_person_lets_agents_in_and_out_by_hand(start, sit_at):
     kernel = start("xeus")
     person, link = await at_desk(sit_at, kernel), KernelLink(find_kernel(kernel.path))
-    said = (await at_desk(person.run, "%load_ext repl_pair\n%pair attach")).text
-    assert f"mcp --kernel {kernel.pid}" in said
+    stated = (await at_desk(person.run, "%load_ext repl_pair\n%pair attach")).text
+    assert f"mcp --kernel {kernel.pid}" in stated
     assert (await ask(link, "list_stories"))["ok"]
     await at_desk(person.run, "%pair detach")
     error = (await ask(link, "list_stories"))["error"]

@@ -202,17 +202,18 @@ async def test_while_c_code_holds_the_lock_the_last_known_registry_is_given_and_
         assert took_known < SOON_S
         assert (reply["ok"], reply["boot"]) == (True, link.boot), op
         assert 0.0 < reply["age_s"] < BOUND_S
-        told = reply["notifications"][0]
-        assert told.startswith("Last known, "), told
-        assert "s old: C code has held the interpreter lock for " in told
-        assert told.endswith(f" s ({how}).")
+        seen = reply["notifications"][0]
+        assert seen.startswith("Last known, "), seen
+        assert "s old: C code has held the interpreter lock for " in seen
+        assert seen.endswith(f" s ({how}).")
     stories, _ = await known[0]
     assert [item["id"] for item in stories["result"]["items"]] == ["demo", "later"]
     assert "since." not in stories["notifications"][0]
 
-    said = status["result"]
-    assert (said["alive"], said["state"], said["code"]) == (True, "gil_held", "kernel_unresponsive")
-    assert f"C code has held the interpreter lock for {said['since_s']} s ({how})" in said["why"]
+    shown = status["result"]
+    assert (shown["alive"], shown["state"]) == (True, "gil_held")
+    assert shown["code"] == "kernel_unresponsive"
+    assert f"C code has held the interpreter lock for {shown['since_s']} s ({how})" in shown["why"]
     assert newly["error"]["detail"]["state"] == "gil_held"
     assert max(took, took_newly) < SOON_S
 
@@ -254,10 +255,10 @@ async def test_a_stopped_kernel_is_named_and_goes_on_where_it_was(kernel, link, 
         refused = await newcomer.call("list_stories")
         await newcomer.close()
         await eventually(lambda: heard, what="progress")
-    for said in (status["result"], newly["result"]):
-        assert (said["id"], said["pid"], said["alive"]) == (kernel.id, kernel.pid, True)
-        assert (said["state"], said["code"]) == ("stopped", "kernel_unresponsive")
-        assert "its process has been stopped" in said["why"]
+    for shown in (status["result"], newly["result"]):
+        assert (shown["id"], shown["pid"], shown["alive"]) == (kernel.id, kernel.pid, True)
+        assert (shown["state"], shown["code"]) == ("stopped", "kernel_unresponsive")
+        assert "its process has been stopped" in shown["why"]
     assert status["result"]["since_s"] > 0.5
     assert max(took, took_newly) < SOON_S
     assert "its process has been stopped" in refused["error"]["message"]
@@ -420,5 +421,5 @@ async def test_a_slow_run_is_waited_for_and_nothing_is_reported_of_silence(link,
     heard = []
     reply = await run(link, marks.path("slow"), on_progress=heard.append, sleep_s=2.2)
     assert reply["result"]["status"] == "pass"
-    assert not [told for told in heard if "alive" in told["message"]]
+    assert not [seen for seen in heard if "alive" in seen["message"]]
     assert marks("slow") == "x"

@@ -274,7 +274,7 @@ loop.call_soon_threadsafe(loop.stop)"""
     )
 
 
-async def test_threads_that_stand_alike_are_one_and_the_bound_is_said(link, running):
+async def test_threads_that_stand_alike_are_one_and_the_bound_is_reported(link, running):
     apart = "\n".join(f"def f{n}():\n    while not is_over(): time.sleep(0.01)" for n in range(20))
     async with running(
         f"""\
@@ -522,7 +522,7 @@ async def test_a_cancelled_call_samples_no_more_and_leaves_no_thread(link, gate,
         assert (await cell).text == "False\n"
 
 
-async def test_without_a_cell_nothing_is_sampled_and_that_is_said(link):
+async def test_without_a_cell_nothing_is_sampled_and_that_is_reported(link):
     reply = await hot_lines(link)
     assert reply["result"] == {"samples": 0, "seconds": 0.0, "lines": []}
     assert reply["notifications"][0].startswith("No cell runs")
@@ -538,7 +538,7 @@ while not is_over():
     while time.monotonic() < until: pass"""
 
 
-async def test_samples_that_c_code_kept_away_are_said_and_count_for_its_line(link, running):
+async def test_samples_that_c_code_kept_away_are_reported_and_count_for_its_line(link, running):
     await hot_lines(link)  # what a call imports would take a turn of the cell for each file
     async with running(HOLDING):
         await begun(link)

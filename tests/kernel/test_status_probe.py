@@ -144,8 +144,8 @@ async def test_a_stopped_kernel_and_a_dead_one_are_distinguished(start_kernel, s
     halt(stopped.pid)
     gone = row(dead, alive=False)
     del gone["pid"]
-    told = {item["id"]: item for item in await rows(session)}
-    assert told == {dead.id: gone, stopped.id: row(stopped, alive=False, state="unknown")}
+    shown = {item["id"]: item for item in await rows(session)}
+    assert shown == {dead.id: gone, stopped.id: row(stopped, alive=False, state="unknown")}
     listed = (await session.call("list_kernels"))["result"]
     assert [item["id"] for item in listed["items"]] == [stopped.id]
     assert (listed["total"], listed["dead"]) == (1, 1)

@@ -296,8 +296,8 @@ async def test_every_run_on_a_worker_is_answered_at_its_deadline(link, person, a
     together = [form for form in PLAIN + ASYNC if form not in alone]
     answers = dict(zip(together, await asyncio.gather(*map(timed, together)), strict=True))
     answers |= {form: await timed(form) for form in alone}
-    for form, (said, still, took) in answers.items():
-        assert (form, said, still) == (
+    for form, (shown, still, took) in answers.items():
+        assert (form, shown, still) == (
             (form, STILL, True) if form in IN_C else (form, OVERDUE, False)
         )
         assert took < SOON_S, form
@@ -310,7 +310,7 @@ async def test_every_run_on_a_worker_is_answered_at_its_deadline(link, person, a
 
 
 async def ended_late(link):
-    """Return what is said of stuck runs once there are none."""
+    """Return what is reported of stuck runs once there are none."""
     found = await stuck(link)
     return found if "count" not in found else None
 

@@ -169,7 +169,7 @@ async def test_the_person_dispatches_in_cells_while_an_agent_records(notebook):
     await notebook.run(CART.replace('repl_pair.variant("cart/Empty")', ""), "story")
     await notebook.run("repl_pair.variant('cart/Empty')", "variant")
     await notebook.run("live = repl_pair.live('cart/Empty')", "live")
-    told = asyncio.Event()
+    seen = asyncio.Event()
     recording = asyncio.create_task(
         notebook.link.request(
             "record_as_variant",
@@ -181,10 +181,10 @@ async def test_the_person_dispatches_in_cells_while_an_agent_records(notebook):
             },
             view=WRITER,
             timeout_s=BOUND_S,
-            on_progress=lambda _said: told.set(),
+            on_progress=lambda _shown: seen.set(),
         )
     )
-    await asyncio.wait_for(told.wait(), BOUND_S)
+    await asyncio.wait_for(seen.wait(), BOUND_S)
     for sku in ("a", "b"):
         await notebook.run(f"live.dispatch('add', sku={sku!r})", "dispatch")
     answer = raise_for_error(await recording)

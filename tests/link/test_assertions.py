@@ -47,20 +47,20 @@ async def test_no_outcome_shows_an_agent_what_is_secret(link):
     read = await link.ask("read_assertions", variant_id="login/Mine")
     failed = await link.ask("read_failures", variant_id="login/Mine")
     assert ran["result"]["status"] == "fail"
-    told = ran["result"]["assertions"]
-    assert read["result"]["assertions"] == told
-    assert [o["passed"] for o in told] == [True, True, False, False, True]
-    assert [o["payload"] for o in told] == [
+    seen = ran["result"]["assertions"]
+    assert read["result"]["assertions"] == seen
+    assert [o["passed"] for o in seen] == [True, True, False, False, True]
+    assert [o["payload"] for o in seen] == [
         ["args.pin", "<", REDACTED],
         [REDACTED],
         [{"user": "bob", "password": REDACTED}],
         ["nobody"],
         ["result.password", REDACTED],
     ]
-    assert told[2]["reason"] == "result.user: expected 'bob', got 'ann'"
-    assert told[3]["actual"].endswith(f"Told(user='ann', password='{REDACTED}')")
-    said = str([ran, read, failed])
-    assert [word for word in ("4711", "p4ss", "0000") if word in said] == []
+    assert seen[2]["reason"] == "result.user: expected 'bob', got 'ann'"
+    assert seen[3]["actual"].endswith(f"Told(user='ann', password='{REDACTED}')")
+    text = str([ran, read, failed])
+    assert [word for word in ("4711", "p4ss", "0000") if word in text] == []
 
 
 async def test_a_play_that_an_agent_wrote_is_no_oracle(link):

@@ -55,11 +55,11 @@ async def test_effects_are_answered_and_their_secrets_hidden(link):
         ("mail/send", True),
         ("mail/send", True),
     ]
-    charged, told, late = answer["effects"]
+    charged, seen, late = answer["effects"]
     assert charged["payload"] == {"key": REDACTED, "password": REDACTED}
     assert charged["response"] == {"receipt": 7, "said": REDACTED}
-    assert told["payload"] == {"to": "a@b.c", "text": f"your key is {REDACTED}"}
-    assert told["response"] == {"token": REDACTED}
+    assert seen["payload"] == {"to": "a@b.c", "text": f"your key is {REDACTED}"}
+    assert seen["response"] == {"token": REDACTED}
     assert late["response"] == {"$raise": "TimeoutError"}
     assert SECRET not in json.dumps(reply)
     assert "hunter22x" not in json.dumps(reply)

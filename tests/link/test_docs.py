@@ -26,8 +26,8 @@ for number in range(40):
 async def test_documentation_over_the_length_of_a_text_comes_whole_and_redacted(link):
     await link.define(SHOP)
     await link.run("shop.quote/One")
-    told = await link.get("get_docs_markdown", story_id="shop.quote", limit=200)
-    text = told["markdown"]
+    seen = await link.get("get_docs_markdown", story_id="shop.quote", limit=200)
+    text = seen["markdown"]
     assert len(text) > 4000
     assert text.startswith("# shop.quote\n\nQuote an order.\n\nComponent: `__main__.quote`\n")
     assert "| `pin` | string, secret | `[redacted]` |" in text
@@ -38,19 +38,19 @@ async def test_documentation_over_the_length_of_a_text_comes_whole_and_redacted(
 
 async def test_a_link_to_what_a_cell_defines_is_view_only_and_states_why(link):
     await link.define(SHOP)
-    told = await link.get(
+    seen = await link.get(
         "share_variant",
         variant_id="shop.quote/One",
         modes=["eur"],
         overrides={"note": "a b"},
         base_url="http://localhost:8888/lab/tree/shop.ipynb#cell",
     )
-    assert told["url"] == (
+    assert seen["url"] == (
         "http://localhost:8888/lab/tree/shop.ipynb?variant=shop.quote/One&modes=eur"
         "&overrides=%7B%22note%22%3A%22a%20b%22%7D#cell"
     )
-    assert told["label"] == "view-only"
-    assert told["reasons"][0] == "quote is defined in this session, not in a module to import"
+    assert seen["label"] == "view-only"
+    assert seen["reasons"][0] == "quote is defined in this session, not in a module to import"
     refusal = await link.refusal(
         "share_variant", variant_id="shop.quote/One", overrides={"pin": "guess-it-now"}
     )
@@ -58,5 +58,5 @@ async def test_a_link_to_what_a_cell_defines_is_view_only_and_states_why(link):
 
 
 async def test_the_instructions_leave_uncut(link):
-    told = await link.get("get_story_instructions")
-    assert told["instructions"].endswith("next_steps has a smaller one.\n")
+    seen = await link.get("get_story_instructions")
+    assert seen["instructions"].endswith("next_steps has a smaller one.\n")

@@ -994,8 +994,8 @@ async def test_a_call_that_waits_for_its_turn_is_reported_and_given_up(endless, 
         "not started within 1.2 s: another call of run_variant is running"
     )
     assert next_step("kernel_status") in reply["next_steps"]
-    said = [p["message"] for p in endless.progress]
-    assert "waiting: another call of run_variant is running" in said
+    shown = [p["message"] for p in endless.progress]
+    assert "waiting: another call of run_variant is running" in shown
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
@@ -1520,11 +1520,11 @@ async def test_every_descriptor_states_what_the_op_does(link):
         for d in (await link.link.request("describe", {}, view=View()))["result"]["ops"]
     }
 
-    def told(toolset):
+    def asked(toolset):
         of = [d for d in found.values() if d["toolset"] == toolset]
         return {d["name"]: (d["access"], d["lane"]) for d in of}
 
-    assert told("core") == {
+    assert asked("core") == {
         "get_story": ("read", "worker"),
         "get_variant": ("read", "worker"),
         "list_stories": ("read", "inline"),
@@ -1535,7 +1535,7 @@ async def test_every_descriptor_states_what_the_op_does(link):
         "run_variant": ("run", "main"),
         "run_variants": ("run", "main"),
     }
-    assert told("story") == {
+    assert asked("story") == {
         "changed_variants": ("read", "worker"),
         "explain_variant": ("read", "worker"),
         "get_decorator": ("read", "worker"),
@@ -1559,13 +1559,13 @@ async def test_every_descriptor_states_what_the_op_does(link):
         "watch_variant": ("run", "worker"),
         "workspace_to_data": ("read", "worker"),
     }
-    assert told("write") == {
+    assert asked("write") == {
         "record_as_variant": ("run", "worker"),
         "register_variant": ("write", "worker"),
         "unregister": ("write", "worker"),
     }
-    assert set(told("authoring").values()) == {("write", "worker")}
-    assert len(told("authoring")) == 8
+    assert set(asked("authoring").values()) == {("write", "worker")}
+    assert len(asked("authoring")) == 8
     assert found["list_variables"]["needs"] == {"values": "inspect"}
     assert found["get_value"]["access"] == "inspect"
 

@@ -158,7 +158,7 @@ async def test_a_reader_of_a_stream_begins_with_its_tail_and_learns_of_a_gap(lin
     assert rest["next"] == tail["next"]
 
 
-async def test_no_value_no_key_and_no_member_are_told_apart_for_who_may_see_the_member(link):
+async def test_no_value_no_key_and_no_member_are_distinguished_for_who_may_see_the_member(link):
     await link.define(APP)
     await link.define(RUNNING)
     reply = await link.ask("read_member", member="training/best")

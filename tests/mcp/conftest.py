@@ -81,8 +81,8 @@ class Agent:
         async def note(value, total, message):
             on_progress((value, total, message))
 
-        told = note if on_progress else None
-        call = partial(self.client.call_tool, tool, args, progress_callback=told)
+        seen = note if on_progress else None
+        call = partial(self.client.call_tool, tool, args, progress_callback=seen)
         return self.portal.start_task_soon(call)
 
     def call(self, tool, /, **args):

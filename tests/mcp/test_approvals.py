@@ -1,4 +1,4 @@
-"""Calls that wait for the person, through the real server: nothing runs before they said so."""
+"""Calls that wait for the person, through the real server: nothing runs before they approve."""
 
 import fcntl
 import json

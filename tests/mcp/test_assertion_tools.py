@@ -89,8 +89,8 @@ def test_each_failure_states_what_came_instead(agent):
         ),
     ]
     read = agent.ask("read_assertions", variant_id="door/Wrong")["result"]["assertions"]
-    (told,) = [outcome for outcome in read if outcome["assertion"] == "compare"]
-    assert (told["payload"], told["expected"], told["actual"]) == (
+    (seen,) = [outcome for outcome in read if outcome["assertion"] == "compare"]
+    assert (seen["payload"], seen["expected"], seen["actual"]) == (
         ["args.key", ">", REDACTED],
         REDACTED,
         REDACTED,

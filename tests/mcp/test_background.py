@@ -185,8 +185,8 @@ def test_a_person_who_pauses_agents_pauses_what_fires(agent, kernel, ran):
     command = [sys.executable, "-m", "repl_pair"]
     agent.ask("list_stories")
     for word in ("pause", "resume"):
-        told = [*command, word, "--kernel", str(kernel.path)]
-        subprocess.run(told, check=True, timeout=BOUND_S, capture_output=True)
+        heard = [*command, word, "--kernel", str(kernel.path)]
+        subprocess.run(heard, check=True, timeout=BOUND_S, capture_output=True)
         if word == "pause":
             args = {"variant_id": "shop.sum/V4"}
             run = agent.ask("trigger_void", call="run_variant", args=args)["result"]["run"]
@@ -286,7 +286,7 @@ def test_without_builtins_there_are_none_over_stdio(kernel, connect):
 
 
 @pytest.mark.full
-def test_over_http_there_are_none_unless_the_server_is_told(own_env, kernel):
+def test_over_http_there_are_none_unless_an_option_opens_them(own_env, kernel):
     opens = {"allow": ("write",), "toolsets": ("manage",), "kernels": (kernel.id,)}
     token = make_token(own_env, "closed", **opens)
     for options in ((), ("--http-builtins", "--no-builtins")):

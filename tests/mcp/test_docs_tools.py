@@ -66,11 +66,11 @@ def test_documentation_over_the_budget_states_which_part_of_it_fits(agent):
 
 def test_share_variant_gives_a_url_a_label_and_a_qr_code_as_an_image(agent):
     result = agent.call("share_variant", variant_id="shop.quote/One", modes=["eur"], qr=True)
-    told = result.structured_content["result"]
-    assert told["url"] == "repl-pair:notebook?variant=shop.quote/One&modes=eur"
-    assert told["label"] == "view-only"
-    assert "pin is a secret, which no link gives away" in told["reasons"]
-    assert told["outputs"] == [{"image/png": {"$image": 1}}]
+    seen = result.structured_content["result"]
+    assert seen["url"] == "repl-pair:notebook?variant=shop.quote/One&modes=eur"
+    assert seen["label"] == "view-only"
+    assert "pin is a secret, which no link gives away" in seen["reasons"]
+    assert seen["outputs"] == [{"image/png": {"$image": 1}}]
     text, image = result.content
     assert image.mime_type == "image/png"
     assert base64.b64decode(image.data).startswith(b"\x89PNG")
@@ -101,8 +101,8 @@ def test_the_instructions_name_each_op_that_looks_inside(agent):
 def test_what_the_instructions_state_of_writing_works_as_it_stands(kernel, connect):
     with connect("--kernel", kernel.path, "--allow", "write", "--toolsets", "story") as writer:
         text = writer.ask("get_story_instructions")["result"]["instructions"]
-        said = re.search(r"register_variant\((.*?)\);", text, re.DOTALL)[1]
-        call = ast.parse(f"f({said})".replace("{...}", '{"n": 13}'), mode="eval").body
+        shown = re.search(r"register_variant\((.*?)\);", text, re.DOTALL)[1]
+        call = ast.parse(f"f({shown})".replace("{...}", '{"n": 13}'), mode="eval").body
         args = {word.arg: ast.literal_eval(word.value) for word in call.keywords}
         assert writer.ask("register_variant", **args)["ok"]
         assert (
@@ -116,5 +116,5 @@ def test_they_are_listed_with_the_story_toolset_and_reachable_without(agent, ker
     assert {tool.name for tool in agent.tools()} >= STORY_TOOLS
     with connect("--kernel", kernel.path) as plain:
         assert not STORY_TOOLS & {tool.name for tool in plain.tools()}
-        told = plain.ask("run_op", op="share_variant", args={"variant_id": "shop.quote/One"})
-        assert told["result"]["url"] == "repl-pair:notebook?variant=shop.quote/One"
+        seen = plain.ask("run_op", op="share_variant", args={"variant_id": "shop.quote/One"})
+        assert seen["result"]["url"] == "repl-pair:notebook?variant=shop.quote/One"

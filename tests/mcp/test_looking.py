@@ -409,7 +409,7 @@ def test_in_out_and_the_last_values_stay_the_persons(start_own_kernel, connect):
     assert before.replace("4 4\n", "") == after.replace("5 5\n", "")
 
 
-def test_after_a_reset_no_cell_is_said_to_have_ended_well_of_which_nothing_is_kept(
+def test_after_a_reset_no_cell_is_reported_to_have_ended_well_of_which_nothing_is_kept(
     start_own_kernel, connect
 ):
     kernel = start_own_kernel("1")
@@ -469,13 +469,13 @@ def test_an_agent_names_line_and_cause_in_few_calls_and_tokens(kernel, connect, 
     with connect("--kernel", kernel.path, "--allow", "inspect") as agent:
         texts, steps = [], None
         for op, args in calls:
-            assert steps is None or {"op": op, "args": args} in steps  # as the reply before said
+            assert steps is None or {"op": op, "args": args} in steps  # as the reply before states
             result = agent.call(op, **args)
             assert result.structured_content["ok"]
             texts += [part.text for part in result.content if part.type == "text"]
             steps = result.structured_content.get("next_steps", [])
-    said = "".join(texts).replace('\\"', '"')
+    stated = "".join(texts).replace('\\"', '"')
     print(f"{task}: {len(calls)} calls, {sum(map(len, texts)) // 4} tokens")
-    assert [word for word in named if word not in said] == []
+    assert [word for word in named if word not in stated] == []
     assert len(calls) <= 4
     assert sum(map(len, texts)) <= 4 * 3_000

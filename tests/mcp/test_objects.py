@@ -173,7 +173,7 @@ def test_members_are_fields_and_methods_page_by_page(inspector):
     assert first["mro"]
     then = describe(inspector, "array", members=True, limit=5, cursor=first["cursor"])
     assert len(then["members"]) == 5
-    assert not {"mro", "doc", "where"} & {*then}, "the first page has said it"
+    assert not {"mro", "doc", "where"} & {*then}, "the first page has it"
     assert first["total"] > 50
     assert not {one["name"] for one in first["members"]} & {one["name"] for one in then["members"]}
     every = [

@@ -79,7 +79,7 @@ def notices(folder):
         return database.execute("SELECT subject, text FROM notices").fetchall()
 
 
-def test_a_contract_changes_its_consumers_are_told_once_and_an_rfc_is_made_ready(
+def test_a_contract_changes_its_consumers_are_notified_once_and_an_rfc_is_made_ready(
     repos, run_in, agent_in, tmp_path
 ):
     with (
@@ -116,8 +116,8 @@ def test_a_contract_changes_its_consumers_are_told_once_and_an_rfc_is_made_ready
         text = "api changed the contract pricing/quote from 1.0.0 to 1.1.0."
         for agent in (web, app):
             listed = agent.ask("notifications_list", state="all")["result"]["items"]
-            told = [(one["text"], one["count"]) for one in listed if one["kind"] == "contract"]
-            assert told == [(text, 1)]
+            seen = [(one["text"], one["count"]) for one in listed if one["kind"] == "contract"]
+            assert seen == [(text, 1)]
         assert web.ask("session_stop")["result"]["contracts"] == 1
         assert [row for row in notices(repos["api"]) if row[0] == "pricing/quote"] == []
         contract = app.ask("contract_get", domain="pricing", contract="quote")["result"]

@@ -71,7 +71,7 @@ class World:
         return self.ask("create_annotation", target=target, content=words, **args)["id"]
 
     def review(self, target=PAGE, count=1):
-        """Submit a review of new annotations; gives its id and theirs."""
+        """Submit a review of new annotations; gives its id and those of its annotations."""
         ids = [self.remark(target) for _ in range(count)]
         made = self.ask("submit_review", target=target, annotation_ids=ids)
         assert (made["count"], [item["id"] for item in made["items"]]) == (count, ids)

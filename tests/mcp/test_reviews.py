@@ -41,7 +41,7 @@ def kernel(start_kernel):
 @pytest.fixture
 def remark(kernel):
     """Let the person remark, and reply to it; gives the id. After the test no remark is left."""
-    yield lambda *said: kernel.cell(f"remark(*{said!r})").strip()
+    yield lambda *text: kernel.cell(f"remark(*{text!r})").strip()
     kernel.cell("with project().writing() as c: c.execute('DELETE FROM annotations')")
 
 

@@ -58,10 +58,10 @@ def test_what_no_tool_stands_for_is_described(agent):
     assert not UNLISTED & listed
     assert {"list_modes", "list_tags", "tests_passing"} <= UNLISTED
     assert all(set(item) == {"op", "access", "doc"} for item in found["result"]["items"])
-    told = agent.ask("describe_op", op="list_tags")
-    assert told["result"]["op"] == "list_tags"
-    assert set(told["result"]["input_schema"]["properties"]) == {"limit", "cursor"}
-    assert told["next_steps"] == [next_step("read_op", op="list_tags")]
+    seen = agent.ask("describe_op", op="list_tags")
+    assert seen["result"]["op"] == "list_tags"
+    assert set(seen["result"]["input_schema"]["properties"]) == {"limit", "cursor"}
+    assert seen["next_steps"] == [next_step("read_op", op="list_tags")]
 
 
 def test_a_called_op_answers_as_it_would_itself(agent):

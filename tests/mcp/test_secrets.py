@@ -409,7 +409,7 @@ def leaks_of(record):
 
 @dataclass
 class Told:
-    """What one agent was told: each reply under what was asked, and the bytes of its server."""
+    """What one agent got: each reply under what was asked, and the bytes of its server."""
 
     agent: object
     kernel: object
@@ -438,167 +438,167 @@ class Told:
             cursor = {"cursor": result["cursor"]}
 
 
-def use_kernels(told):
-    told.ask("list_kernels")
-    told.ask("use_kernel", kernel=told.kernel.id)
-    told.ask("use_kernel", kernel="nope-kernel")
-    told.ask("kernel_status")
+def use_kernels(heard):
+    heard.ask("list_kernels")
+    heard.ask("use_kernel", kernel=heard.kernel.id)
+    heard.ask("use_kernel", kernel="nope-kernel")
+    heard.ask("kernel_status")
 
 
 def list_all(tool):
-    def drive(told):
-        told.items(tool, limit=7)
-        told.ask(tool)
-        told.ask(tool, cursor="bm9wZQ==")
+    def drive(heard):
+        heard.items(tool, limit=7)
+        heard.ask(tool)
+        heard.ask(tool, cursor="bm9wZQ==")
 
     return drive
 
 
-def list_variants(told):
-    told.variants = told.items("list_variants", limit=50)
-    told.some = told.variants[:: len(told.variants) // 40]  # every place, and every probe
-    told.ask("list_variants", story_id="vault.login")
-    told.ask("list_variants", tags=["shop"], limit=3)
-    told.ask("list_variants", tags=["shoq"])
+def list_variants(heard):
+    heard.variants = heard.items("list_variants", limit=50)
+    heard.some = heard.variants[:: len(heard.variants) // 40]  # every place, and every probe
+    heard.ask("list_variants", story_id="vault.login")
+    heard.ask("list_variants", tags=["shop"], limit=3)
+    heard.ask("list_variants", tags=["shoq"])
 
 
 def get_all(tool, name, *ids):
-    def drive(told):
-        for id in ids or told.some:
-            told.ask(tool, **{name: id})
-        told.ask(tool, **{name: "vault.leak/Zq7kW2mm" if name == "variant_id" else "vault.lea"})
+    def drive(heard):
+        for id in ids or heard.some:
+            heard.ask(tool, **{name: id})
+        heard.ask(tool, **{name: "vault.leak/Zq7kW2mm" if name == "variant_id" else "vault.lea"})
 
     return drive
 
 
-def run_all(told):
-    for id in told.variants:
-        told.ask("run_variant", variant_id=id)
+def run_all(heard):
+    for id in heard.variants:
+        heard.ask("run_variant", variant_id=id)
     first = {"variant_id": "vault.leak/P1_text"}
-    told.ask("run_variant", **first, lane="worker")
-    told.ask("run_variant", **first, modes=["plain"])
-    told.ask("run_variant", **first, modes=["keyed", "plain"])
-    told.ask("run_variant", **first, modes=["keye"])
-    told.ask("run_variant", **first, overrides={"probe": "encoded odd"})
-    told.ask("run_variant", **first, overrides={"prob": "encoded odd"})
-    told.ask("run_variant", **first, overrides={"note": {"a": 1}})
-    told.ask("run_variant", variant_id="vault.login/Right", overrides={"pin": "guess-it-now"})
-    wait_for_the_person(told)
+    heard.ask("run_variant", **first, lane="worker")
+    heard.ask("run_variant", **first, modes=["plain"])
+    heard.ask("run_variant", **first, modes=["keyed", "plain"])
+    heard.ask("run_variant", **first, modes=["keye"])
+    heard.ask("run_variant", **first, overrides={"probe": "encoded odd"})
+    heard.ask("run_variant", **first, overrides={"prob": "encoded odd"})
+    heard.ask("run_variant", **first, overrides={"note": {"a": 1}})
+    heard.ask("run_variant", variant_id="vault.login/Right", overrides={"pin": "guess-it-now"})
+    wait_for_the_person(heard)
 
 
-def sweep_all(told):
-    told.ask("run_variants", story_id="vault.leak", modes=[], limit=200)
-    told.ask("run_variants", story_id="vault.login", limit=3)
-    told.ask("run_variants", story_id="vault.leak", matrix="each", fail_fast=True)
-    told.ask("run_variants", ids=["vault.leak/P1_text", "vault.leak/Zq7kW2mm"])
-    told.ask("run_variants", tags=["shop", "shoq"])
-    told.ask("run_variants", changed=True, modes=["keye"])
+def sweep_all(heard):
+    heard.ask("run_variants", story_id="vault.leak", modes=[], limit=200)
+    heard.ask("run_variants", story_id="vault.login", limit=3)
+    heard.ask("run_variants", story_id="vault.leak", matrix="each", fail_fast=True)
+    heard.ask("run_variants", ids=["vault.leak/P1_text", "vault.leak/Zq7kW2mm"])
+    heard.ask("run_variants", tags=["shop", "shoq"])
+    heard.ask("run_variants", changed=True, modes=["keye"])
 
 
-def wait_for_the_person(told):
-    cell = told.kernel.start(
+def wait_for_the_person(heard):
+    cell = heard.kernel.start(
         f"password = {PASSWORD!r}; import time\n"
-        f"while not os.path.exists({str(told.go)!r}): time.sleep(0.01)"
+        f"while not os.path.exists({str(heard.go)!r}): time.sleep(0.01)"
     )
-    run = told.agent.start(
-        "run_variant", told.progress.append, variant_id="vault.leak/P1_stdout", wait_s=20.0
+    run = heard.agent.start(
+        "run_variant", heard.progress.append, variant_id="vault.leak/P1_stdout", wait_s=20.0
     )
-    told.until(lambda: told.progress, "progress while the person's cell runs")
-    told.ask("kernel_status")
-    told.ask("run_variant", variant_id="vault.leak/P1_stdout", wait_s=0.0)
-    told.go.touch()
-    told.replies["waited"] = run.result(BOUND_S).structured_content
-    assert told.kernel.finish(cell).error is None
+    heard.until(lambda: heard.progress, "progress while the person's cell runs")
+    heard.ask("kernel_status")
+    heard.ask("run_variant", variant_id="vault.leak/P1_stdout", wait_s=0.0)
+    heard.go.touch()
+    heard.replies["waited"] = run.result(BOUND_S).structured_content
+    assert heard.kernel.finish(cell).error is None
 
 
-def explain_all(told):
-    for id in (*told.some, *KEYED):
-        told.ask("explain_variant", variant_id=id)
-    told.ask("explain_variant", variant_id="vault.leak/P1_text", modes=["keyed", "plain", "keye"])
-    told.ask("explain_variant", variant_id="vault.login/Heir", overrides={"pin": "guess-it-now"})
-    told.ask("explain_variant", variant_id="vault.login/Heir", overrides={"user": "plain-one"})
+def explain_all(heard):
+    for id in (*heard.some, *KEYED):
+        heard.ask("explain_variant", variant_id=id)
+    heard.ask("explain_variant", variant_id="vault.leak/P1_text", modes=["keyed", "plain", "keye"])
+    heard.ask("explain_variant", variant_id="vault.login/Heir", overrides={"pin": "guess-it-now"})
+    heard.ask("explain_variant", variant_id="vault.login/Heir", overrides={"user": "plain-one"})
 
 
-def preview_all(told):
-    for id in (*told.some, *KEYED):
-        told.ask("preview_variant", variant_id=id)
-    told.ask("preview_variant", variant_id="vault.leak/P1_text", modes=["keyed", "plain"])
-    told.ask("preview_variant", variant_id="vault.login/Heir", overrides={"key": "guess-it-now"})
+def preview_all(heard):
+    for id in (*heard.some, *KEYED):
+        heard.ask("preview_variant", variant_id=id)
+    heard.ask("preview_variant", variant_id="vault.leak/P1_text", modes=["keyed", "plain"])
+    heard.ask("preview_variant", variant_id="vault.login/Heir", overrides={"key": "guess-it-now"})
 
 
-def give_data(told):
-    for id in (*told.some, *KEYED):
-        told.ask("variant_to_data", variant_id=id)
-    told.ask("workspace_to_data", workspace_id="vault.desk/Told")
-    told.ask("workspace_to_data", workspace_id="vault.desk/Tol")
+def give_data(heard):
+    for id in (*heard.some, *KEYED):
+        heard.ask("variant_to_data", variant_id=id)
+    heard.ask("workspace_to_data", workspace_id="vault.desk/Told")
+    heard.ask("workspace_to_data", workspace_id="vault.desk/Tol")
 
 
 KEYED = ("vault.login/Right", "vault.login/Heir", "vault.echo/Keyed")
 
 
-def read_kinds(told):
-    for id in told.items("list_decorators", limit=1):
-        told.ask("get_decorator", decorator_id=id)
-    for id in told.items("list_workspaces", limit=1):
-        told.ask("get_workspace", workspace_id=id)
-    told.items("list_panels", limit=1)
-    told.ask("list_substrates")
+def read_kinds(heard):
+    for id in heard.items("list_decorators", limit=1):
+        heard.ask("get_decorator", decorator_id=id)
+    for id in heard.items("list_workspaces", limit=1):
+        heard.ask("get_workspace", workspace_id=id)
+    heard.items("list_panels", limit=1)
+    heard.ask("list_substrates")
     for id in KEYED:
-        told.ask("get_variant", variant_id=id)
+        heard.ask("get_variant", variant_id=id)
 
 
-def list_assertions(told):
-    told.ask("list_assertions")
-    told.ask("list_assertions", limit=1)
+def list_assertions(heard):
+    heard.ask("list_assertions")
+    heard.ask("list_assertions", limit=1)
 
 
-def identify(told):
-    for id in told.some:
-        told.ask("snapshot_identity", variant_id=id)
-    told.ask("snapshot_identity", variant_id="vault.leak/P1_text", modes=["keyed", "plain"])
-    told.ask("snapshot_identity", variant_id="vault.login/Right", overrides={"key": "guess-it"})
+def identify(heard):
+    for id in heard.some:
+        heard.ask("snapshot_identity", variant_id=id)
+    heard.ask("snapshot_identity", variant_id="vault.leak/P1_text", modes=["keyed", "plain"])
+    heard.ask("snapshot_identity", variant_id="vault.login/Right", overrides={"key": "guess-it"})
 
 
-def read_verdicts(told):
-    told.ask("read_failures")
-    for id in told.some:
-        told.ask("read_failures", variant_id=id)
+def read_verdicts(heard):
+    heard.ask("read_failures")
+    for id in heard.some:
+        heard.ask("read_failures", variant_id=id)
 
 
-def judge(told):
-    told.ask("tests_passing")
-    told.ask("tests_passing", story_id="vault.login")
-    told.ask("tests_passing", tags=["shop"])
-    told.ask("tests_passing", story_id="vault.logim")
+def judge(heard):
+    heard.ask("tests_passing")
+    heard.ask("tests_passing", story_id="vault.login")
+    heard.ask("tests_passing", tags=["shop"])
+    heard.ask("tests_passing", story_id="vault.logim")
 
 
-def follow_changes(told):
-    told.ask("read_changes")
-    told.ask("read_changes", since=0)
-    told.ask("read_changes", since=10**9, wait_s=0.01)
+def follow_changes(heard):
+    heard.ask("read_changes")
+    heard.ask("read_changes", since=0)
+    heard.ask("read_changes", since=10**9, wait_s=0.01)
 
 
-def look_at_variables(told):
-    told.ask("list_variables")
-    told.items("list_variables", limit=5)
-    told.ask("list_variables", values=True, limit=9)
-    if told.inspects:
-        told.items("list_variables", values=True, limit=2)
+def look_at_variables(heard):
+    heard.ask("list_variables")
+    heard.items("list_variables", limit=5)
+    heard.ask("list_variables", values=True, limit=9)
+    if heard.inspects:
+        heard.items("list_variables", values=True, limit=2)
 
 
-def look_at_stacks(told):
+def look_at_stacks(heard):
     """Look while a cell stands, in whose names of threads, tasks and functions secrets are."""
-    gate = told.go.with_name("stood")
-    begun = told.kernel.start(STANDING.format(gate=str(gate)))
-    told.until(lambda: "plain-task" in str(told.ask("read_stacks")), "the tasks of the cell")
-    told.ask("read_stacks", code=True)
-    told.ask("read_stacks", code="Zq7kW2m")
-    told.ask("read_hot_lines", seconds=0.2)
-    told.ask("read_op", op="read_stacks")
-    told.ask("read_op", op="read_hot_lines", args={"seconds": 0.1})
+    gate = heard.go.with_name("stood")
+    begun = heard.kernel.start(STANDING.format(gate=str(gate)))
+    heard.until(lambda: "plain-task" in str(heard.ask("read_stacks")), "the tasks of the cell")
+    heard.ask("read_stacks", code=True)
+    heard.ask("read_stacks", code="Zq7kW2m")
+    heard.ask("read_hot_lines", seconds=0.2)
+    heard.ask("read_op", op="read_stacks")
+    heard.ask("read_op", op="read_hot_lines", args={"seconds": 0.1})
     gate.touch()
-    assert told.kernel.finish(begun).error is None
-    told.ask("read_hot_lines")
+    assert heard.kernel.finish(begun).error is None
+    heard.ask("read_hot_lines")
 
 
 STANDING = (
@@ -624,21 +624,21 @@ for each in threads: each.join()
 """A cell that stands where a secret is in the name of each thread, task, function and file."""
 
 
-def get_values(told):
+def get_values(heard):
     for path in VALUES:
-        told.ask("get_value", path=path) if told.inspects else None
-        told.ask("describe_object", path=path, members=True) if told.inspects else None
-    if not told.inspects:
+        heard.ask("get_value", path=path) if heard.inspects else None
+        heard.ask("describe_object", path=path, members=True) if heard.inspects else None
+    if not heard.inspects:
         with pytest.raises(Exception, match="Unknown tool: get_value"):
-            told.ask("get_value", path="config")
+            heard.ask("get_value", path="config")
 
 
-def look_at_cells(told):
+def look_at_cells(heard):
     asked = [("read_traceback", {}), ("read_traceback", {"locals": True}), ("read_history", {})]
     asked += [("read_history", {"match": "password", "limit": 200})]
-    told.kernel.run(STUMBLE)
-    for op, args in asked if told.inspects else ():
-        told.ask(op, **args)
+    heard.kernel.run(STUMBLE)
+    for op, args in asked if heard.inspects else ():
+        heard.ask(op, **args)
 
 
 STUMBLE = """
@@ -676,14 +676,14 @@ VALUES = {
 """Paths of the person's variables, and what is plain in the reply."""
 
 
-def read_on(told):
+def read_on(heard):
     """Read what was elided in slices whose bounds fall everywhere."""
-    told.ask("read_more", handle="h-nope")
-    whole = told.ask("run_variant", variant_id="vault.long/Whole")["result"]["result"]
+    heard.ask("read_more", handle="h-nope")
+    whole = heard.ask("run_variant", variant_id="vault.long/Whole")["result"]["result"]
     markers = {name: find_marker(value) for name, value in whole.items()}
     for name, marker in markers.items():
         for limit, offset in ((7, 3), (333, 1), (4000, 0), (13, 0)):
-            told.pages.append((name, read_pages(told, marker["handle"], offset, limit)))
+            heard.pages.append((name, read_pages(heard, marker["handle"], offset, limit)))
 
 
 def find_marker(value):
@@ -692,11 +692,11 @@ def find_marker(value):
     return value[ELIDED]
 
 
-def read_pages(told, handle, offset, limit, pages=40):
+def read_pages(heard, handle, offset, limit, pages=40):
     """Read up to so many pages in a row; gives them as one."""
     found = []
     for _ in range(pages):
-        reply = told.ask("read_more", handle=handle, offset=offset, limit=limit)
+        reply = heard.ask("read_more", handle=handle, offset=offset, limit=limit)
         if "$overflow" in reply["result"]:
             break
         part = reply["result"].get("text") or reply["result"]["items"]
@@ -707,51 +707,51 @@ def read_pages(told, handle, offset, limit, pages=40):
     return "".join(found)
 
 
-def document(told):
+def document(heard):
     for id in ("vault.leak", "vault.login", "vault.long", "vault.echo", "vault.module"):
-        told.ask("get_docs_markdown", story_id=id, limit=5)
-    told.ask("get_docs_markdown", story_id="vault.leak", limit=200)
-    told.ask("get_docs_markdown", story_id="vault.lea")
-    told.ask("get_story_instructions")
+        heard.ask("get_docs_markdown", story_id=id, limit=5)
+    heard.ask("get_docs_markdown", story_id="vault.leak", limit=200)
+    heard.ask("get_docs_markdown", story_id="vault.lea")
+    heard.ask("get_story_instructions")
 
 
-def share(told):
-    for id in told.some:
-        told.ask("share_variant", variant_id=id, qr=True)
+def share(heard):
+    for id in heard.some:
+        heard.ask("share_variant", variant_id=id, qr=True)
     first = {"variant_id": "vault.leak/P1_text"}
-    told.ask("share_variant", **first, modes=["keyed", "plain"], tag_filter=["shop"])
-    told.ask("share_variant", **first, overrides={"note": "plain"}, base_url="http://h/?a#b")
-    told.ask("share_variant", **first, overrides={"prob": 1}, base_url="http://h/?a#b")
-    told.ask("share_variant", **first, modes=["keye"])
-    told.ask("share_variant", variant_id="vault.login/Right", overrides={"pin": "guess-it-now"})
+    heard.ask("share_variant", **first, modes=["keyed", "plain"], tag_filter=["shop"])
+    heard.ask("share_variant", **first, overrides={"note": "plain"}, base_url="http://h/?a#b")
+    heard.ask("share_variant", **first, overrides={"prob": 1}, base_url="http://h/?a#b")
+    heard.ask("share_variant", **first, modes=["keye"])
+    heard.ask("share_variant", variant_id="vault.login/Right", overrides={"pin": "guess-it-now"})
 
 
-def follow_runs(told):
-    told.ask("watch_variant", variant_id="vault.login/Right")
-    told.ask("watch_variant", variant_id="vault.login/Zq7kW2mm")
-    told.ask("watch_variant", tags=["shop"])
-    told.ask("watch_variant", tags=["shoq"])
-    told.ask("watch_variant", on=False)
-    told.items("changed_variants", limit=50)
-    told.ask("changed_variants", story_id="vault.leak", tags=["shop"])
-    for id in told.some[::4]:
-        told.ask("reset_variant", variant_id=id)
-    told.ask("reset_variant", variant_id="vault.login/Right", overrides={"pin": "guess-it-now"})
+def follow_runs(heard):
+    heard.ask("watch_variant", variant_id="vault.login/Right")
+    heard.ask("watch_variant", variant_id="vault.login/Zq7kW2mm")
+    heard.ask("watch_variant", tags=["shop"])
+    heard.ask("watch_variant", tags=["shoq"])
+    heard.ask("watch_variant", on=False)
+    heard.items("changed_variants", limit=50)
+    heard.ask("changed_variants", story_id="vault.leak", tags=["shop"])
+    for id in heard.some[::4]:
+        heard.ask("reset_variant", variant_id=id)
+    heard.ask("reset_variant", variant_id="vault.login/Right", overrides={"pin": "guess-it-now"})
 
 
-def record_secrets(told):
+def record_secrets(heard):
     """Record what the person dispatches with every secret that their kernel holds."""
     asked = {"variant_id": "vault.echo/Plain", "duration_ms": 3000}
     started = []
-    call = told.agent.start(
+    call = heard.agent.start(
         "record_as_variant", started.append, **asked, new_variant_id="vault.echo/Recorded"
     )
-    told.until(lambda: started, "the begin of the recording")
-    told.kernel.cell(DISPATCHING)
+    heard.until(lambda: started, "the begin of the recording")
+    heard.kernel.cell(DISPATCHING)
     reply = call.result(timeout=BOUND_S).structured_content
-    told.replies["record_as_variant {}"] = reply
+    heard.replies["record_as_variant {}"] = reply
     assert (reply["result"]["count"], reply["result"]["redacted"]) == (8, 7)
-    told.ask(
+    heard.ask(
         "record_as_variant", new_variant_id="vault.echo/Zq7kW2m ", **asked | {"duration_ms": 0}
     )
 
@@ -765,30 +765,30 @@ with repl_pair.live("vault.echo/Plain") as live:
 """
 
 
-def read_surfaces(told):
-    members = [one["id"] for line in told.ask("list_surfaces")["result"]["items"]
+def read_surfaces(heard):
+    members = [one["id"] for line in heard.ask("list_surfaces")["result"]["items"]
                for one in line["members"]]  # fmt: skip
     for member in members:
-        told.ask("read_member", member=member)
-        told.ask("read_member", member=member, limit=1, since=0)
+        heard.ask("read_member", member=member)
+        heard.ask("read_member", member=member, limit=1, since=0)
     for key in ("plain", "api_key", "Zq7kW2m"):
-        told.ask("read_member", member="vault/by_name", key=key)
-    told.ask("read_member", member="vault/Zq7kW2m")
+        heard.ask("read_member", member="vault/by_name", key=key)
+    heard.ask("read_member", member="vault/Zq7kW2m")
 
 
-def work_in_sessions(told):
+def work_in_sessions(heard):
     for goal in ("Mend the vault.", "Zq7kW2m"):
-        told.ask("session_start", goal=goal, rfc="guess-it-now")
-        told.ask("session_stop")
-    for id in told.items("list_sessions", limit=50):
-        told.ask("get_session", session_id=id)
-    told.ask("get_session", session_id="Zq7kW2m")
-    told.items("notifications_list", state="all", limit=50)
+        heard.ask("session_start", goal=goal, rfc="guess-it-now")
+        heard.ask("session_stop")
+    for id in heard.items("list_sessions", limit=50):
+        heard.ask("get_session", session_id=id)
+    heard.ask("get_session", session_id="Zq7kW2m")
+    heard.items("notifications_list", state="all", limit=50)
 
 
-def agree_with_repos(told):
+def agree_with_repos(heard):
     """Join a realm whose one contract holds secrets, and read all that its ops answer."""
-    root = Path(told.kernel.cell("import os; print(os.getcwd())").strip())
+    root = Path(heard.kernel.cell("import os; print(os.getcwd())").strip())
     if not (root / "realm").exists():
         init_realm("vault", root / "realm")
         home = join_realm(root, root / "realm", "desk")
@@ -796,19 +796,19 @@ def agree_with_repos(told):
         edition = Edition(version="1.0.0", schema={"title": ODD}, value=value, changes=TOKEN)
         save_contract(home, "vault", "login", edition)
         bind(home, "vault", exports=["login"], imports=[f"{TOKEN} >=2"])
-    told.ask("realm_status")
-    told.ask("realm_check", strict=True)
-    told.ask("realm_check", realm="Zq7kW2m")
-    told.ask("contract_get", domain="vault", contract="login")
-    told.ask("contract_get", domain="vault", contract="Zq7kW2m")
-    told.ask("pr_status")
-    told.ask("pr_status", rfc="guess-it-now")
-    if told.inspects:
-        told.ask("worktree_create", rfc="guess-it-now")
-        told.ask("worktree_create", rfc="guess-it-now", repos=["Zq7kW2m"])
+    heard.ask("realm_status")
+    heard.ask("realm_check", strict=True)
+    heard.ask("realm_check", realm="Zq7kW2m")
+    heard.ask("contract_get", domain="vault", contract="login")
+    heard.ask("contract_get", domain="vault", contract="Zq7kW2m")
+    heard.ask("pr_status")
+    heard.ask("pr_status", rfc="guess-it-now")
+    if heard.inspects:
+        heard.ask("worktree_create", rfc="guess-it-now")
+        heard.ask("worktree_create", rfc="guess-it-now", repos=["Zq7kW2m"])
 
 
-def nothing(told):
+def nothing(heard):
     """Do nothing: no tool is made of an internal op."""
 
 
@@ -835,16 +835,16 @@ COMPLETED = (
 )
 
 
-def use_prompts(told):
+def use_prompts(heard):
     """Get every prompt, complete its arguments, and read the resources beside the tools."""
-    portal, client = told.agent.portal, told.agent.client
+    portal, client = heard.agent.portal, heard.agent.client
     for name in ("context", "functions", "triggers", "workers"):
         portal.call(client.read_resource, f"pair://{name}")
-    told.prompts = [
+    heard.prompts = [
         portal.call(client.get_prompt, name, given).messages[0].content.text
         for name, given in PROMPTED
     ]
-    told.completed = {
+    heard.completed = {
         (prompt, typed): portal.call(
             client.complete, PromptReference(name=prompt), {"name": name, "value": typed}
         ).completion.values
@@ -856,45 +856,45 @@ def use_prompts(told):
 INTERNAL = sorted(entry["name"] for entry in manifest.load() if "internal" in entry)
 
 
-def read_answers(told):
-    told.ask("read_approval", handle="Zq7kW2m", wait_s=0)
+def read_answers(heard):
+    heard.ask("read_approval", handle="Zq7kW2m", wait_s=0)
 
 
-def run_others(told):
-    told.ask("describe_op")
+def run_others(heard):
+    heard.ask("describe_op")
     for op in ("list_tags", "list_modes", "list_variables", "get_story", "get_value"):
-        told.ask("describe_op", op=op)
-        told.ask("run_op", op=op)
-        told.ask("read_op", op=op)
-        told.ask("run_op", op=op, args={"story_id": "vault.leak", "path": "API_KEY"})
-    told.ask("run_op", op="list_variables", args={"values": True})
+        heard.ask("describe_op", op=op)
+        heard.ask("run_op", op=op)
+        heard.ask("read_op", op=op)
+        heard.ask("run_op", op=op, args={"story_id": "vault.leak", "path": "API_KEY"})
+    heard.ask("run_op", op="list_variables", args={"values": True})
 
 
-def write_beside(told):
+def write_beside(heard):
     """Write what would take secrets elsewhere, guess them, or have a refusal quote them."""
-    if not told.inspects:
+    if not heard.inspects:
         for tool in WRITING:
             with pytest.raises(Exception, match=f"Unknown tool: {tool}"):
-                told.ask(tool, variant_id="vault.leak/Mine", body={})
+                heard.ask(tool, variant_id="vault.leak/Mine", body={})
         return
-    told.ask("register_mode", mode_id="mine", body={"args": {"note": "plain-mode"}})
-    told.ask("register_mode", mode_id="mine", body={"args": {"password": "guess-it-now"}})
-    told.ask("register_tag", tag_id="mine", body={"doc": "plain-tag"})
-    told.ask("register_decorator", decorator_id="mine", body={"kind": "frame_setup"})
-    told.ask("register_panel", panel_id="mine", body={"render": "t"})
-    told.ask("register_story", story_id="vault.mine", body={"component_of": "vault.login"})
-    told.ask("register_workspace", workspace_id="vault.mine/All", body={"layout": "grid"})
+    heard.ask("register_mode", mode_id="mine", body={"args": {"note": "plain-mode"}})
+    heard.ask("register_mode", mode_id="mine", body={"args": {"password": "guess-it-now"}})
+    heard.ask("register_tag", tag_id="mine", body={"doc": "plain-tag"})
+    heard.ask("register_decorator", decorator_id="mine", body={"kind": "frame_setup"})
+    heard.ask("register_panel", panel_id="mine", body={"render": "t"})
+    heard.ask("register_story", story_id="vault.mine", body={"component_of": "vault.login"})
+    heard.ask("register_workspace", workspace_id="vault.mine/All", body={"layout": "grid"})
     for id, body in PEEKING.items():
-        told.ask("register_variant", variant_id=id, body=body)
-        told.ask("get_variant", variant_id=id)
-        told.ask("run_variant", variant_id=id, modes=["mine"] if "leak" in id else None)
-        told.ask("read_assertions", variant_id=id)
-    told.ask("read_failures")
-    told.ask("unregister", kind="variant", id="vault.login/Right")
-    told.ask("unregister", kind="variant", id="vault.leak/Zq7kW2m")
-    told.ask("unregister", kind="variant", id="vault.leak/Mine")
-    told.ask("clear_kind", kind="variant")
-    told.ask("clear_all")
+        heard.ask("register_variant", variant_id=id, body=body)
+        heard.ask("get_variant", variant_id=id)
+        heard.ask("run_variant", variant_id=id, modes=["mine"] if "leak" in id else None)
+        heard.ask("read_assertions", variant_id=id)
+    heard.ask("read_failures")
+    heard.ask("unregister", kind="variant", id="vault.login/Right")
+    heard.ask("unregister", kind="variant", id="vault.leak/Zq7kW2m")
+    heard.ask("unregister", kind="variant", id="vault.leak/Mine")
+    heard.ask("clear_kind", kind="variant")
+    heard.ask("clear_all")
 
 
 WRITING = sorted(entry["name"] for entry in manifest.load() if entry["access"] == "write")
@@ -938,17 +938,17 @@ CODES = {
 """What an agent sends, and what stands beside the secrets in its answer."""
 
 
-def evaluate(told):
+def evaluate(heard):
     """Send code that says each secret in every way that output has."""
-    if not told.inspects:
+    if not heard.inspects:
         with pytest.raises(Exception, match="Unknown tool: eval_code"):
-            told.ask("eval_code", code="TOKEN")
+            heard.ask("eval_code", code="TOKEN")
         return
     for probe in range(PROBES):
         for site in PUTS_OUT:
-            told.ask("eval_code", code=PROBED.format(probe=probe, site=site))
+            heard.ask("eval_code", code=PROBED.format(probe=probe, site=site))
     for code in CODES:
-        told.ask("eval_code", code=code, scope="user")
+        heard.ask("eval_code", code=code, scope="user")
 
 
 WORKING = """
@@ -961,54 +961,54 @@ print(db_password.encode().hex(), file=sys.stderr)
 """
 
 
-def work(told):
+def work(heard):
     """Have workers put out secrets of a file that they read, and end with one."""
-    if not told.inspects:
+    if not heard.inspects:
         with pytest.raises(Exception, match="Unknown tool: register_worker"):
-            told.ask("register_worker", code="TOKEN")
+            heard.ask("register_worker", code="TOKEN")
         return
-    place = told.go.with_name("held.json")
+    place = heard.go.with_name("held.json")
     place.write_text(json.dumps({"token": TOKEN, "odd": ODD}))
     for end in ("raise KeyError(api_token)", "def kept(): pass", "x x"):
-        told.ask("register_worker", code=WORKING.format(place=str(place), end=end))
-    told.ask("list_workers")
-    for worker in told.replies["list_workers {}"]["result"]["items"]:
-        told.ask("eval_code", code="print(api_token)", kernel=worker["kernel"])
-        told.ask("stop_worker", worker=worker["worker"])
-    told.ask("stop_worker", worker="Zq7kW2m")
+        heard.ask("register_worker", code=WORKING.format(place=str(place), end=end))
+    heard.ask("list_workers")
+    for worker in heard.replies["list_workers {}"]["result"]["items"]:
+        heard.ask("eval_code", code="print(api_token)", kernel=worker["kernel"])
+        heard.ask("stop_worker", worker=worker["worker"])
+    heard.ask("stop_worker", worker="Zq7kW2m")
 
 
-def call_functions(told):
-    for line in told.ask("list_functions")["result"]["items"]:
+def call_functions(heard):
+    for line in heard.ask("list_functions")["result"]["items"]:
         call = {"function": line["id"]}
-        told.ask("run_function", **call)
-        told.ask("run_function", **call, args={"word": "Zq7kW2m"})
-        told.ask("run_function", **call, args={"word": 1, "Zq7kW2m": 2})
-    told.ask("run_function", function="vault.Zq7kW2m")
+        heard.ask("run_function", **call)
+        heard.ask("run_function", **call, args={"word": "Zq7kW2m"})
+        heard.ask("run_function", **call, args={"word": 1, "Zq7kW2m": 2})
+    heard.ask("run_function", function="vault.Zq7kW2m")
     for tool in ("vault__tell", "vault__tell_doc", "vault__token", "vault__fail"):
-        assert told.agent.call(tool).structured_content["ok"]
+        assert heard.agent.call(tool).structured_content["ok"]
 
 
-def review(told):
+def review(heard):
     """Let the person remark in secrets on a page and a variant full of them, and answer each."""
-    told.kernel.cell(REMARKING)
-    told.ask("list_pages", **({"private": True} if told.inspects else {}))
-    told.ask("list_annotations", status="submitted")
-    for id in told.items("list_annotations", limit=3):
-        target = told.ask("get_annotation", annotation_id=id)["result"]["annotation"]["target"]
+    heard.kernel.cell(REMARKING)
+    heard.ask("list_pages", **({"private": True} if heard.inspects else {}))
+    heard.ask("list_annotations", status="submitted")
+    for id in heard.items("list_annotations", limit=3):
+        target = heard.ask("get_annotation", annotation_id=id)["result"]["annotation"]["target"]
         for words in ("Done.", TOKEN[:7]):
-            told.ask("create_annotation", target=target, content=words, parent_id=id)
+            heard.ask("create_annotation", target=target, content=words, parent_id=id)
         for op in ("resolve_annotation", "reopen_annotation", "delete_annotation"):
-            told.ask(op, annotation_id=id)
-        told.ask("edit_annotation", annotation_id=id, content="plain-edit")
+            heard.ask(op, annotation_id=id)
+        heard.ask("edit_annotation", annotation_id=id, content="plain-edit")
     for target in ("doc:secrets.md#None", f"doc:secrets.md#Key {TOKEN[:7]}", "doc:secret.md"):
-        told.ask("create_annotation", target=target, content="plain", quote="plain")
-    made = told.ask("create_annotation", target="doc:secrets.md", content="Own.", quote=TOKEN[:7])
-    told.ask("submit_review", target="doc:secrets.md")
-    told.ask("submit_review", target="doc:secrets.md", annotation_ids=[made["result"]["id"]])
-    for one in told.ask("list_reviews")["result"]["items"]:
-        told.ask("get_review", review_id=one["id"])
-        told.ask("complete_review", review_id=one["id"])
+        heard.ask("create_annotation", target=target, content="plain", quote="plain")
+    made = heard.ask("create_annotation", target="doc:secrets.md", content="Own.", quote=TOKEN[:7])
+    heard.ask("submit_review", target="doc:secrets.md")
+    heard.ask("submit_review", target="doc:secrets.md", annotation_ids=[made["result"]["id"]])
+    for one in heard.ask("list_reviews")["result"]["items"]:
+        heard.ask("get_review", review_id=one["id"])
+        heard.ask("complete_review", review_id=one["id"])
 
 
 REMARKING = """
@@ -1032,7 +1032,7 @@ remark()
 """
 
 
-def run_in_background(told):
+def run_in_background(heard):
     for call, args in (
         ("run_variant", {"variant_id": "vault.leak/P2_text", "detail": "full"}),
         ("run_variant", {"variant_id": "vault.Zq7kW2m"}),
@@ -1043,26 +1043,26 @@ def run_in_background(told):
         ("list_variants", {TOKEN[:7]: "Zq7kW2m"}),
     ):
         for op in ("trigger_void", "trigger_enqueue"):
-            started = told.ask(op, call=call, args=args)
+            started = heard.ask(op, call=call, args=args)
             if started["ok"]:
-                told.ask("read_run", run=started["result"]["run"], wait_s=0)
-                told.ask("read_run", run=started["result"]["run"])
-                told.ask("cancel_run", run=started["result"]["run"])
-    told.ask("read_run", run="Zq7kW2m")
-    if told.inspects:
+                heard.ask("read_run", run=started["result"]["run"], wait_s=0)
+                heard.ask("read_run", run=started["result"]["run"])
+                heard.ask("cancel_run", run=started["result"]["run"])
+    heard.ask("read_run", run="Zq7kW2m")
+    if heard.inspects:
         for on in ({"cells": True}, {"changed": "vault/Zq7kW2m"}, {"every_s": 60}):
-            told.ask("register_trigger", call="vault.tell", on=on)
-        told.kernel.run("raise ValueError(TOKEN)")
-        told.until(lambda: told.agent.call("list_triggers").structured_content, "it is listed")
-        for line in told.ask("list_triggers")["result"]["items"]:
-            told.ask("unregister_trigger", trigger=line["trigger"])
-        told.ask("unregister_trigger", trigger="Zq7kW2m")
+            heard.ask("register_trigger", call="vault.tell", on=on)
+        heard.kernel.run("raise ValueError(TOKEN)")
+        heard.until(lambda: heard.agent.call("list_triggers").structured_content, "it is listed")
+        for line in heard.ask("list_triggers")["result"]["items"]:
+            heard.ask("unregister_trigger", trigger=line["trigger"])
+        heard.ask("unregister_trigger", trigger="Zq7kW2m")
 
 
-def come_and_go(told):
-    told.ask("detach_kernel")
-    told.ask("run_op", op="detach_kernel")
-    told.ask("list_stories")
+def come_and_go(heard):
+    heard.ask("detach_kernel")
+    heard.ask("run_op", op="detach_kernel")
+    heard.ask("list_stories")
 
 
 SESSION_OPS = [entry["name"] for entry in manifest.load() if entry["toolset"] == "session"]
@@ -1141,19 +1141,19 @@ def kernel(start_kernel):
         pytest.param(("legacy", ()), id="legacy", marks=pytest.mark.full),
     ],
 )
-def told(request, kernel, connect, until, tmp_path_factory):
+def heard(request, kernel, connect, until, tmp_path_factory):
     """One agent that has asked everything, its server ended."""
     mode, allow = request.param
     options = ["--allow", ",".join(allow)] if allow else []
     with connect("--kernel", kernel.path, *options, "--toolsets", "values", mode=mode) as agent:
-        told = Told(agent, kernel, bool(allow))
-        told.until, told.go = until, tmp_path_factory.mktemp("go") / "go"
-        told.tools = agent.tools()
-        list_variants(told)
+        heard = Told(agent, kernel, bool(allow))
+        heard.until, heard.go = until, tmp_path_factory.mktemp("go") / "go"
+        heard.tools = agent.tools()
+        list_variants(heard)
         for drive in dict.fromkeys(DRIVERS.values()):
-            drive(told)
-        use_prompts(told)
-    return told
+            drive(heard)
+        use_prompts(heard)
+    return heard
 
 
 # --- what must be shown
@@ -1163,48 +1163,48 @@ def test_every_op_of_the_manifest_is_asked():
     assert set(DRIVERS) == {entry["name"] for entry in manifest.load()}
 
 
-def test_no_byte_of_a_canary_crosses(told):
-    assert leaks_of(told.agent.record) == {}
+def test_no_byte_of_a_canary_crosses(heard):
+    assert leaks_of(heard.agent.record) == {}
 
 
-def test_slices_hold_no_canary_when_they_are_put_together(told):
-    assert {name for name, _ in told.pages} == {"text", "rows", "keys"}
-    for _, pages in told.pages:
+def test_slices_hold_no_canary_when_they_are_put_together(heard):
+    assert {name for name, _ in heard.pages} == {"text", "rows", "keys"}
+    for _, pages in heard.pages:
         assert REDACTED in pages
         assert leaks_in(pages) == set()
 
 
-def test_the_log_of_a_worker_is_shown_without_the_secrets_in_it(told):
-    if told.inspects:
-        (worker,) = told.replies["list_workers {}"]["result"]["items"]
+def test_the_log_of_a_worker_is_shown_without_the_secrets_in_it(heard):
+    if heard.inspects:
+        (worker,) = heard.replies["list_workers {}"]["result"]["items"]
         assert worker["log"] == f"plain-log {REDACTED}\n{REDACTED}\n"
-        asked = {n: r for n, r in told.replies.items() if n.startswith("register_worker")}
+        asked = {n: r for n, r in heard.replies.items() if n.startswith("register_worker")}
         (failed,) = [r["error"] for n, r in asked.items() if "raise KeyError" in n]
         assert failed["detail"]["log"].endswith(f"KeyError: '{REDACTED}'\n")
 
 
-def test_a_contract_is_answered_without_the_secrets_in_it(told):
+def test_a_contract_is_answered_without_the_secrets_in_it(heard):
     asked = 'contract_get {"domain": "vault", "contract": "login"}'
-    found = told.replies[asked]["result"]
+    found = heard.replies[asked]["result"]
     assert found["value"]["plain"] == f"plain-value {REDACTED}"
     assert found["value"]["password"] == REDACTED
     assert found["schema"] == {"title": REDACTED}
 
 
-def test_the_tools_that_can_be_listed_are_all_listed(told):
+def test_the_tools_that_can_be_listed_are_all_listed(heard):
     opened = Policy(
-        allow=frozenset({"inspect", "write", "eval"} if told.inspects else ()),
+        allow=frozenset({"inspect", "write", "eval"} if heard.inspects else ()),
         toolsets=frozenset({"values"}),
     )
-    ops = [t.name for t in told.tools if not t.name.startswith("vault__")]
+    ops = [t.name for t in heard.tools if not t.name.startswith("vault__")]
     assert ops == [d["name"] for d in manifest.load() if opened.lists(d)]
 
 
-def test_each_probe_at_each_place_is_answered_and_states_that_it_was_redacted(told):
+def test_each_probe_at_each_place_is_answered_and_states_that_it_was_redacted(heard):
     silent = []
     for probe in range(PROBES):
         for site in ("result", "text", "name", "stdout", "exception", "finds", "breaks", "equals"):
-            reply = told.replies[f'run_variant {{"variant_id": "vault.leak/P{probe}_{site}"}}']
+            reply = heard.replies[f'run_variant {{"variant_id": "vault.leak/P{probe}_{site}"}}']
             text = json.dumps(reply)
             # A whole environment, which is the first probe, may be cut before a secret in it.
             is_cut = probe == 0 and (site == "name" or "$elided" in text)
@@ -1214,10 +1214,10 @@ def test_each_probe_at_each_place_is_answered_and_states_that_it_was_redacted(to
     assert silent == []
 
 
-def test_where_the_kernel_stands_is_shown_without_the_secrets_in_its_names(told):
+def test_where_the_kernel_stands_is_shown_without_the_secrets_in_its_names(heard):
     shown = next(
         reply["result"]
-        for call, reply in told.replies.items()
+        for call, reply in heard.replies.items()
         if call.startswith("read_stacks") and reply["ok"] and reply["result"]["cell"]
     )
     name = f"plain-thread {REDACTED} {REDACTED}"
@@ -1226,24 +1226,24 @@ def test_where_the_kernel_stands_is_shown_without_the_secrets_in_its_names(told)
     assert f"plain-task {REDACTED}" in [task["name"] for task in shown["tasks"]]
 
 
-def test_code_is_answered_with_what_stands_beside_the_secrets_in_every_output(told):
+def test_code_is_answered_with_what_stands_beside_the_secrets_in_every_output(heard):
     # Those of workers name a kernel.
-    own = {n: r for n, r in told.replies.items() if '"kernel": ' not in n}
+    own = {n: r for n, r in heard.replies.items() if '"kernel": ' not in n}
     asked = {n: reply for n, reply in own.items() if n.startswith("eval_code ")}
-    assert len(asked) == (PROBES * len(PUTS_OUT) + len(CODES)) * told.inspects
+    assert len(asked) == (PROBES * len(PUTS_OUT) + len(CODES)) * heard.inspects
     silent = [n for n, r in asked.items() if not (r["ok"] and r.get("redacted"))]
     # A whole environment may be cut before a secret in it.
     assert [n for n in silent if "[0]()" not in n] == []
-    for code, plain in CODES.items() if told.inspects else ():
+    for code, plain in CODES.items() if heard.inspects else ():
         found = asked[f"eval_code {json.dumps({'code': code, 'scope': 'user'})}"]["result"]
         shown = json.dumps({slot: found.get(slot) for slot in found if slot != "redacted"})
         assert REDACTED in shown, code
         assert plain in shown, code
 
 
-def test_what_stands_beside_a_secret_is_reported(told):
+def test_what_stands_beside_a_secret_is_reported(heard):
     def result(name):
-        return told.replies[f'run_variant {{"variant_id": "vault.leak/{name}"}}']["result"]
+        return heard.replies[f'run_variant {{"variant_id": "vault.leak/{name}"}}']["result"]
 
     assert result("P1_result")["result"]["value"] == REDACTED
     assert result("P1_stdout")["stdout"] == f"plain-before {REDACTED} plain-after\n"
@@ -1270,7 +1270,7 @@ def test_what_stands_beside_a_secret_is_reported(told):
             "step": 0,
         }
     ]
-    whole = told.replies['run_variant {"variant_id": "vault.login/Right"}']["result"]
+    whole = heard.replies['run_variant {"variant_id": "vault.login/Right"}']["result"]
     assert (whole["status"], whole["total"]) == ("pass", 1)
     assert whole["result"] == {
         "user": "plain-user",
@@ -1281,22 +1281,22 @@ def test_what_stands_beside_a_secret_is_reported(told):
     assert whole["effective_args"] == {"user": "plain-user", "pin": REDACTED, "key": REDACTED}
 
 
-def test_docs_tags_and_modes_are_reported_without_their_secrets(told):
-    story = told.replies['get_story {"story_id": "vault.leak"}']["result"]
+def test_docs_tags_and_modes_are_reported_without_their_secrets(heard):
+    story = heard.replies['get_story {"story_id": "vault.leak"}']["result"]
     assert story["doc"].startswith(f"plain-doc {REDACTED} plain-doc")
-    documented = told.replies['get_docs_markdown {"story_id": "vault.leak", "limit": 5}']["result"]
+    documented = heard.replies['get_docs_markdown {"story_id": "vault.leak", "limit": 5}']["result"]
     assert f"plain-doc {REDACTED} plain-doc" in documented["markdown"]
     assert f"plain-tag {REDACTED} plain-tag" in documented["markdown"]
-    tags = {tag["id"]: tag for tag in told.replies["list_tags {}"]["result"]["items"]}
+    tags = {tag["id"]: tag for tag in heard.replies["list_tags {}"]["result"]["items"]}
     assert tags["shop"]["doc"] == f"plain-tag {REDACTED} plain-tag"
-    modes = {mode["id"]: mode for mode in told.replies["list_modes {}"]["result"]["items"]}
+    modes = {mode["id"]: mode for mode in heard.replies["list_modes {}"]["result"]["items"]}
     assert modes["plain"]["args"] == {"note": f"plain-mode {REDACTED}"}
     assert modes["keyed"]["args"] == {"options": {"password": REDACTED, "plain": "plain-mode"}}
 
 
-def test_bodies_are_reported_without_their_secrets(told):
+def test_bodies_are_reported_without_their_secrets(heard):
     def result(tool, slot, id):
-        return told.replies[f"{tool} {json.dumps({slot: id})}"]["result"]
+        return heard.replies[f"{tool} {json.dumps({slot: id})}"]["result"]
 
     door = result("get_decorator", "decorator_id", "vault/door")
     assert door["init"] == [["note", {"password": REDACTED, "plain": "plain-event"}]]
@@ -1317,45 +1317,45 @@ def test_bodies_are_reported_without_their_secrets(told):
     assert result("preview_variant", "variant_id", "vault.echo/Keyed")["rendered"]
 
 
-def test_prompts_and_their_completion_are_without_secrets(told):
-    wrote = told.agent.record.out.decode() + told.agent.record.err.decode()
+def test_prompts_and_their_completion_are_without_secrets(heard):
+    wrote = heard.agent.record.out.decode() + heard.agent.record.err.decode()
     assert GIVEN not in wrote
-    texts = "\n".join(told.prompts)
+    texts = "\n".join(heard.prompts)
     assert f"the function vault.{REDACTED}" in texts
     assert f"There is no prompt '{REDACTED}'" in texts
     assert "Find out why variants with shop fail" in texts
-    assert "vault.leak/" in told.prompts[0]
-    assert told.completed["triage-failing-variants", "t/Zq7kW2m"] == []
-    assert "shop" in told.completed["triage-failing-variants", ""]
-    assert "vault.tell" in told.completed["register-function", "vault."]
+    assert "vault.leak/" in heard.prompts[0]
+    assert heard.completed["triage-failing-variants", "t/Zq7kW2m"] == []
+    assert "shop" in heard.completed["triage-failing-variants", ""]
+    assert "vault.tell" in heard.completed["register-function", "vault."]
 
 
-def test_remarks_are_reported_without_their_secrets(told):
-    listed = told.replies['list_annotations {"status": "submitted"}']["result"]["items"]
+def test_remarks_are_reported_without_their_secrets(heard):
+    listed = heard.replies['list_annotations {"status": "submitted"}']["result"]["items"]
     contents = {one["content"] for one in listed if one["author"] == "human"}
     assert f"plain-remark {REDACTED} 0" in contents
     assert {one["target"] for one in listed} >= {f"doc:secrets.md#Key {REDACTED}"}
-    pages = next(r for asked, r in told.replies.items() if asked.startswith("list_pages"))
+    pages = next(r for asked, r in heard.replies.items() if asked.startswith("list_pages"))
     titles = {page["title"] for page in pages["result"]["items"]}
     assert f"Key {REDACTED}" in titles
-    refused = told.replies[
+    refused = heard.replies[
         'create_annotation {"target": "doc:secrets.md#None", "content": "plain", "quote": "plain"}'
     ]
     assert f"It has 'Key {REDACTED}', 'More'." in refused["error"]["message"]
 
 
-def test_progress_reports_the_cell_and_nothing_in_it(told):
-    assert told.progress
-    assert all(re.search(r"In\[\d+\]", message) for _, _, message in told.progress)
+def test_progress_reports_the_cell_and_nothing_in_it(heard):
+    assert heard.progress
+    assert all(re.search(r"In\[\d+\]", message) for _, _, message in heard.progress)
 
 
-def test_values_are_reported_where_inspect_is_open_and_only_there(told):
-    if not told.inspects:
-        assert not [asked for asked in told.replies if asked.startswith("get_value")]
-        assert "value" not in told.replies["list_variables {}"]["result"]["items"][0]
+def test_values_are_reported_where_inspect_is_open_and_only_there(heard):
+    if not heard.inspects:
+        assert not [asked for asked in heard.replies if asked.startswith("get_value")]
+        assert "value" not in heard.replies["list_variables {}"]["result"]["items"][0]
         return
     for path, plain in VALUES.items():
-        reply = told.replies[f"get_value {json.dumps({'path': path})}"]
+        reply = heard.replies[f"get_value {json.dumps({'path': path})}"]
         assert reply["ok"], (path, reply)
         assert plain in json.dumps(reply["result"]), path
         told_of = path not in ("config.plain",)

@@ -430,19 +430,19 @@ def test_images_too_many_or_too_large_or_broken_are_left_out_and_reported():
 
 @pytest.mark.parametrize("mode", ERAS)
 def test_progress_reaches_who_asked_for_it_and_strictly_increases(mode):
-    told = []
+    seen = []
 
     async def on_progress(value, total, message):
-        told.append((value, total, message))
+        seen.append((value, total, message))
 
     async def body(client, _session):
         return await client.call_tool("run_thing", {"thing_id": "a"}, progress_callback=on_progress)
 
     result = talk(body, mode=mode)
     assert result.structured_content["result"] == {"status": "pass"}
-    values = [value for value, _, _ in told]
+    values = [value for value, _, _ in seen]
     assert values == sorted(set(values))
-    assert [(total, message) for _, total, message in told] == [
+    assert [(total, message) for _, total, message in seen] == [
         (None, f"cell 3 for {elapsed} s") for elapsed in (0.0, 0.0, 1.5, 1.0)
     ]
 

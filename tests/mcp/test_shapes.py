@@ -485,10 +485,10 @@ def test_an_image_comes_as_an_image_and_never_as_text(agent):
 
 
 def test_a_run_waits_for_the_persons_cell_and_reports_it_meanwhile(agent, kernel, tmp_path, until):
-    told, go = [], tmp_path / "go"
+    seen, go = [], tmp_path / "go"
     cell = kernel.start(f"while not pathlib.Path({str(go)!r}).exists(): time.sleep(0.01)\n'mine'")
-    answer = agent.start("run_variant", told.append, variant_id=TWO, wait_s=30.0)
-    until(lambda: len(told) >= 2, "two notices of progress")
+    answer = agent.start("run_variant", seen.append, variant_id=TWO, wait_s=30.0)
+    until(lambda: len(seen) >= 2, "two notices of progress")
     read = agent.ask("list_stories")
     given_up = agent.ask("run_variant", variant_id=TWO, wait_s=0.1)
     go.touch()
@@ -496,9 +496,9 @@ def test_a_run_waits_for_the_persons_cell_and_reports_it_meanwhile(agent, kernel
     finished = kernel.finish(cell)
     assert (finished.value, finished.error) == ("'mine'", None)
     assert read["ok"]
-    values = [value for value, _, _ in told]
+    values = [value for value, _, _ in seen]
     assert values == sorted(set(values))
-    assert all(re.search(r"In\[\d+\] has been running for \d+ s", text) for _, _, text in told)
+    assert all(re.search(r"In\[\d+\] has been running for \d+ s", text) for _, _, text in seen)
     assert ran["result"]["status"] == "pass"
     assert given_up["result"]["status"] == "cannot_run"
     assert "not started within 0.1 s" in given_up["result"]["reason"]

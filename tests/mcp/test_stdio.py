@@ -255,12 +255,12 @@ def test_no_secret_crosses_on_any_surface_nor_to_stderr(era):
         ]
         asked = {"name": "tell", "arguments": {}, "_meta": meta | {"progressToken": 5}}
         pipe.send("tools/call", asked, "tell")
-        told = pipe.frames.get(timeout=BOUND_S)
+        seen = pipe.frames.get(timeout=BOUND_S)
         answers.append(pipe.frames.get(timeout=BOUND_S))
         assert pipe.end()[0] == 0
         wire, err = "".join(pipe.out), "".join(pipe.err)
     given, refused, failed = (answer["result"] for answer in answers[1:4])
-    assert told["params"]["message"] == "at [redacted]"
+    assert seen["params"]["message"] == "at [redacted]"
     assert refused["isError"]
     assert "[redacted]" in refused["content"][0]["text"]
     assert failed["isError"]
@@ -283,8 +283,8 @@ def test_a_cancelled_call_is_ended_and_nothing_more_is_sent_for_it(era):
             open_legacy(pipe)
         asked = {"name": "wait", "arguments": {}, "_meta": meta | {"progressToken": "p"}}
         pipe.send("tools/call", asked, "slow")
-        told = pipe.frames.get(timeout=BOUND_S)
-        assert told["params"] == {"progressToken": "p", "progress": 0.001, "message": "waiting"}
+        seen = pipe.frames.get(timeout=BOUND_S)
+        assert seen["params"] == {"progressToken": "p", "progress": 0.001, "message": "waiting"}
         pipe.send("notifications/cancelled", {"requestId": "slow", "reason": "enough"})
         assert "result" in pipe.ask("tools/list", {"_meta": meta}, "after")
         assert pipe.end()[0] == 0

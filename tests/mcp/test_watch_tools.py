@@ -97,9 +97,9 @@ def recorded(kernel, agent, until):
 
 
 def test_what_the_person_dispatches_becomes_a_variant(agent, recorded):
-    said, _ = recorded
-    assert (said["count"], said["redacted"], said["written_back"]) == (2, 0, True)
-    assert said["source"].splitlines()[-7:] == [
+    text, _ = recorded
+    assert (text["count"], text["redacted"], text["written_back"]) == (2, 0, True)
+    assert text["source"].splitlines()[-7:] == [
         '    "cart/Two",',
         '    extends="cart/Empty",',
         "    play=[",
@@ -113,16 +113,16 @@ def test_what_the_person_dispatches_becomes_a_variant(agent, recorded):
 
 
 def test_a_secret_that_is_dispatched_is_in_no_frame(agent, recorded):
-    _, said = recorded
-    assert (said["count"], said["redacted"], said["written_back"]) == (2, 1, False)
-    assert 'step.dispatch("[redacted]")' in said["source"]
-    assert "secret" in said["reason"]
+    _, text = recorded
+    assert (text["count"], text["redacted"], text["written_back"]) == (2, 1, False)
+    assert 'step.dispatch("[redacted]")' in text["source"]
+    assert "secret" in text["reason"]
     assert SECRET not in json.dumps(agent.record.frames)
 
 
 def test_a_reset_closes_the_live_object_and_runs_anew(kernel, agent):
-    said = agent.ask("reset_variant", variant_id="cart/Empty")["result"]
-    assert (said["status"], said["closed"]) == ("pass", 1)
+    text = agent.ask("reset_variant", variant_id="cart/Empty")["result"]
+    assert (text["status"], text["closed"]) == ("pass", 1)
     assert kernel.cell("print(live.is_open)").strip() == "False"
 
 

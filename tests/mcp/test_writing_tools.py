@@ -1,4 +1,4 @@
-"""Writing through the real server: shut unless the person opens it, data only, theirs alone."""
+"""Writing through the real server: shut unless the person opens it, data only, of agents alone."""
 
 import json
 import re
@@ -147,10 +147,10 @@ def test_what_was_written_is_listed_run_and_read(written):
 @pytest.mark.parametrize("tool", WRITING)
 def test_a_shut_gate_reads_like_a_tool_that_does_not_exist(reader, kernel, tool):
     before = registered(kernel)
-    said = unknown(reader, tool, **CALLS[tool])
+    text = unknown(reader, tool, **CALLS[tool])
     (hint,) = Policy().closed_hints()
-    assert re.fullmatch(rf"Unknown tool: {tool}\.( Nearest: [\w, ]+\.)? {re.escape(hint)}", said)
-    assert not set(re.findall(r"\w+", said)) & (set(WRITING) - {tool})
+    assert re.fullmatch(rf"Unknown tool: {tool}\.( Nearest: [\w, ]+\.)? {re.escape(hint)}", text)
+    assert not set(re.findall(r"\w+", text)) & (set(WRITING) - {tool})
     for op in (tool, "no_such_op_at_all"):
         refused = reader.ask("run_op", op=op, args=CALLS[tool])
         assert refused["error"]["message"].startswith(f"There is no op {op!r}.")

@@ -75,7 +75,7 @@ def test_variants_are_chosen_by_what_they_carry(run, args, ids):
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "text"),
     [
         (["--pair-tags", "slwo"], "*no tag 'slwo'. Nearest: slow."),
         (["--pair-tags", "slow and slwo"], "*no tag 'slwo'. Nearest: slow."),
@@ -89,10 +89,10 @@ def test_variants_are_chosen_by_what_they_carry(run, args, ids):
         (["stories_a.py::a.b/Quick", "stories_a.py::a.b/Slow[usd]"], "*not found: *a.b/Slow*"),
     ],
 )
-def test_what_fits_nothing_or_only_in_part_is_refused_before_anything_runs(run, args, said):
+def test_what_fits_nothing_or_only_in_part_is_refused_before_anything_runs(run, args, text):
     result = run(*args)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([said])
+    result.stderr.fnmatch_lines([text])
     assert passed(result) == []
 
 

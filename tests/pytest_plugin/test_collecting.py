@@ -205,18 +205,18 @@ def test_a_module_is_collected_where_it_is_named_and_the_arguments_name_nothing(
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "shown"),
     [
         ("pytest.ini", "[pytest]\nrepl_pair_stories = no_such_module\n", "*no module 'no_such_*"),
         ("pyproject.toml", "[tool.repl_pair]\nstories = 3\n", "*stories is a list of patterns*"),
     ],
 )
-def test_settings_that_name_nothing_are_refused(pytester, name, text, said):
+def test_settings_that_name_nothing_are_refused(pytester, name, text, shown):
     pytester.path.joinpath(name).write_text(text)
     pytester.makepyfile("def test_a(): pass")
     result = pytester.runpytest_inprocess()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([said])
+    result.stderr.fnmatch_lines([shown])
 
 
 def test_a_run_without_stories_imports_the_declaration_of_the_plugin_alone(pytester):

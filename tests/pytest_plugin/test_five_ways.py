@@ -47,15 +47,15 @@ def from_junit(file):
     """Return what a JUnit file says of each run: its status, its assertions and its identity."""
     found = {}
     for case in ElementTree.parse(file).getroot().iter("testcase"):
-        said = {one.get("name"): one.get("value") for one in case.iter("property")}
-        if "variant" not in said:
+        text = {one.get("name"): one.get("value") for one in case.iter("property")}
+        if "variant" not in text:
             continue  # a cell of a notebook
-        assert said["variant"] in case.get("name")
-        key = said["variant"], said.get("modes", "")
+        assert text["variant"] in case.get("name")
+        key = text["variant"], text.get("modes", "")
         assert key not in found, key
         marks = {one.tag for one in case} & {"failure", "error"}
-        assert bool(marks) == (said["status"] != "pass"), key
-        found[key] = said["status"], int(said["assertions"]), said["content_hash"]
+        assert bool(marks) == (text["status"] != "pass"), key
+        found[key] = text["status"], int(text["assertions"]), text["content_hash"]
     return found
 
 

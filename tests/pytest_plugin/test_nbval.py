@@ -110,10 +110,10 @@ def test_what_is_shown_and_not_stored_is_a_subtest_and_what_is_stored_and_not_sh
     assert "SUBFAILED[shop.total/New]" in ran.out
     assert ran.outcomes["Cell 2"] == "failure"
     assert ran.outcomes["Cell 2[shop.total/Two]"] == "passed"
-    told = ran.failure("Cell 1[shop.total/Two]")
-    assert "the cell did not show it" in told
-    assert "Cell 1 raised:" in told
-    assert "ZeroDivisionError" in told
+    seen = ran.failure("Cell 1[shop.total/Two]")
+    assert "the cell did not show it" in seen
+    assert "Cell 1 raised:" in seen
+    assert "ZeroDivisionError" in seen
 
 
 def test_cells_that_were_cleared_fail_and_state_how_to_execute_them(project):

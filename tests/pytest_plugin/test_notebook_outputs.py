@@ -69,7 +69,7 @@ def test_text_is_compared_wherever_it_came_between_displays():
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "seen"),
     [
         ([display(text="a")], [display(text="b")], "-a\n+b"),
         ([display(text="a")], [], "-display: text"),
@@ -79,8 +79,8 @@ def test_text_is_compared_wherever_it_came_between_displays():
         ([stream("a")], [stream("a", name="stderr")], "+stderr"),
     ],
 )
-def test_what_differs_is_reported(before, after, told):
-    assert told in "\n".join(compare(before, after))
+def test_what_differs_is_reported(before, after, seen):
+    assert seen in "\n".join(compare(before, after))
 
 
 def test_widgets_are_compared_by_their_states_not_their_ids():

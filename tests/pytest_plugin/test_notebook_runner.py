@@ -101,10 +101,10 @@ def test_what_differs_is_reported_with_the_number_that_the_person_sees(project):
     outcomes = dict.fromkeys(ITEMS, "passed")
     failing = ("In[2]", "In[2][shop.total/Two]", "In[3]", "In[5]")
     assert ran.outcomes == outcomes | dict.fromkeys(failing, "failure"), ran.out
-    told = ran.failure("In[3]")
-    assert "-'second'\n+'third'" in told
-    assert "inside" in told
-    assert "within" in told
+    seen = ran.failure("In[3]")
+    assert "-'second'\n+'third'" in seen
+    assert "inside" in seen
+    assert "within" in seen
     assert "VariantFailed: shop.total/Two: fail" in ran.failure("In[2]")
     assert "400 of 400 pixels differ" in ran.failure("In[5]")
     kept = project.path / "kept" / "shop"
@@ -138,8 +138,8 @@ def test_a_cell_that_takes_too_long_or_kills_its_kernel_fails_and_those_after_it
     project.write("dead.ipynb", "1", killed, "2", outputs=("1", "", "2"))
     both = ("late.ipynb", "dead.ipynb")
     ran = project.pytest("--pair-notebook", "--pair-cell-timeout", "1", *both)
-    told = [line for line in ran.out.splitlines() if line.startswith("FAILED")]
-    assert [line.partition(" - ")[0] for line in told] == [
+    seen = [line for line in ran.out.splitlines() if line.startswith("FAILED")]
+    assert [line.partition(" - ")[0] for line in seen] == [
         f"FAILED {name}::In[{n}]" for name in both for n in (2, 3)
     ], ran.out
     assert "it took more than 1 s" in ran.out

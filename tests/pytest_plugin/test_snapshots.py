@@ -93,7 +93,7 @@ def test_what_changed_is_stored_in_its_place_also_by_two_processes(stored):
 
 
 @pytest.mark.parametrize(
-    ("selected", "told"),
+    ("selected", "seen"),
     [
         ((), True),
         pytest.param(("-n", "2"), True, marks=pytest.mark.full),
@@ -104,12 +104,12 @@ def test_what_changed_is_stored_in_its_place_also_by_two_processes(stored):
     ids=["all", "two processes", "by name", "by modes", "by id"],
 )
 def test_what_is_stored_for_a_variant_that_is_gone_is_unused_where_its_file_is_run_whole(
-    stored, selected, told
+    stored, selected, seen
 ):
     ran = stored.pytest(*selected, GONE="1")
     assert ran.code == 0, ran.out
-    assert ("snapshots unused; --pair-update removes them:" in ran.out) == told, ran.out
-    assert [ran.out.count(f"{FILE}: {label}\n") for label in TWO] == [told, told]
+    assert ("snapshots unused; --pair-update removes them:" in ran.out) == seen, ran.out
+    assert [ran.out.count(f"{FILE}: {label}\n") for label in TWO] == [seen, seen]
     assert stored.stored() == BOTH
 
 
@@ -122,8 +122,8 @@ def test_what_is_stored_for_a_file_that_is_gone_is_named_and_removed_on_request(
     assert (partly.code, "removed" in partly.out) == (0, False), partly.out
     alone = stored.pytest("--pair-update", "stories_store.py")
     assert (alone.code, "removed" in alone.out) == (0, False), alone.out
-    told = stored.pytest(*processes)
-    assert (told.code, told.out.count(f"  {FILE}: quote/")) == (0, 4), told.out
+    seen = stored.pytest(*processes)
+    assert (seen.code, seen.out.count(f"  {FILE}: quote/")) == (0, 4), seen.out
     removed = stored.pytest("--pair-update", *processes)
     assert removed.out.count(f"  {FILE}: quote/") == 4
     assert "snapshots removed:" in removed.out

@@ -1,6 +1,6 @@
 """Comms that a run opens: they send nothing and end with it; a widget's last state is its output.
 
-A comm that the person has opened stays theirs: what a run changes of it is sent as usual.
+A comm that the person has opened stays the person's: what a run changes of it is sent as usual.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The one door out of the kernel: live values become bounded JSON that holds no known secret."""
+"""The only way out of the kernel: live values become bounded JSON that holds no known secret."""
 
 from collections.abc import Collection
 from typing import Any

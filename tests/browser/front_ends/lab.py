@@ -160,7 +160,7 @@ class Lab:
 
     @property
     def errors(self):
-        """What the console and the pages told; empty when a test ends, or it fails."""
+        """What the console and the pages reported; empty when a test ends, or it fails."""
         return self.watched.errors
 
     async def notebook(self, *cells, name="notebook", kernel=None):

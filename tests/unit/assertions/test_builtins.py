@@ -69,7 +69,7 @@ def outcomes():
 
 
 @pytest.fixture
-def told(outcomes):
+def seen(outcomes):
     """Return the one outcome of the last line of a play."""
     return lambda *play, **given: outcomes(*play, **given)[-1]
 
@@ -209,8 +209,8 @@ def test_what_is_as_expected_passes(outcomes):
     ],
     ids=lambda value: value[0] if isinstance(value, list) and isinstance(value[0], str) else "",
 )  # fmt: skip
-def test_what_is_not_as_expected_fails_with_its_whole_outcome(told, line, expected, actual, reason):
-    found = told(line)
+def test_what_is_not_as_expected_fails_with_its_whole_outcome(seen, line, expected, actual, reason):
+    found = seen(line)
     assert reason is None or found.reason == reason
     assert found == Outcome(
         assertion=line[0], payload=line[1:], passed=False, expected=expected,
@@ -234,8 +234,8 @@ CAME = "came 2 times, with {'by': 'ann'}; {}"
         (check.dispatched("oppen"), False, "no event 'oppen'; there came open. Nearest: open."),
     ],
 )
-def test_an_event_counts_since_play_began(told, line, passed, reason):
-    found = told(step.dispatch("open", by="ann"), step.dispatch("open"), line, component=Door)
+def test_an_event_counts_since_play_began(seen, line, passed, reason):
+    found = seen(step.dispatch("open", by="ann"), step.dispatch("open"), line, component=Door)
     assert found == Outcome(
         assertion="dispatched", payload=line[1:], passed=passed, expected=line[1],
         actual=DISPATCHED, reason=reason, step=2,
@@ -264,8 +264,8 @@ def test_an_event_before_play_does_not_count(outcomes):
         (["effect_emitted", "bell", 3], False, None),
     ],
 )
-def test_an_effect_is_emitted_with_at_least_its_payload(told, line, passed, reason):
-    found = told(step.dispatch("open", by="ann"), line, component=Door)
+def test_an_effect_is_emitted_with_at_least_its_payload(seen, line, passed, reason):
+    found = seen(step.dispatch("open", by="ann"), line, component=Door)
     expected = line[1:] if len(line) > 2 else ["bell" if passed else line[1]]
     assert found == Outcome(
         assertion="effect_emitted", payload=line[1:], passed=passed, expected=expected,
@@ -307,8 +307,8 @@ def test_a_stubbed_effect_counts_as_emitted():
         ),
     ],
 )
-def test_a_machine_is_in_a_state(told, line, reason):
-    found = told(line, component=Door)
+def test_a_machine_is_in_a_state(seen, line, reason):
+    found = seen(line, component=Door)
     assert (found.passed, found.reason, found.expected) == (not reason, reason, line[2])
 
 
@@ -379,17 +379,17 @@ def test_what_a_step_or_the_component_raised_is_expected(outcomes):
     assert (found.passed, found.reason) == (False, "the component raised nothing")
 
 
-def test_what_takes_too_long_fails_with_the_time_that_render_took(told):
+def test_what_takes_too_long_fails_with_the_time_that_render_took(seen):
     def slow():
         threading.Event().wait(0.02)
 
-    found = told(check.within_ms(0.5), component=slow)
+    found = seen(check.within_ms(0.5), component=slow)
     assert (found.passed, found.expected) == (False, 0.5)
     assert found.reason == f"render took {found.actual} ms, not at most 0.5"
     assert 15 < found.actual < 5_000
-    assert told(check.within_ms(5_000), component=slow).passed
-    assert told(["within_ms", "fast"]).reason == "a time is milliseconds from 0, not 'fast'"
-    assert told(["within_ms", -1]).reason == "a time is milliseconds from 0, not -1"
+    assert seen(check.within_ms(5_000), component=slow).passed
+    assert seen(["within_ms", "fast"]).reason == "a time is milliseconds from 0, not 'fast'"
+    assert seen(["within_ms", -1]).reason == "a time is milliseconds from 0, not -1"
 
 
 def test_the_text_of_what_was_displayed_is_what_counts():
@@ -428,10 +428,10 @@ def test_the_text_of_what_was_displayed_is_what_counts():
         (["rendered_text", {"match": "("}], "rendered_text raised PatternError"),
     ],
 )
-def test_an_odd_payload_is_a_failed_outcome(told, line, reason):
+def test_an_odd_payload_is_a_failed_outcome(seen, line, reason):
     if line[0] == "rendered_text" and sys.version_info < (3, 13):
         reason = "rendered_text raised error"
-    found = told(line)
+    found = seen(line)
     assert (found.passed, found.reason[: len(reason)]) == (False, reason)
 
 
@@ -462,7 +462,7 @@ def test_a_wrong_number_of_words_is_refused_at_registration(line, message):
     assert refused.value.message == f"variant 'made/It': {message}"
 
 
-def test_an_assertion_of_the_persons_own_takes_what_its_signature_states(told):
+def test_an_assertion_of_the_persons_own_takes_what_its_signature_states(seen):
     @repl_pair.assertion
     def is_round(settled, path, *, digits=0, strict):
         return round(settled.at(path), digits) == settled.at(path) or not strict
@@ -477,12 +477,12 @@ def test_an_assertion_of_the_persons_own_takes_what_its_signature_states(told):
         with pytest.raises(AuthoringError) as refused:
             repl_pair.variant("made/It", play=[line])
         assert fault in refused.value.message
-    assert told([is_round, "result.total", {"digits": 1, "strict": True}]).passed
-    found = told([is_round, "result.total", {"strict": True}])
+    assert seen([is_round, "result.total", {"digits": 1, "strict": True}]).passed
+    found = seen([is_round, "result.total", {"strict": True}])
     assert (found.passed, found.reason) == (False, "")
 
 
-def test_an_assertion_that_changed_since_registration_fails_and_states_what_it_takes(told):
+def test_an_assertion_that_changed_since_registration_fails_and_states_what_it_takes(seen):
     @repl_pair.assertion("holds")
     def holds(settled, path):
         return True

@@ -82,18 +82,18 @@ def test_what_an_outcome_states_of_a_secret_place_does_not_leave(line, payload):
     repl_pair.variant("login/It", play=[line])
     record = repl_pair.run("login/It")
     left = what_leaves(record)
-    (told,) = left["assertions"]
-    assert told["payload"] == payload
+    (seen,) = left["assertions"]
+    assert seen["payload"] == payload
     if line[1] != "args":
-        assert told["expected"] in (REDACTED, None)
-        assert told["actual"] in (REDACTED, None)
-        assert told["reason"] in (
+        assert seen["expected"] in (REDACTED, None)
+        assert seen["actual"] in (REDACTED, None)
+        assert seen["reason"] in (
             "",
             f"{line[1]}: a secret stands there",
             "args: a secret stands there",
         )
-    said = str([told, left.get("reason")])
-    assert not any(word in said for word in ("1234", "9999", PASSWORD, KEY))
+    text = str([seen, left.get("reason")])
+    assert not any(word in text for word in ("1234", "9999", PASSWORD, KEY))
     assert record.assertions[0].payload == line[1:]
     assert record.status in ("pass", "fail")
 
@@ -338,14 +338,14 @@ async def all_that_an_agent_reads(variant_id):
         args = [{"variant_id": variant_id} for _ in ops] + [
             {"variant_id": variant_id, "detail": "full"}
         ]
-        told = [
+        seen = [
             await link.request(op, given, view=view)
             for op, given in zip((*ops, "run_variant"), args, strict=True)
         ]
     finally:
         await link.close()
-    assert all(one["ok"] for one in told)
-    return [one["result"] for one in told]
+    assert all(one["ok"] for one in seen)
+    return [one["result"] for one in seen]
 
 
 @pytest.mark.parametrize("kind", [Safe, Model, Pair])

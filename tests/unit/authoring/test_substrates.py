@@ -35,24 +35,24 @@ def test_each_rendering_states_what_makes_it_and_imports_nothing_for_that():
         check=True,
         timeout=60,
     )
-    told, loaded = json.loads(ran.stdout)
+    seen, loaded = json.loads(ran.stdout)
     assert loaded == []
-    assert [line["id"] for line in told] == ["text", "html", "png", "widget"]
-    assert [line["available"] for line in told] == [True] * 4
-    assert told[2]["why"] == ("figures and images; matplotlib can be imported, PIL can be imported")
+    assert [line["id"] for line in seen] == ["text", "html", "png", "widget"]
+    assert [line["available"] for line in seen] == [True] * 4
+    assert seen[2]["why"] == ("figures and images; matplotlib can be imported, PIL can be imported")
 
 
 def test_a_kernel_without_the_libraries_has_text_and_html(monkeypatch):
     for name in LIBRARIES:
         monkeypatch.setitem(sys.modules, name, None)
-    told = by_id()
-    assert {id: there for id, (there, _) in told.items()} == {
+    seen = by_id()
+    assert {id: there for id, (there, _) in seen.items()} == {
         "text": True,
         "html": True,
         "png": False,
         "widget": False,
     }
-    assert told["png"][1] == "figures and images; neither matplotlib nor PIL is installed"
+    assert seen["png"][1] == "figures and images; neither matplotlib nor PIL is installed"
 
 
 def test_what_is_loaded_is_reported_from_what_can_be(monkeypatch):

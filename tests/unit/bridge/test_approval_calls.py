@@ -69,8 +69,8 @@ async def waits(count=1):
 
 async def test_it_is_asked_as_often_as_it_takes(open_session, monkeypatch):
     monkeypatch.setattr(pending_call, "POLL_S", 0.01)
-    session, told = open_session(), []
-    call = asyncio.create_task(register(session, on_progress=told.append))
+    session, seen = open_session(), []
+    call = asyncio.create_task(register(session, on_progress=seen.append))
     [asked] = await waits()
     before = len(BOOT._calls)
     await until(lambda: len(BOOT._calls) > before + 3)
@@ -78,7 +78,7 @@ async def test_it_is_asked_as_often_as_it_takes(open_session, monkeypatch):
     assert REGISTRY.find("tag", "t_slow") is None
     QUEUE.answer(asked.handle, "once")
     assert (await call)["result"]["id"] == "t_slow"
-    assert [each["message"] for each in told] == ["waiting for the person's approval"]
+    assert [each["message"] for each in seen] == ["waiting for the person's approval"]
 
 
 async def test_a_handle_reads_its_own_call_only(open_session):
@@ -145,9 +145,9 @@ async def test_a_cancelled_call_is_taken_back_and_a_cancelled_reading_is_not(ope
     await waits(0)
     later = open_session(wait_s=0.0)
     handle = (await register(later))["error"]["detail"]["handle"]
-    args, told = {"handle": handle}, []
-    reading = asyncio.create_task(later.call("read_approval", args, on_progress=told.append))
-    await until(lambda: told)
+    args, seen = {"handle": handle}, []
+    reading = asyncio.create_task(later.call("read_approval", args, on_progress=seen.append))
+    await until(lambda: seen)
     reading.cancel()
     [asked] = await waits()
     QUEUE.answer(asked.handle, "once")

@@ -115,7 +115,7 @@ async def until(condition):
 
 
 class ByHand:
-    """A caller whose calls end when they are told to; it notes their order."""
+    """A caller whose calls end on demand; it notes their order."""
 
     def __init__(self):
         self.begun, self.calls = [], {}

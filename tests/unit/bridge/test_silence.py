@@ -1,4 +1,4 @@
-"""The states of silence, told from readings: of real kernels where these can be made so."""
+"""The states of silence, known from readings: of real kernels where these can be made so."""
 
 import asyncio
 from dataclasses import replace

@@ -171,7 +171,7 @@ def test_streams_of_any_kind_keep_runs_apart_and_are_as_before_afterwards(kind):
     assert dict(getattr(stream, "__dict__", {})).keys() == names.keys()
 
 
-def test_a_write_that_somebody_sets_and_takes_back_stays_theirs():
+def test_a_write_that_somebody_sets_and_takes_back_stays_their_own():
     stream = Own()
     with redirect_stdout(stream):
         install()

@@ -91,9 +91,9 @@ def test_the_latest_thousand_are_kept_in_their_order():
 
 
 def test_arguments_are_reported_shortly_whatever_they_are():
-    said = args_text({"a": "x" * 10_000, "b": {"c": [1] * 10_000}, "d": None, "é": "ü"})
-    assert len(said) <= ARGS_CHARS
-    assert said.startswith('a="xxx')
+    text = args_text({"a": "x" * 10_000, "b": {"c": [1] * 10_000}, "d": None, "é": "ü"})
+    assert len(text) <= ARGS_CHARS
+    assert text.startswith('a="xxx')
     assert args_text({"n": 1, "é": "ü"}) == 'n=1, é="ü"'
 
 

@@ -86,16 +86,16 @@ def test_clients_that_ended_are_forgotten_when_somebody_counts(child):
 
 
 def test_who_follows_is_reported_of_those_who_come_and_go():
-    store, told = Store(), []
+    store, seen = Store(), []
     store.declare(ATTACHED)
-    store.subscribe(lambda _change: told.append(list(store.snapshot(ATTACHED.name))))
+    store.subscribe(lambda _change: seen.append(list(store.snapshot(ATTACHED.name))))
     clients = Clients(store)
     clients.add(HERE)
     clients.add(replace(HERE, id="other"))
     clients.remove("here")
     clients.remove("here")
     clients.forget()
-    assert told == [["here"], ["here", "other"], ["other"], []]
+    assert seen == [["here"], ["here", "other"], ["other"], []]
     assert clients.owners() == frozenset()
 
 

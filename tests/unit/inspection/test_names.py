@@ -72,10 +72,10 @@ def test_a_pattern_is_bounded():
     ],
 )
 def test_names_stand_in_the_order_that_is_asked_for(sort, names):
-    def said(name):
+    def text(name):
         return bytes_of(SPACE[name]) or 0
 
-    assert list(first_of(said, names_of_kinds(SPACE)["data"], sort, 4)) == names
+    assert list(first_of(text, names_of_kinds(SPACE)["data"], sort, 4)) == names
 
 
 def test_the_first_of_many_names_are_those_of_all_of_them_in_order():

@@ -41,5 +41,5 @@ async def test_what_ends_at_the_usual_time_says_how_to_ask_for_more(monkeypatch,
         found = await link.request(op, one | more, view=AGENT, timeout_s=20.0)
     finally:
         await link.close()
-    told = "not done within 0.1 s" + ("" if more else "; with timeout_s it may take longer")
-    assert (found["result"]["status"], found["result"]["reason"]) == ("error", told)
+    seen = "not done within 0.1 s" + ("" if more else "; with timeout_s it may take longer")
+    assert (found["result"]["status"], found["result"]["reason"]) == ("error", seen)

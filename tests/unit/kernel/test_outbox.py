@@ -59,6 +59,6 @@ def test_events_put_by_many_threads_all_arrive_in_each_threads_order(thread, out
         one.start()
     while any(one.is_alive() for one in putting) or thread.todo:
         thread.work()
-    told = [event for message in thread.sent for event in message["events"]]
+    seen = [event for message in thread.sent for event in message["events"]]
     for name in range(4):
-        assert [e["seq"] for e in told if e["from"] == name] == list(range(500))
+        assert [e["seq"] for e in seen if e["from"] == name] == list(range(500))

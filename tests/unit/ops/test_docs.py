@@ -38,11 +38,11 @@ def agent(tier=None):
 
 
 def test_documentation_reports_a_view_only_what_it_may_see():
-    told = get_docs_markdown(agent("agent"), "shop.a")
-    assert (told["items"], told["total"]) == (["shop.a/One"], 1)
-    assert "Shown." in told["markdown"]
+    seen = get_docs_markdown(agent("agent"), "shop.a")
+    assert (seen["items"], seen["total"]) == (["shop.a/One"], 1)
+    assert "Shown." in seen["markdown"]
     for hidden in ("Hidden.", "`Two`", "3"):
-        assert hidden not in told["markdown"]
+        assert hidden not in seen["markdown"]
     for id in ("shop.b", "shop.c"):
         with pytest.raises(RequestError) as caught:
             get_docs_markdown(agent("agent"), id)
@@ -88,25 +88,25 @@ def test_an_agent_overrides_no_secret_by_a_link_and_the_person_may(overrides):
 
 def test_the_qr_code_is_one_image_that_is_equal_each_time():
     call = agent()
-    told = share_variant(call, "shop.a/One", modes=["open"], qr=True)
-    assert told["url"] == "repl-pair:notebook?variant=shop.a/One&modes=open"
-    (drawn,) = call.insert_raw_json(told)["outputs"]
+    seen = share_variant(call, "shop.a/One", modes=["open"], qr=True)
+    assert seen["url"] == "repl-pair:notebook?variant=shop.a/One&modes=open"
+    (drawn,) = call.insert_raw_json(seen)["outputs"]
     assert base64.b64decode(drawn["image/png"]).startswith(b"\x89PNG")
     again = agent()
     assert again.insert_raw_json(
         share_variant(again, "shop.a/One", modes=["open"], qr=True)
-    ) == call.insert_raw_json(told)
+    ) == call.insert_raw_json(seen)
 
 
 def test_no_qr_code_is_drawn_of_a_url_that_is_redacted():
     NEEDLES.add(TOKEN)
     repl_pair.variant(f"shop.a/{TOKEN}")
     call = agent()
-    told = share_variant(call, f"shop.a/{TOKEN}", qr=True)
-    assert "outputs" not in told
+    seen = share_variant(call, f"shop.a/{TOKEN}", qr=True)
+    assert "outputs" not in seen
     assert call.notifications == ["The URL holds a secret and is redacted: no QR code of it."]
 
 
 def test_the_instructions_are_answered_whole():
-    told = get_story_instructions(agent())
-    assert told["instructions"].startswith("WORDS\nstory:")
+    seen = get_story_instructions(agent())
+    assert seen["instructions"].startswith("WORDS\nstory:")

@@ -250,19 +250,19 @@ def test_a_tier_sees_its_own_and_no_name_of_another(shop):
     assert ask(kinds.list_workspaces, ops)[0]["total"] == 0
     with pytest.raises(RequestError, match=r"^There is no workspace 'shop.desk/Grid'\.$"):
         ask(kinds.get_workspace, ops, workspace_id="shop.desk/Grid")
-    told, _ = ask(explaining.explain_variant, ops, variant_id="shop.ops/Seen")
-    assert told["chain"] == ["hidden", "shop.ops/Seen"]
-    assert told["args"] == [{"path": "component", "value": 1, "source": "variant hidden"}]
-    assert told["argtypes"] == [
+    seen, _ = ask(explaining.explain_variant, ops, variant_id="shop.ops/Seen")
+    assert seen["chain"] == ["hidden", "shop.ops/Seen"]
+    assert seen["args"] == [{"path": "component", "value": 1, "source": "variant hidden"}]
+    assert seen["argtypes"] == [
         {"path": "component", "value": {"min": 0}, "source": "variant hidden"}
     ]
-    assert told["declared_modes"] == [
+    assert seen["declared_modes"] == [
         {"id": "hidden", "source": "variant hidden"},
         {"id": "seen-one", "source": "variant hidden"},
     ]
-    assert told["substrates"] == {"value": ("html",), "source": "variant hidden"}
-    assert told["substrate"] == {"value": "html", "source": "variant hidden"}
-    assert told["removed_tags"] == [
+    assert seen["substrates"] == {"value": ("html",), "source": "variant hidden"}
+    assert seen["substrate"] == {"value": "html", "source": "variant hidden"}
+    assert seen["removed_tags"] == [
         {"id": "docs", "source": "variant hidden", "removed_by": "variant shop.ops/Seen"}
     ]
 
@@ -315,17 +315,17 @@ def test_what_a_tier_may_see_names_nothing_of_another(shop):
         (kinds.get_workspace, desk),
         (explaining.workspace_to_data, desk),
     ]
-    told = [op(agent("ops"), **args) for op, args in asked]
-    assert [t for t in told if "inner" in str(t).casefold()] == []
-    assert told[3]["extends"] == "hidden"
-    assert told[4]["body"] == {
+    seen = [op(agent("ops"), **args) for op, args in asked]
+    assert [t for t in seen if "inner" in str(t).casefold()] == []
+    assert seen[3]["extends"] == "hidden"
+    assert seen[4]["body"] == {
         "decorators": [["hidden", {}]],
         "extends": "hidden",
         "modes": ["hidden"],
         "tags": ["hidden"],
     }
-    assert told[8]["items"] == [{"id": "shop.desk/Ops", "layout": "grid", "variants": 1}]
-    assert told[9]["variants"] == told[10]["body"]["variants"] == ["hidden", "shop.ops/Seen"]
+    assert seen[8]["items"] == [{"id": "shop.desk/Ops", "layout": "grid", "variants": 1}]
+    assert seen[9]["variants"] == seen[10]["body"]["variants"] == ["hidden", "shop.ops/Seen"]
     assert stories.get_variant(agent(), **given)["extends"] == "shop.ops/Inner"
 
 
@@ -336,17 +336,17 @@ def test_a_mode_gives_away_nothing_that_some_story_calls_secret(shop):
     repl_pair.mode("echo", args={"code": "Ab83-xyz-99-Qw", "short": "5582"})
     repl_pair.story("shop.login", component=log_in, modes=["login"], args={"code": "0"})
     repl_pair.story("shop.other", component=lambda short="", **rest: 1, modes=["login"])
-    told = [
+    seen = [
         send("list_modes"),
         send("get_docs_markdown", story_id="shop.other"),
         send("explain_variant", variant_id="shop.echo/Any", modes=["echo"]),
         send("run_variant", variant_id="shop.echo/Any", modes=["echo"]),
         send("preview_variant", variant_id="shop.echo/Any", modes=["echo"]),
     ]
-    assert [t for t in told if not t["ok"]] == []
+    assert [t for t in seen if not t["ok"]] == []
     for secret in ("Ab83", "5582", "9914"):
-        assert [t for t in told if secret in str(t)] == []
-    modes = {line["id"]: line.get("args") for line in told[0]["result"]["items"]}
+        assert [t for t in seen if secret in str(t)] == []
+    modes = {line["id"]: line.get("args") for line in seen[0]["result"]["items"]}
     hidden = "[redacted]"
     box = {"name": "b", "lock": hidden}
     assert modes["login"] == {"code": hidden, "short": hidden, "qty": 2, "box": box}
@@ -446,5 +446,5 @@ def test_no_reading_op_reports_what_a_method_or_a_component_declares_secret():
         left = str(leaves_by(op.__name__, args)["result"])
         assert REDACTED in left
         assert not re.findall(r"66\d\d", left), op
-    told, _ = ask(kinds.get_decorator, decorator_id="open")
-    assert told["patch"]["n"] == "shown"
+    seen, _ = ask(kinds.get_decorator, decorator_id="open")
+    assert seen["patch"]["n"] == "shown"

@@ -55,7 +55,7 @@ async def test_nothing_chosen_is_no_pass(link):
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "said"),
+    ("args", "code", "text"),
     [
         (
             {"ids": ["shop.price/One"], "changed": True},
@@ -73,11 +73,11 @@ async def test_nothing_chosen_is_no_pass(link):
         ({"changed": True, "limit": 0}, "bad_arguments", "limit: expected 1 to 200, got 0"),
     ],
 )
-async def test_what_is_not_all_there_is_refused_and_nothing_runs(link, args, code, said):
+async def test_what_is_not_all_there_is_refused_and_nothing_runs(link, args, code, text):
     await link.define(SHOP)
     refusal = await link.refusal("run_variants", **args)
     assert refusal["code"] == code
-    assert said in refusal["message"]
+    assert text in refusal["message"]
     assert (await link.get("read_failures"))["total"] == 0
     assert len((await link.get("tests_passing"))["not_run_or_stale"]) == 2
 

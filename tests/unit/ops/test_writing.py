@@ -154,12 +154,12 @@ def test_agents_write_each_kind_that_is_no_function():
 @pytest.mark.parametrize("kind", WRITABLE)
 def test_what_is_registered_states_from_whom_and_what_to_do_next(shop, agent, kind):
     id, body = GOOD[kind]
-    said = agent.write(kind, id, body)
+    stated = agent.write(kind, id, body)
     entry = REGISTRY.get(kind, id)
     assert (entry.origin, entry.tier) == (agent_origin("agent"), None)
-    told = {"kind": kind, "id": id, "revision": entry.revision, "origin": "agent agent"}
-    identity = {"identity": said["identity"]} if kind == "variant" else {}
-    assert said == told | identity
+    seen = {"kind": kind, "id": id, "revision": entry.revision, "origin": "agent agent"}
+    identity = {"identity": stated["identity"]} if kind == "variant" else {}
+    assert stated == seen | identity
     assert agent.last.next_steps[-1] == next_step("unregister", kind=kind, id=id)
     assert agent.ask("unregister", kind=kind, id=id) == {
         "kind": kind,
@@ -181,7 +181,7 @@ def test_an_id_that_is_gone_suggests_no_removal_of_what_is_near(shop, agent, kin
 
 
 def test_a_variant_of_an_agents_runs_like_any_other(shop, agent):
-    said = agent.write(
+    stated = agent.write(
         "variant",
         "shop.total/Three",
         {"extends": "shop.total/Two", "args": {"count": 3}, "play": [["path_equals", "result", 3]]},
@@ -189,7 +189,7 @@ def test_a_variant_of_an_agents_runs_like_any_other(shop, agent):
     assert agent.last.next_steps[0] == next_step("run_variant", variant_id="shop.total/Three")
     record = repl_pair.run("shop.total/Three")
     assert (record.status, record.total) == ("pass", 1)
-    assert said["identity"]["content_hash"] == record.identity.content_hash
+    assert stated["identity"]["content_hash"] == record.identity.content_hash
 
 
 def test_a_class_takes_events_of_its_own_methods_and_of_handlers(shop, agent):
@@ -393,7 +393,7 @@ def test_a_checkpoint_undoes_all_that_agents_wrote(shop, agent):
     assert entries() == before
 
 
-def test_a_checkpoint_of_agents_brings_theirs_back_and_leaves_the_persons(shop, agent):
+def test_a_checkpoint_of_agents_brings_their_entries_back_and_leaves_the_persons(shop, agent):
     agent.write("mode", "price/high", {"args": {"price": 9.0}})
     agent.write("tag", "slow", {})
     then = REGISTRY.checkpoint(origin="agent:")
@@ -450,7 +450,7 @@ def test_what_an_agent_writes_has_the_tier_of_its_view():
 
 
 @pytest.mark.parametrize(
-    ("kind", "id", "body", "said"),
+    ("kind", "id", "body", "stated"),
     [
         ("variant", "shop.total/X", {"agrs": {}}, "agrs is not an argument. Nearest: "),
         ("variant", "shop.total/X", {"args": []}, "args: expected object, got list."),
@@ -536,9 +536,9 @@ def test_what_an_agent_writes_has_the_tier_of_its_view():
         ("tag", "no tag", {}, "not a legal tag id"),
     ],
 )
-def test_a_refusal_states_what_is_wrong_and_what_would_do(shop, agent, kind, id, body, said):
+def test_a_refusal_states_what_is_wrong_and_what_would_do(shop, agent, kind, id, body, stated):
     message = agent.fault(kind, id, body)
-    assert said in message
+    assert stated in message
     assert CALLED == []
 
 
@@ -625,7 +625,7 @@ def test_hints_that_data_answers(hint):
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "stated"),
     [
         ({"fn": "os.system"}, "args.fn takes Callable"),
         ({"cls": "os.PathLike"}, "args.cls takes type"),
@@ -639,7 +639,7 @@ def test_hints_that_data_answers(hint):
         ({"keys": {"api_key": "guess"}}, "args.keys.api_key is a secret"),
     ],
 )
-def test_code_imports_and_secrets_are_not_given_in_bodies_nor_overrides(agent, args, said):
+def test_code_imports_and_secrets_are_not_given_in_bodies_nor_overrides(agent, args, stated):
     def run(
         fn: Callable[..., Any] | None = None,
         cls: type[Any] | None = None,
@@ -655,7 +655,7 @@ def test_code_imports_and_secrets_are_not_given_in_bodies_nor_overrides(agent, a
 
     repl_pair.story("shop.code", component=run, args={"loose": Plugin(name="x")})
     repl_pair.variant("shop.code/Plain")
-    assert said in agent.fault("variant", "shop.code/X", {"args": args})
+    assert stated in agent.fault("variant", "shop.code/X", {"args": args})
     agent.write("variant", "shop.code/Fine", {"args": {"wrapped": {"size": 2}}})
     overridden = agent.refusal("snapshot_identity", variant_id="shop.code/Plain", overrides=args)
     assert overridden.code == "cannot_run"
@@ -696,8 +696,8 @@ def test_a_patch_sets_no_arg_that_an_agent_may_not(agent):
 def test_a_story_that_takes_no_overrides_takes_no_args_of_agents_either(agent):
     repl_pair.story("shop.safe", component=total, agent_overrides=False)
     repl_pair.variant("shop.safe/Two")
-    said = agent.fault("variant", "shop.safe/X", {"args": {"count": 1}})
-    assert "agent_overrides=False" in said
+    stated = agent.fault("variant", "shop.safe/X", {"args": {"count": 1}})
+    assert "agent_overrides=False" in stated
     agent.write("mode", "many", {"args": {"count": 9}})
     assert "agent_overrides=False" in repl_pair.run("shop.safe/Two", modes=["many"]).reason
     refused = agent.refusal("snapshot_identity", variant_id="shop.safe/Two", overrides={"count": 1})
@@ -714,8 +714,8 @@ def test_a_secret_of_one_component_is_not_taken_to_another(agent):
     repl_pair.story("shop.sign", component=sign)
     repl_pair.variant("shop.sign/Right", args={"pin": "1234"})
     repl_pair.story("shop.echo", component=echo)
-    said = agent.fault("variant", "shop.echo/X", {"extends": "shop.sign/Right"})
-    assert "holds a secret for the component of another story" in said
+    stated = agent.fault("variant", "shop.echo/X", {"extends": "shop.sign/Right"})
+    assert "holds a secret for the component of another story" in stated
     agent.write("variant", "shop.sign/Again", {"extends": "shop.sign/Right"})
     assert REGISTRY.get("variant", "shop.sign/Again").body.args == {}
 
@@ -1016,7 +1016,7 @@ def test_an_agents_ref_does_not_choose_a_secret_of_a_loader(agent):
         assert run.reason == "loader 'setting' gave a secret: only the person says where it goes."
     agent.write("variant", "enter/Theirs", {"args": {"user": {"$ref": "setting"}}})
     assert repl_pair.run("enter/Theirs").result == "hi bob"
-    # What the person's body has at that place is theirs, also under a variant of the agent's.
+    # What the person's body has at that place stays theirs, also under a variant of the agent's.
     repl_pair.variant("enter/Own", args={"user": repl_pair.ref("setting", name="copy")})
     agent.write("variant", "enter/Under", {"extends": "enter/Own"})
     assert repl_pair.run("enter/Under").status == "pass"
@@ -1174,8 +1174,8 @@ def test_methods_of_what_is_installed_are_nobodys_own(agent):
     repl_pair.story("shop.event", component=threading.Event)
     repl_pair.story("shop.model", component=pydantic.BaseModel)
     for story, method in (("shop.event", "wait"), ("shop.model", "model_dump_json")):
-        said = agent.fault("variant", f"{story}/X", {"play": [["call", method]]})
-        assert f"nothing handles {method!r}" in said
+        stated = agent.fault("variant", f"{story}/X", {"play": [["call", method]]})
+        assert f"nothing handles {method!r}" in stated
 
 
 def test_a_play_near_a_secret_stands_in_no_next_step(agent):
@@ -1192,13 +1192,13 @@ def test_a_play_near_a_secret_stands_in_no_next_step(agent):
 
 
 def test_a_condition_that_is_neither_id_nor_list_is_refused(shop, agent):
-    said = agent.fault("variant", "shop.total/New", {"loaders_complete_when": False})
-    assert "neither a condition's id nor a list of effects" in said
+    stated = agent.fault("variant", "shop.total/New", {"loaders_complete_when": False})
+    assert "neither a condition's id nor a list of effects" in stated
 
 
 def test_args_to_events_that_are_a_text_are_refused(shop, agent):
-    said = agent.fault("variant", "shop.total/New", {"args_to_events": "args.pin"})
-    assert "args_to_events is a mapping of args to the names of events" in said
+    stated = agent.fault("variant", "shop.total/New", {"args_to_events": "args.pin"})
+    assert "args_to_events is a mapping of args to the names of events" in stated
 
 
 def test_an_id_that_a_tier_hides_is_refused_without_saying_whose_it_is(shop):
@@ -1206,7 +1206,7 @@ def test_an_id_that_a_tier_hides_is_refused_without_saying_whose_it_is(shop):
     Agent().write("mode", "theirs", {"args": {}})
     narrow = Agent(tier="agent")
     for id in ("hidden", "theirs"):
-        said = narrow.fault("mode", id, {"args": {}})
-        assert said == f"The id {id!r} cannot be used; pick another."
+        stated = narrow.fault("mode", id, {"args": {}})
+        assert stated == f"The id {id!r} cannot be used; pick another."
         wrong = [narrow.fault("mode", one, {"nonsense": 1}) for one in (id, "free")]
         assert wrong[0].replace(id, "free") == wrong[1]

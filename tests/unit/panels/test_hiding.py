@@ -42,7 +42,7 @@ def test_a_secret_that_controls_mask_is_in_no_text_of_its_run(open_view):
     assert [field["path"] for field in masked] == [("password",), ("token",)]
     canvas, play, trace = opened["canvas"], opened["play"], opened["trace"]
     lines = play.on_lines()
-    told = {
+    seen = {
         "head": canvas.on_head(),
         "output": canvas.on_output("shop.login/It"),
         "phases": canvas.on_phases("shop.login/It"),
@@ -53,13 +53,13 @@ def test_a_secret_that_controls_mask_is_in_no_text_of_its_run(open_view):
         "texts": [view.text() for view in opened.values()],
         "shown": build_text("shop.login/It").text,
     }
-    assert told["output"]["outputs"][0].pop("image/png") == PICTURE
-    for name, each in told.items():
+    assert seen["output"]["outputs"][0].pop("image/png") == PICTURE
+    for name, each in seen.items():
         text = json.dumps(each)
         assert not [secret for secret in ("hunter2", "kestrel") if secret in text], (name, text)
-    streams = {one["name"]: one["text"] for one in told["output"]["streams"]}
+    streams = {one["name"]: one["text"] for one in seen["output"]["streams"]}
     assert streams["stdout"] == "login ann [redacted] [redacted]\n"
-    assert "ann has [redacted]" in told["output"]["outputs"][0]["text/html"]
+    assert "ann has [redacted]" in seen["output"]["outputs"][0]["text/html"]
 
 
 _VIEWS = (ControlsView, CanvasView, PlayView, TraceView)

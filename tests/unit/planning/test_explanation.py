@@ -157,8 +157,8 @@ def test_argtypes_declared_modes_and_renderings_are_named_with_their_sources():
     )
     repl_pair.variant("x.make/Root", argtypes={"rate": {"max": 5}}, modes=["late", "eur"])
     repl_pair.variant("x.make/Child", extends="x.make/Root", substrates=["png"])
-    told = repl_pair.explain("x.make/Child")
-    assert told["argtypes"] == [
+    seen = repl_pair.explain("x.make/Child")
+    assert seen["argtypes"] == [
         {"path": "rate.min", "value": 0, "source": "story x.make"},
         {
             "path": "rate.max",
@@ -168,13 +168,13 @@ def test_argtypes_declared_modes_and_renderings_are_named_with_their_sources():
         },
         {"path": "pin", "value": Secret({"doc": "Four digits"}), "source": "story x.make"},
     ]
-    assert told["declared_modes"] == [
+    assert seen["declared_modes"] == [
         {"id": "eur", "source": "story x.make"},
         {"id": "usd", "source": "story x.make"},
         {"id": "late", "source": "variant x.make/Root"},
     ]
-    assert told["substrates"] == {"value": ("png",), "source": "variant x.make/Child"}
-    assert told["substrate"] == {"value": "png", "source": "variant x.make/Child"}
+    assert seen["substrates"] == {"value": ("png",), "source": "variant x.make/Child"}
+    assert seen["substrate"] == {"value": "png", "source": "variant x.make/Child"}
     above = repl_pair.explain("x.make/Root")
     assert above["substrates"] == {"value": ("html", "png"), "source": "story x.make"}
     assert above["substrate"] == {"value": "html", "source": "story x.make"}
@@ -196,8 +196,8 @@ def test_what_would_keep_a_run_from_being_is_listed_all_at_once(chain):
     ):
         REGISTRY.unregister(kind, id)
     repl_pair.decorator("mail", kind="frame_setup", init=["tick"])
-    told = repl_pair.explain("x.make/Torn", modes=["eur", "usd", "eru"])
-    assert told["conflicts"] == [
+    seen = repl_pair.explain("x.make/Torn", modes=["eur", "usd", "eru"])
+    assert seen["conflicts"] == [
         "There is no mode 'eru'. Nearest: eur.",
         "Modes 'eur' and 'usd' share the axis 'currency': choose one.",
         "There is no decorator 'clock'.",
@@ -206,15 +206,15 @@ def test_what_would_keep_a_run_from_being_is_listed_all_at_once(chain):
         "There is no loader 'net'.",
         "There is no derived 'done'.",
     ]
-    assert [line["kind"] for line in told["decorators"]][-1] == "unknown"
+    assert [line["kind"] for line in seen["decorators"]][-1] == "unknown"
 
 
 def test_a_broken_chain_is_explained_as_far_as_it_goes(chain):
     REGISTRY.unregister("variant", "x.make/Root")
-    told = repl_pair.explain("x.make/Child")
-    assert told["chain"] == ["x.make/Child"]
-    assert told["substrate"] == {}
-    assert "There is no variant 'x.make/Root'" in told["conflicts"][0]
+    seen = repl_pair.explain("x.make/Child")
+    assert seen["chain"] == ["x.make/Child"]
+    assert seen["substrate"] == {}
+    assert "There is no variant 'x.make/Root'" in seen["conflicts"][0]
 
 
 @pytest.mark.parametrize(
@@ -222,8 +222,8 @@ def test_a_broken_chain_is_explained_as_far_as_it_goes(chain):
     [({"opts": print}, "overrides: args.opts"), ({"rate": {"a": 1}}, None)],
 )
 def test_overrides_that_do_not_fit_are_a_conflict(chain, overrides, words):
-    told = repl_pair.explain("x.make/Root", overrides=overrides)
-    assert told["conflicts"] == [] if words is None else words in told["conflicts"][0]
+    seen = repl_pair.explain("x.make/Root", overrides=overrides)
+    assert seen["conflicts"] == [] if words is None else words in seen["conflicts"][0]
 
 
 def test_what_is_not_there_at_all_is_refused(chain):
@@ -309,7 +309,7 @@ def test_what_is_explained_is_what_is_planned(registries, story, mode, root, chi
     repl_pair.story("law.of", component=lambda **more: None, args=story)
     repl_pair.variant("law.of/Root", args=root)
     repl_pair.variant("law.of/Child", extends="law.of/Root", args=child)
-    told = repl_pair.explain("law.of/Child", modes=["m"], overrides=overrides)["args"]
+    seen = repl_pair.explain("law.of/Child", modes=["m"], overrides=overrides)["args"]
     plan = plan_variant("law.of/Child", modes=["m"], overrides=overrides)
     given = {
         "story law.of": story,
@@ -319,8 +319,8 @@ def test_what_is_explained_is_what_is_planned(registries, story, mode, root, chi
         "overrides": overrides,
     }
     planned = to_plain(plan.args)
-    assert sum(_leaves(line["value"]) for line in told) == sum(map(_leaves, planned.values()))
-    for line in told:
+    assert sum(_leaves(line["value"]) for line in seen) == sum(map(_leaves, planned.values()))
+    for line in seen:
         assert _at(planned, line["path"]) == line["value"]
         assert _at(given[line["source"]], line["path"]) is not None
     undo()

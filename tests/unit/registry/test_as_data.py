@@ -83,7 +83,7 @@ FORMS = {
         datetime(2026, 1, 2, 3, tzinfo=UTC),
         {"$type": "datetime", "value": "2026-01-02T03:00:00+00:00"},
     ),
-    "one of a place, told twice": (
+    "one of a place, given twice": (
         datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"), fold=1),
         {"$type": "datetime", "fold": 1, "value": "2026-10-25T02:30:00", "zone": "Europe/Berlin"},
     ),

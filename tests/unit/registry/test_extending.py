@@ -18,13 +18,13 @@ check = repl_pair.check
 class Basket:
     def __init__(self, items=(), **more):
         self.items = list(items)
-        self.said = []
+        self.texts = []
 
     def add(self, sku="", size=0):
         self.items.append(sku)
 
     def say(self, what):
-        self.said.append(what)
+        self.texts.append(what)
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +64,7 @@ def test_a_child_takes_over_all_but_the_play(basket):
         args={"deep": {"y": 2}, "size": 3},
         argtypes={"items": {"name": "Things"}},
         events=[["say", {"what": "child"}]],
-        play=[check.path_equals("result.said", ["lamp", "desk", "root", "child"])],
+        play=[check.path_equals("result.texts", ["lamp", "desk", "root", "child"])],
         loaders=["desk", "lamp"],
         loaders_teardown=[["say", {"what": "bye child"}]],
         tags=["!docs", "test"],
@@ -78,7 +78,7 @@ def test_a_child_takes_over_all_but_the_play(basket):
         argtypes={"items": {"control": "rows", "name": "Things"}},
         events=(["say", {"what": "root"}], ["say", {"what": "child"}]),
         args_to_events={"size": "add"},
-        play=(["path_equals", "result.said", ["lamp", "desk", "root", "child"]],),
+        play=(["path_equals", "result.texts", ["lamp", "desk", "root", "child"]],),
         loaders=("lamp", "desk"),
         loaders_complete_when="full",
         loaders_teardown=(["say", {"what": "bye root"}], ["say", {"what": "bye child"}]),

@@ -145,8 +145,8 @@ def test_what_carries_a_tag_that_is_excluded_is_listed_when_it_is_asked_for(
 ):
     notes: list[str] = []
     assert list(listed_variants(View(), notes, story, tags)) == listed
-    said = f"{more} more are listed only when their tag is asked for: tags=['blue']."
-    assert notes == ([said] if more else [])
+    text = f"{more} more are listed only when their tag is asked for: tags=['blue']."
+    assert notes == ([text] if more else [])
 
 
 def test_stories_that_carry_an_excluded_tag_are_listed_when_it_is_asked_for(excluded):

@@ -82,9 +82,9 @@ def test_no_form_holds_a_secret_an_address_or_markup_of_the_persons(sums):
     NEEDLES.add(SECRET)
     repl_pair.variant("sums/Raises", args={"a": "raise", "b": f"{SECRET}<script>"})
     shown = forms.mime_bundle(repl_pair.run("sums/Raises"))
-    told = json.dumps(shown)
-    assert SECRET not in told
-    assert "0x" not in told
+    seen = json.dumps(shown)
+    assert SECRET not in seen
+    assert "0x" not in seen
     assert "<script>" not in shown["text/html"]
     assert shown["text/plain"].startswith("ERROR sums/Raises: 0 assertions\n    ")
     with pytest.raises(VariantFailed) as failed:
@@ -115,7 +115,7 @@ def test_the_forms_are_equal_in_every_process():
         "r.variant('s/A', play=[r.check.result_equals(1)])\n"
         "print(json.dumps(mime_bundle(r.run('s/A'))))"
     )
-    told = {
+    seen = {
         subprocess.run(
             [sys.executable, "-c", code],
             capture_output=True,
@@ -125,5 +125,5 @@ def test_the_forms_are_equal_in_every_process():
         ).stdout
         for seed in ("1", "2")
     }
-    assert len(told) == 1
-    assert '"status": "fail"' in told.pop()
+    assert len(seen) == 1
+    assert '"status": "fail"' in seen.pop()

@@ -142,7 +142,7 @@ def test_a_url_without_a_variant_reports_it():
 
 
 @pytest.mark.parametrize(
-    ("base", "said"),
+    ("base", "shown"),
     [
         ("javascript:alert(1)", "begins with one of repl-pair:, http:, https:"),
         ("lab/tree", "begins with one of"),
@@ -152,8 +152,8 @@ def test_a_url_without_a_variant_reports_it():
         ("http://ann:pw@h/lab", "holds a user's name"),
     ],
 )
-def test_a_base_that_is_no_place_to_open_or_holds_a_secret_is_refused(base, said):
-    with pytest.raises(RequestError, match=said) as caught:
+def test_a_base_that_is_no_place_to_open_or_holds_a_secret_is_refused(base, shown):
+    with pytest.raises(RequestError, match=shown) as caught:
         write_url(Link(variant="shop.quote/One"), base)
     assert caught.value.code == "bad_arguments"
     assert "abc" not in caught.value.message

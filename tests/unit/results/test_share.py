@@ -86,8 +86,8 @@ def test_modes_keep_the_order_in_which_they_are_laid_over_each_other():
     assert one.url != other.url
     for shared in (one, other):
         link = repl_pair.parse_share_url(shared.url).link
-        told = repl_pair.snapshot_identity(link.variant, modes=link.modes)
-        assert shared.url.endswith(",".join(told.active_modes))
+        seen = repl_pair.snapshot_identity(link.variant, modes=link.modes)
+        assert shared.url.endswith(",".join(seen.active_modes))
 
 
 @pytest.mark.usefixtures("shop")
@@ -200,7 +200,7 @@ def test_what_only_a_cell_registers_is_not_everybodys(kind, id, label):
 
 @pytest.mark.usefixtures("shop")
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "text"),
     [
         ({"variant_id": "shop.quote/On"}, "Nearest: shop.quote/One"),
         ({"modes": ["eu"]}, "There is no mode 'eu'. Nearest: eur"),
@@ -212,8 +212,8 @@ def test_what_only_a_cell_registers_is_not_everybodys(kind, id, label):
         ({"overrides": {"anything": "x" * 70_000}}, "register them as a variant"),
     ],
 )
-def test_what_does_not_exist_is_refused_before_a_link_states_it(args, said):
-    with pytest.raises(RequestError, match=said.replace("(", "\\(")):
+def test_what_does_not_exist_is_refused_before_a_link_states_it(args, text):
+    with pytest.raises(RequestError, match=text.replace("(", "\\(")):
         repl_pair.share(**{"variant_id": "shop.quote/One"} | args)
 
 

@@ -29,35 +29,35 @@ def all_ends():
 
 
 @pytest.fixture
-def said():
-    """What decorators and component said, in order; a story `c` and one decorator a name."""
-    said = []
+def stated():
+    """What decorators and component reported, in order; a story `c` and one decorator a name."""
+    stated = []
 
     def component():
-        said.append("component")
+        stated.append("component")
         return "made"
 
     repl_pair.story("c", component=component)
     for name in ("all", "story", "variant"):
-        around_and_over(said, name)
-    return said
+        around_and_over(stated, name)
+    return stated
 
 
-def around_and_over(said, name):
+def around_and_over(stated, name):
     @repl_pair.decorator(f"{name}/around")
     def around():
-        said.append(f"{name} in")
+        stated.append(f"{name} in")
         yield
-        said.append(f"{name} out")
+        stated.append(f"{name} out")
 
     @repl_pair.decorator(f"{name}/over")
     def over(component):
         def call(**args):
-            said.append(f"{name} before")
+            stated.append(f"{name} before")
             try:
                 return f"{name}({component(**args)})"
             finally:
-                said.append(f"{name} after")
+                stated.append(f"{name} after")
 
         return call
 
@@ -66,13 +66,13 @@ def component_of(id):
     return REGISTRY.get("story", id).body.component.resolve()
 
 
-def test_the_outermost_decorator_begins_first_and_ends_last(said):
+def test_the_outermost_decorator_begins_first_and_ends_last(stated):
     repl_pair.global_decorators("all/over", "all/around")
     repl_pair.story("c", component=component_of("c"), decorators=["story/around", "story/over"])
     repl_pair.variant("c/A", decorators=["variant/over", "variant/around"])
     assert repl_pair.run("c/A").result == "all(story(variant(made)))"
     names = ("all", "story", "variant")
-    assert said == [
+    assert stated == [
         *(f"{name} in" for name in names),
         *(f"{name} before" for name in names),
         "component",
@@ -90,11 +90,11 @@ def test_the_outermost_decorator_begins_first_and_ends_last(said):
     st.integers(0, 6),
 )
 def test_decorators_nest_in_the_order_in_which_they_stand(order, first, second):
-    said = []
+    stated = []
     undo = REGISTRY.checkpoint()
     try:
         for name in ("one", "two", "three"):
-            around_and_over(said, name)
+            around_and_over(stated, name)
         uses = [f"{name}/{kind}" for name, kind in order]
         a, b = sorted((first, second))
         repl_pair.global_decorators(*uses[:a])
@@ -108,7 +108,7 @@ def test_decorators_nest_in_the_order_in_which_they_stand(order, first, second):
     around = [name for name, kind in order if kind == "around"]
     over = [name for name, kind in order if kind == "over"]
     assert result == "".join(f"{n}(" for n in over) + "made" + ")" * len(over)
-    assert said == [
+    assert stated == [
         *(f"{n} in" for n in around),
         *(f"{n} before" for n in over),
         *(f"{n} after" for n in reversed(over)),

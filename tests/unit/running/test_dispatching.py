@@ -198,7 +198,7 @@ class Door:
     def unlock(self, code: Annotated[str, Sensitive], times: int = 1):
         """Open."""
 
-    def note(self, **said):
+    def note(self, **text):
         """Hear."""
 
 
@@ -216,7 +216,7 @@ def test_what_a_method_or_handler_declares_secret_is_secret_in_events_and_steps(
             step.dispatch("unlock", code="6625"),
             step.call("unlock", code="6626"),
             ["set", "pin", "6627"],
-            step.call("note", said="6628"),
+            step.call("note", text="6628"),
         ],
     )
     record = repl_pair.run("door/It", check=True)

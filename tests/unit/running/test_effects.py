@@ -79,8 +79,8 @@ def test_an_effect_that_nothing_does_names_itself_and_what_is_near(sent):
     repl_pair.story("lost", component=lambda: effect("mail/sned"))
     repl_pair.variant("lost/A")
     record = repl_pair.run("lost/A")
-    said = "Nothing does the effect 'mail/sned'. Nearest: mail/send."
-    assert (record.status, record.reason[: len(said)]) == ("cannot_run", said)
+    text = "Nothing does the effect 'mail/sned'. Nearest: mail/send."
+    assert (record.status, record.reason[: len(text)]) == ("cannot_run", text)
     assert [e.id for e in record.effects] == ["mail/sned"]
     with pytest.raises(ReplPairError, match="Nothing does the effect 'mail/sned'"):
         effect("mail/sned")

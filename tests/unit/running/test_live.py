@@ -180,10 +180,10 @@ def test_a_warning_of_a_live_object_is_none_of_a_run(cleaned):
     held = [repl_pair.live("cart/Loaded")]
     repl_pair.story("letgo", component=lambda: held.clear())
     repl_pair.variant("letgo/A", play=[repl_pair.check.no_warnings()])
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         assert repl_pair.run("letgo/A").status == "pass"
-    assert [w.category for w in told] == [LeftOpen]
+    assert [w.category for w in seen] == [LeftOpen]
 
 
 def test_an_event_inside_a_dispatch_of_the_same_object_is_refused(cart):

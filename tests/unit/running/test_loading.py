@@ -59,7 +59,7 @@ def test_two_equal_refs_in_one_arg_get_a_value_each(show, calls):
     assert len(repl_pair.run("show/B").result["pair"]) == 2
 
 
-def test_refs_stand_in_events_too_and_are_loaded_when_theirs_comes(show, calls):
+def test_refs_stand_in_events_too_and_are_loaded_when_their_event_comes(show, calls):
     @repl_pair.loader("late")
     def late():
         calls.append("loaded")

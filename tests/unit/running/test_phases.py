@@ -27,7 +27,7 @@ def private_loop_ends():
 
 
 @pytest.fixture
-def said():
+def text():
     return []
 
 
@@ -335,26 +335,26 @@ def test_a_projection_that_raises_fails_the_assertions_and_not_the_run():
     assert record.steps[0].state == "<unreadable: KeyError: 'n'>"
 
 
-def register_teardown(said, cleans=lambda name: None):
+def register_teardown(text, cleans=lambda name: None):
     """Register a variant of which each part says when it is undone."""
 
     @repl_pair.loader("first")
     def first():
         yield 1
-        said.append("first loader")
+        text.append("first loader")
         cleans("first loader")
 
     @repl_pair.loader("second")
     async def second():
         yield 2
         await asyncio.sleep(0)
-        said.append("second loader")
+        text.append("second loader")
         cleans("second loader")
 
     @repl_pair.decorator("outer")
     def outer():
         yield
-        said.append("outer")
+        text.append("outer")
         cleans("outer")
 
     @repl_pair.decorator("inner")
@@ -363,11 +363,11 @@ def register_teardown(said, cleans=lambda name: None):
         try:
             yield
         finally:
-            said.append("inner")
+            text.append("inner")
 
     @repl_pair.handler("say")
     def say(state, word):
-        said.append(word)
+        text.append(word)
         cleans(word)
 
     repl_pair.decorator(
@@ -376,7 +376,7 @@ def register_teardown(said, cleans=lambda name: None):
         init=[["say", {"word": "init"}]],
         teardown=[["say", {"word": "end"}]],
     )
-    repl_pair.story("torn", component=lambda a=0, b=0: said.append("render"), decorators=["outer"])
+    repl_pair.story("torn", component=lambda a=0, b=0: text.append("render"), decorators=["outer"])
     repl_pair.variant(
         "torn/A",
         args={"a": repl_pair.ref("first"), "b": repl_pair.ref("second")},
@@ -388,38 +388,38 @@ def register_teardown(said, cleans=lambda name: None):
 UNDONE = ["close", "closed", "end", "second loader", "first loader", "inner", "outer"]
 
 
-def test_teardown_undoes_everything_once_in_reverse(said):
-    register_teardown(said)
+def test_teardown_undoes_everything_once_in_reverse(text):
+    register_teardown(text)
     assert repl_pair.run("torn/A").status == "pass"
-    assert said == ["init", "render", *UNDONE]
-    said.clear()
+    assert text == ["init", "render", *UNDONE]
+    text.clear()
     assert asyncio.run(repl_pair.arun("torn/A")).status == "pass"
-    assert said == ["init", "render", *UNDONE]
+    assert text == ["init", "render", *UNDONE]
 
 
 @pytest.mark.parametrize("broken", UNDONE[:5])
-def test_what_fails_at_teardown_stops_no_other_undo_and_is_the_reason(said, broken):
+def test_what_fails_at_teardown_stops_no_other_undo_and_is_the_reason(text, broken):
     def cleans(name):
         if name == broken:
             raise OSError(f"{name} is broken")
 
-    register_teardown(said, cleans)
+    register_teardown(text, cleans)
     record = repl_pair.run("torn/A")
-    assert said == ["init", "render", *UNDONE]
+    assert text == ["init", "render", *UNDONE]
     assert record.status == "error"
     who = f"{broken.split()[1]} {broken.split()[0]!r}" if " " in broken else "event 'say'"
     assert record.reason == f"{who}: OSError: {broken} is broken"
     assert errors_of(record)["teardown"]["message"] == f"{broken} is broken"
 
 
-def test_teardown_never_hides_what_failed_first(said):
+def test_teardown_never_hides_what_failed_first(text):
     def cleans(name):
         raise OSError(name)
 
     def fail():
         raise KeyError("first")
 
-    register_teardown(said, cleans)
+    register_teardown(text, cleans)
     repl_pair.story("torn", component=fail, decorators=["outer"])
     repl_pair.variant("torn/Error", loaders=["first"])
     record = repl_pair.run("torn/Error")
@@ -432,8 +432,8 @@ def test_teardown_never_hides_what_failed_first(said):
     assert errors_of(record).keys() == {"teardown"}
 
 
-def test_what_was_loaded_is_torn_down_when_a_later_loader_fails(said):
-    register_teardown(said)
+def test_what_was_loaded_is_torn_down_when_a_later_loader_fails(text):
+    register_teardown(text)
 
     @repl_pair.loader("broken")
     def broken():
@@ -442,16 +442,16 @@ def test_what_was_loaded_is_torn_down_when_a_later_loader_fails(said):
     repl_pair.variant("torn/B", extends="torn/A", loaders=["first", "broken"])
     record = repl_pair.run("torn/B")
     assert (record.status, record.reason) == ("error", "loader 'broken': OSError: gone")
-    assert said == ["close", "closed", "first loader", "inner", "outer"]
+    assert text == ["close", "closed", "first loader", "inner", "outer"]
 
 
-def test_a_context_manager_is_reported_of_the_failure_and_cannot_take_it_back(said):
+def test_a_context_manager_is_reported_of_the_failure_and_cannot_take_it_back(text):
     class Transaction:
         def __enter__(self):
             return self
 
         def __exit__(self, cls, error, trace):
-            said.append(error)
+            text.append(error)
             return True
 
     def fail():
@@ -461,21 +461,21 @@ def test_a_context_manager_is_reported_of_the_failure_and_cannot_take_it_back(sa
     repl_pair.story("work", component=fail, decorators=["transaction"])
     repl_pair.variant("work/A")
     assert repl_pair.run("work/A").reason == "ValueError: no"
-    assert str(said.pop()) == "no"
+    assert str(text.pop()) == "no"
     repl_pair.story("work", component=lambda: 1, decorators=["transaction"])
     repl_pair.variant("work/A")
     assert repl_pair.run("work/A").status == "pass"
-    assert said == [None]
+    assert text == [None]
 
 
-def test_wraps_may_be_asynchronous(said):
+def test_wraps_may_be_asynchronous(text):
     @repl_pair.decorator("around")
     async def around(name="x"):
         await asyncio.sleep(0)
-        said.append(f"{name} in")
+        text.append(f"{name} in")
         yield
         await asyncio.sleep(0)
-        said.append(f"{name} out")
+        text.append(f"{name} out")
 
     @repl_pair.decorator("doubled")
     async def doubled(component):
@@ -485,7 +485,7 @@ def test_wraps_may_be_asynchronous(said):
     repl_pair.story("one", component=lambda: 1)
     repl_pair.variant("one/A", decorators=[["around", {"name": "a"}], "doubled"])
     record = repl_pair.run("one/A")
-    assert (record.status, record.result, said) == ("pass", 2, ["a in", "a out"])
+    assert (record.status, record.result, text) == ("pass", 2, ["a in", "a out"])
 
 
 def test_a_decorator_that_fails_is_named():
@@ -517,7 +517,7 @@ def a_frame():
     return Frame(plan=plan_variant("one/A"), wait_for=on_private_loop, captured=Captured())
 
 
-def test_an_undo_that_a_stop_kept_from_beginning_is_begun_again(said):
+def test_an_undo_that_a_stop_kept_from_beginning_is_begun_again(text):
     """A stop may come at the first step of any function."""
     frame = a_frame()
     stops = [RunStopped(Stop("error", "stopped"))]
@@ -525,20 +525,20 @@ def test_an_undo_that_a_stop_kept_from_beginning_is_begun_again(said):
     def undo():
         if stops:
             raise stops.pop()
-        said.append("undone")
+        text.append("undone")
 
-    frame.undo = [lambda: said.append("first"), undo]
+    frame.undo = [lambda: text.append("first"), undo]
     with pytest.raises(RunStopped):
         drive(tear_down(frame))
-    assert (said, frame.undo) == (["undone", "first"], [])
+    assert (text, frame.undo) == (["undone", "first"], [])
 
 
-def test_an_undo_that_a_stop_cut_short_is_not_done_twice(said):
+def test_an_undo_that_a_stop_cut_short_is_not_done_twice(text):
     frame = a_frame()
 
     def loads():
         yield 1
-        said.append("begun")
+        text.append("begun")
         raise RunStopped(Stop("error", "stopped"))
 
     async def load():
@@ -547,23 +547,23 @@ def test_an_undo_that_a_stop_cut_short_is_not_done_twice(said):
     drive(load())
     with pytest.raises(RunStopped):
         drive(tear_down(frame))
-    assert said == ["begun"]
+    assert text == ["begun"]
 
 
-def test_a_generator_that_never_began_is_not_begun_by_teardown(said):
+def test_a_generator_that_never_began_is_not_begun_by_teardown(text):
     """A stop may come between the note of the undo and the begin."""
 
     def loads():
-        said.append("begun")
+        text.append("begun")
         yield 1
 
     async def loads_later():
-        said.append("begun")
+        text.append("begun")
         yield 1
 
     finish(never := loads(), "Loader")
     drive(finish_async(later := loads_later(), "Loader"))
-    assert said == []
+    assert text == []
     never.close()
     drive(later.aclose())
 

@@ -287,7 +287,7 @@ def test_a_reference_to_the_dispatcher_goes_the_way_of_the_name(shop, elsewhere)
     assert grabbed() == "real"
 
 
-def test_who_defines_the_name_anew_meanwhile_keeps_theirs(shop, elsewhere):
+def test_who_defines_the_name_anew_meanwhile_keeps_their_own(shop, elsewhere):
     def theirs():
         return "theirs"
 
@@ -476,7 +476,7 @@ def test_the_hash_of_code_does_not_see_the_stubs_of_others(tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "said"),
+    ("name", "code", "shown"),
     [
         ("shop.Service", "bad_body", "it is a class"),
         ("shop.Service.prop", "bad_body", "it is a property"),
@@ -499,9 +499,9 @@ def test_the_hash_of_code_does_not_see_the_stubs_of_others(tmp_path, monkeypatch
         ("repl_pair.nothing.at.all", "not_found", "there is no repl_pair.nothing"),
     ],
 )
-def test_what_cannot_be_stubbed_is_refused_with_what_to_do(shop, name, code, said):
+def test_what_cannot_be_stubbed_is_refused_with_what_to_do(shop, name, code, shown):
     before = {owner: entries(owner) for owner in (shop, shop.Service, shop.Slotted)}
-    with pytest.raises(AuthoringError, match=said) as refused, stub(name, fake):
+    with pytest.raises(AuthoringError, match=shown) as refused, stub(name, fake):
         pytest.fail("it was not refused")
     assert refused.value.code == code
     assert {owner: entries(owner) for owner in before} == before

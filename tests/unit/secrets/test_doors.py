@@ -77,20 +77,20 @@ def open_pair(pair: Pair) -> int:
 def test_a_named_tuple_that_is_given_by_position_has_the_same_secrets():
     repl_pair.story("opens", component=open_pair)
     repl_pair.variant("opens/Row", args={"pair": ["4417", 1]}, play=[["path_equals", "result", 4]])
-    told = ask("run_variant", variant_id="opens/Row")
-    assert told["result"]["status"] == "pass"
-    assert told["result"]["effective_args"] == {"pair": {"pin": REDACTED, "n": 1}}
-    assert "4417" not in str((told, ask("get_variant", variant_id="opens/Row")))
+    heard = ask("run_variant", variant_id="opens/Row")
+    assert heard["result"]["status"] == "pass"
+    assert heard["result"]["effective_args"] == {"pair": {"pin": REDACTED, "n": 1}}
+    assert "4417" not in str((heard, ask("get_variant", variant_id="opens/Row")))
 
 
 def test_an_agent_gives_no_declared_field_by_position():
     repl_pair.story("opens", component=open_pair)
     body = {"args": {"pair": ["4417", 1]}}
-    said = ask("register_variant", variant_id="opens/Guess", body=body)
-    assert "args.pair[0] is a secret" in said["error"]["message"]
+    text = ask("register_variant", variant_id="opens/Guess", body=body)
+    assert "args.pair[0] is a secret" in text["error"]["message"]
     repl_pair.variant("opens/Row", args={"pair": Pair("4417")})
-    said = ask("run_variant", variant_id="opens/Row", overrides=body["args"])
-    assert said["result"]["status"] == "cannot_run"
+    text = ask("run_variant", variant_id="opens/Row", overrides=body["args"])
+    assert text["result"]["status"] == "cannot_run"
 
 
 # --- a story that takes no data from agents
@@ -139,9 +139,9 @@ FREE = {
 
 @pytest.mark.parametrize("what", HANDING)
 def test_an_agent_hands_no_data_to_a_story_that_refuses_it(till, what):
-    said = ask("register_variant", variant_id="till/Theirs", body=HANDING[what])
-    assert said["error"]["code"] == "bad_body"
-    message = said["error"]["message"]
+    text = ask("register_variant", variant_id="till/Theirs", body=HANDING[what])
+    assert text["error"]["code"] == "bad_body"
+    message = text["error"]["message"]
     assert f"{what}: story 'till' is registered with agent_overrides=False" in message
     assert "Leave them out" in message
 
@@ -281,31 +281,31 @@ def test_no_answer_to_a_tier_names_what_it_does_not_see_or_what_is_gone(tiers, n
         *("run_variant", "preview_variant", "snapshot_identity", "explain_variant", "get_variant"),
         *("share_variant", "variant_to_data", "reset_variant", "read_assertions", "read_failures"),
     ]
-    told = {op: ask(op, tier="ops", **given) for op in named}
+    heard = {op: ask(op, tier="ops", **given) for op in named}
     rec = {"new_variant_id": "ops/Rec", "duration_ms": 0, "extends": f"ops/{name}"}
-    told["record"] = ask("record_as_variant", tier="ops", **given, **rec, write_back=True)
-    told["swept"] = ask("run_variants", tier="ops", ids=[f"ops/{name}"])
-    told["all"] = ask("run_variants", tier="ops", story_id="ops", matrix="all")
+    heard["record"] = ask("record_as_variant", tier="ops", **given, **rec, write_back=True)
+    heard["swept"] = ask("run_variants", tier="ops", ids=[f"ops/{name}"])
+    heard["all"] = ask("run_variants", tier="ops", story_id="ops", matrix="all")
     body = {"extends": f"ops/{name}"}
-    told["heir"] = ask("register_variant", tier="ops", variant_id="ops/Heir", body=body)
-    told["changed"] = ask("changed_variants", tier="ops")
-    assert [op for op, answer in told.items() if "inner" in str(answer).casefold()] == []
-    assert name == "Long" or "hidden" in str(told["run_variant"])
+    heard["heir"] = ask("register_variant", tier="ops", variant_id="ops/Heir", body=body)
+    heard["changed"] = ask("changed_variants", tier="ops")
+    assert [op for op, answer in heard.items() if "inner" in str(answer).casefold()] == []
+    assert name == "Long" or "hidden" in str(heard["run_variant"])
 
 
 def test_a_broken_chain_reads_as_one_that_is_hidden(tiers):
-    said = ask("run_variant", tier="ops", variant_id="ops/Broken")["result"]["reason"]
-    assert said == (
+    text = ask("run_variant", tier="ops", variant_id="ops/Broken")["result"]["reason"]
+    assert text == (
         "ops/Broken extends 'hidden': There is no variant 'hidden'. The chain: ops/Broken -> "
         "hidden -> hidden."
     )
     whole = ask("run_variant", variant_id="ops/Broken")["result"]["reason"]
-    assert "'ops/InnerGone'. Nearest: ops/Inner" in whole, "without a tier all is said"
+    assert "'ops/InnerGone'. Nearest: ops/Inner" in whole, "without a tier all is shown"
 
 
 @pytest.mark.parametrize("word", ["ops/InnerNear", "inner/mode", "inner/wrap"])
 def test_a_guess_reads_the_same_whether_it_is_hidden_or_unknown(tiers, word):
-    def told(guess: str) -> str:
+    def heard(guess: str) -> str:
         given = {"tier": "ops", "variant_id": "ops/Fine"}
         broken = given | {"variant_id": "ops/Broken"}
         deep = {"extends": "ops/Long", "doc": guess}
@@ -325,16 +325,16 @@ def test_a_guess_reads_the_same_whether_it_is_hidden_or_unknown(tiers, word):
             ask("unregister", tier="ops", kind="variant", id=guess),
         ]
         results = [a.get("result") or {} for a in answers]
-        said = [[r.get("reason"), r.get("conflicts"), r.get("reasons")] for r in results]
+        text = [[r.get("reason"), r.get("conflicts"), r.get("reasons")] for r in results]
         return (
-            str([[a.get("error") for a in answers], said])
+            str([[a.get("error") for a in answers], text])
             .replace(guess, "GUESS")
             .replace(guess.casefold(), "GUESS")
         )
 
     unknown = word[:-1] + ("x" if word[-1] != "x" else "y")
-    assert told(word) == told(unknown)
-    assert "GUESS" in told(word)
+    assert heard(word) == heard(unknown)
+    assert "GUESS" in heard(word)
 
 
 # --- what a function says of what it gives
@@ -419,8 +419,8 @@ LOOKING = [
 def leaves(variant_id: str) -> list[str]:
     ops = ("run_variant", "preview_variant", "read_assertions", "read_failures", "get_variant")
     ops += ("variant_to_data", "explain_variant")
-    told = [(op, ask(op, variant_id=variant_id)) for op in ops]
-    return [op for op, answer in told if not answer["ok"] or "4417" in str(answer)]
+    heard = [(op, ask(op, variant_id=variant_id)) for op in ops]
+    return [op for op, answer in heard if not answer["ok"] or "4417" in str(answer)]
 
 
 @pytest.mark.parametrize("give", GIVEN, ids=lambda fn: fn.__name__)
@@ -472,7 +472,7 @@ def test_the_person_asserts_on_what_is_declared():
     assert (record.status, record.result) == ("pass", "4417")
 
 
-# --- what is told of a component
+# --- what is shown of a component
 
 
 @dataclass
@@ -491,10 +491,10 @@ def open_all(
 
 
 def test_no_default_doc_or_argtype_reports_of_what_is_declared():
-    told = {"pin": {"options": ["4417"]}, "n": {"options": [3]}}
+    heard = {"pin": {"options": ["4417"]}, "n": {"options": [3]}}
     repl_pair.story("locks", component=Lock)
-    repl_pair.story("opens", component=open_all, argtypes=told)
-    repl_pair.variant("opens/Any", argtypes=told)
+    repl_pair.story("opens", component=open_all, argtypes=heard)
+    repl_pair.variant("opens/Any", argtypes=heard)
     ops = [("get_story", {"story_id": id}) for id in ("locks", "opens")]
     ops += [("get_docs_markdown", args) for _, args in ops]
     ops += [(op, {"variant_id": "opens/Any"}) for op in ("get_variant", "variant_to_data")]

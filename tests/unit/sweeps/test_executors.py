@@ -257,14 +257,14 @@ def test_the_first_failure_ends_a_sweep_over_processes(shop, pool):
     ids = [f"swept.price/Fails_{number:03}" for number in range(60)]
     for id in ids:
         repl_pair.variant(id, play=[repl_pair.check.path_equals("result.rate", 9.0)])
-    told = []
+    seen = []
     swept = repl_pair.run_variants(
-        ids, modes=[], executor=pool, fail_fast=True, on_progress=lambda *some: told.append(some)
+        ids, modes=[], executor=pool, fail_fast=True, on_progress=lambda *some: seen.append(some)
     )
     begun = 60 - swept.counts["not_run"]
     assert 1 <= begun <= 6
     assert len(swept.rows) == 60
-    assert [(done, total) for done, total, _ in told] == [
+    assert [(done, total) for done, total, _ in seen] == [
         (number, 60) for number in range(1, begun + 1)
     ]
 

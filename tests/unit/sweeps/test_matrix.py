@@ -123,7 +123,7 @@ def test_modes_that_may_not_be_seen_are_not_there(shop):
 
 
 @pytest.mark.parametrize(
-    ("modes", "said"),
+    ("modes", "text"),
     [
         (["eru"], "There is no mode 'eru'. Nearest: eur. Nothing was run."),
         (
@@ -133,10 +133,10 @@ def test_modes_that_may_not_be_seen_are_not_there(shop):
         ("both", "modes is 'all', 'each' or a list of mode ids, not 'both'."),
     ],
 )
-def test_modes_that_no_variant_can_be_run_in_are_refused(shop, modes, said):
+def test_modes_that_no_variant_can_be_run_in_are_refused(shop, modes, text):
     with pytest.raises(RequestError) as refused:
         pair(["shop/A"], modes)
-    assert refused.value.message == said
+    assert refused.value.message == text
 
 
 def test_too_many_runs_are_refused_with_their_count_before_they_are_made():

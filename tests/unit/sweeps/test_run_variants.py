@@ -196,9 +196,9 @@ def test_the_verdict_is_the_run_without_modes_or_one_in_modes_that_failed(shop):
 
 
 def test_progress_reports_each_run(shop):
-    told = []
-    sweep = repl_pair.run_variants(["shop/A"], on_progress=lambda *some: told.append(some))
-    assert told == [(1, 2, sweep.rows[0]), (2, 2, sweep.rows[1])]
+    seen = []
+    sweep = repl_pair.run_variants(["shop/A"], on_progress=lambda *some: seen.append(some))
+    assert seen == [(1, 2, sweep.rows[0]), (2, 2, sweep.rows[1])]
 
 
 def test_an_interrupt_ends_the_sweep_and_keeps_what_was_found(shop):

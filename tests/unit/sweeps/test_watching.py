@@ -17,11 +17,11 @@ from repl_pair.wire import View
 def drift_since(variant_id, watched):
     """Look at one variant, behind all others that a check may have seen."""
     check = DriftCheck()
-    said = {
+    text = {
         id: check.describe(id, last_result(id), watched) for id in repl_pair.registry.ids("variant")
     }
-    assert DriftCheck().describe(variant_id, last_result(variant_id), watched) == said[variant_id]
-    return said[variant_id]
+    assert DriftCheck().describe(variant_id, last_result(variant_id), watched) == text[variant_id]
+    return text[variant_id]
 
 
 def until(condition, what):
@@ -133,73 +133,73 @@ def test_a_run_with_overrides_did_not_drift_while_nothing_is_registered_again(pr
 def test_what_can_no_longer_be_planned_drifted(prices):
     repl_pair.run("price/A")
     repl_pair.registry.unregister("story", "price")
-    said = drift_since("price/A", None)
-    assert said["drifted"] == ["content_hash", "code_hash"]
-    assert said["registered_again"] == ["story price"]
+    text = drift_since("price/A", None)
+    assert text["drifted"] == ["content_hash", "code_hash"]
+    assert text["registered_again"] == ["story price"]
 
 
 # --- what runs again
 
 
 def test_a_watched_variant_runs_again_when_it_drifts_and_not_before(prices, watch):
-    told = []
-    watch("price/A", told.append)
+    heard = []
+    watch("price/A", heard.append)
     assert last_result("price/A") is None
     repl_pair.variant("price/A", args={"n": 1}, doc="cosmetic")
     repl_pair.variant("price/B", args={"n": 7})
     repl_pair.variant("price/A", args={"n": 3})
-    until(lambda: told, "a run of price/A")
-    assert [(r.variant_id, dict(r.effective_args), r.status) for r in told] == [
+    until(lambda: heard, "a run of price/A")
+    assert [(r.variant_id, dict(r.effective_args), r.status) for r in heard] == [
         ("price/A", {"n": 3}, "pass")
     ]
-    assert (last_result("price/A"), last_result("price/B")) == (told[0], None)
+    assert (last_result("price/A"), last_result("price/B")) == (heard[0], None)
 
 
 def test_nothing_runs_again_once_the_watch_is_over(prices, watch):
-    told = []
-    undo = watch("price/A", told.append)
+    heard = []
+    undo = watch("price/A", heard.append)
     undo()
     undo()
     repl_pair.variant("price/A", args={"n": 3})
-    end = watch("price/B", told.append)
+    end = watch("price/B", heard.append)
     repl_pair.variant("price/B", args={"n": 4})
-    until(lambda: told, "a run of price/B")
+    until(lambda: heard, "a run of price/B")
     end()
-    assert [record.variant_id for record in told] == ["price/B"]
+    assert [record.variant_id for record in heard] == ["price/B"]
 
 
 def test_a_callback_that_raises_warns_and_stops_nothing(prices, watch, recwarn):
-    told = []
+    heard = []
 
     def fail(_record):
         raise KeyError("mine")
 
     watch("price/A", fail)
-    watch("price/A", told.append)
+    watch("price/A", heard.append)
     repl_pair.variant("price/A", args={"n": 3})
-    until(lambda: told, "the second callback")
+    until(lambda: heard, "the second callback")
     assert ["raised KeyError: 'mine'" in str(w.message) for w in recwarn] == [True]
 
 
 def test_what_changes_in_a_cell_is_looked_at_behind_it_and_runs_once(prices, watch, monkeypatch):
-    told = []
-    watch("price/A", told.append)
+    heard = []
+    watch("price/A", heard.append)
     monkeypatch.setattr(CELLS, "current", object())
     for n in range(5):
         repl_pair.variant("price/A", args={"n": 10 + n})
     prices("return n * 2")
     join_looks()
-    assert (told, OWN_CALLS.has_handler) == ([], False)
+    assert (heard, OWN_CALLS.has_handler) == ([], False)
     monkeypatch.setattr(CELLS, "current", None)
     WATCHES.check()
-    until(lambda: told, "a run of price/A")
+    until(lambda: heard, "a run of price/A")
     seen = baseline_of(last_result("price/A"))
-    assert [dict(record.effective_args) for record in told] == [{"n": 14}]
+    assert [dict(record.effective_args) for record in heard] == [{"n": 14}]
     assert WATCHES.baselines().get("price/A") == seen
 
 
 def test_what_is_looked_at_during_its_run_is_not_run_for_the_same_change_twice(watch):
-    told, ran, go = [], [], threading.Event()
+    heard, ran, go = [], [], threading.Event()
 
     def slow(n: int = 1):
         ran.append(n)
@@ -207,13 +207,13 @@ def test_what_is_looked_at_during_its_run_is_not_run_for_the_same_change_twice(w
 
     repl_pair.story("slow", component=slow)
     repl_pair.variant("slow/A")
-    watch("slow/A", told.append)
+    watch("slow/A", heard.append)
     repl_pair.variant("slow/A", args={"n": 2})
     until(lambda: ran, "the run")
     WATCHES.check()
     join_looks()
     go.set()
-    until(lambda: told and not (WATCHES._due or WATCHES._running), "the end of all runs")
+    until(lambda: heard and not (WATCHES._due or WATCHES._running), "the end of all runs")
     assert ran == [2]
 
 

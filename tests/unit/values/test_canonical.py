@@ -340,7 +340,7 @@ RING.lines = {"back": RING}
 
 
 @pytest.mark.parametrize(
-    ("value", "path", "said"),
+    ("value", "path", "shown"),
     [
         ({"a": [1, {"b": len}]}, "a[1].b", "builtin_function_or_method"),
         ({"a": {3: {"x y": object()}}}, "a[3]['x y']", "type object"),
@@ -363,8 +363,8 @@ RING.lines = {"back": RING}
         (Plain(), "", "Plain"),
     ],
 )
-def test_what_is_no_data_is_refused_by_path_and_type(value, path, said):
-    with pytest.raises(AuthoringError, match=said) as refusal:
+def test_what_is_no_data_is_refused_by_path_and_type(value, path, shown):
+    with pytest.raises(AuthoringError, match=shown) as refusal:
         stream(value)
     assert (refusal.value.code, refusal.value.detail) == ("bad_body", {"path": path})
     assert refusal.value.message.startswith(path)
