@@ -13,7 +13,6 @@ from stand import ROOT, SETTINGS, open_stand
 
 from repl_pair.bridge import manifest
 
-pytestmark = pytest.mark.timeout(600)  # on a busy machine thousands of calls take minutes
 SEED, CASES = 12, 2_000
 INTERNAL = {d["name"] for d in manifest.load() if d.get("internal")}
 BROKEN = {

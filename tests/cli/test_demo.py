@@ -3,14 +3,11 @@
 import json
 from base64 import b64encode
 
-import pytest
-
 from repl_pair.demo import program, steps
 from repl_pair.demo.program import OPENING
 from repl_pair.demo.stage import expect, find_example, forms_of, read_cells, read_secret
 
 
-@pytest.mark.timeout(180)
 def test_the_demo_shows_every_step_and_ends_well_its_verdict_alone_on_stdout(shell):
     shown = shell("demo", "--json")
     assert shown.returncode == 0, shown.stdout + shown.stderr
@@ -25,7 +22,6 @@ def test_the_demo_shows_every_step_and_ends_well_its_verdict_alone_on_stdout(she
     assert not [form for form, text in forms_of(secret).items() if text in shown.stderr]
 
 
-@pytest.mark.timeout(180)
 def test_the_demo_shows_its_steps_on_stdout_where_no_json_is_asked_for(monkeypatch, pair):
     title, play = next(iter(steps.STEPS.items()))
     monkeypatch.setattr(program, "STEPS", {title: play})
@@ -36,7 +32,6 @@ def test_the_demo_shows_its_steps_on_stdout_where_no_json_is_asked_for(monkeypat
     assert printed[2].startswith("All ")
 
 
-@pytest.mark.timeout(180)
 def test_a_step_that_is_not_what_it_should_be_is_named_and_ends_the_demo(monkeypatch, capsys):
     async def goes_wrong(stage):
         expect(False, "two and two are five")

@@ -113,7 +113,7 @@ class Project:
             env={**self.environ, **more},
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=500,
         )
         return Ran(code=ran.returncode, out=ran.stdout + ran.stderr, cases=_cases(junit))
 

@@ -131,7 +131,6 @@ def project(tmp_path):
     return made
 
 
-@pytest.mark.timeout(400)
 def test_five_ways_fail_by_the_same_names_and_pass_when_that_is_mended(project):
     broken = {way: run(project) for way, run in WAYS.items()}
     for way, (code, rows) in broken.items():
