@@ -115,6 +115,19 @@ def mark_of_ids(ids: Iterable[str]) -> str:
     return sha256("\n".join(ids).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
+def _mark_of_entries(ids: Sequence[str]) -> str:
+    """Return the mark of ids of entries; a list that is the same as the last one is not hashed."""
+    global _marked
+    asked, marked = ids if isinstance(ids, list) else list(ids), _marked
+    if asked != marked[0]:  # equal ids are mostly the same objects
+        _marked = marked = asked, mark_of_ids(asked)
+    return marked[1]
+
+
+_marked: tuple[Sequence[str], str] = [], mark_of_ids(())
+"""The ids that were hashed last, and their mark."""
+
+
 def move_cursor(cursor: str, start: int) -> str:
     """Return the cursor of the page that begins at `start`, of the list that a cursor is of."""
     mark, _, _ = base64.urlsafe_b64decode(cursor.encode()).decode().partition(":")
@@ -150,7 +163,7 @@ def page_of(
 
     found = visible_ids(call.view, kind) if ids is None else ids
     # What the view does not see ends no cursor of it.
-    asked = [mark_of_ids(found), kind, *query, call.view.tier]
+    asked = [_mark_of_entries(found), kind, *query, call.view.tier]
     chosen = page(found, limit=limit, cursor=cursor, query=asked)
     if then is not None and chosen["items"]:
         op, arg = then

@@ -82,7 +82,7 @@ def _without(
     gone = set[str]().union(*left_out.values())
     kept = [id for id in ids if id not in gone] if gone else ids
     if len(kept) < len(ids):
-        there = set(ids)
+        there = gone.intersection(ids)
         words = [tag for tag, carriers in left_out.items() if not there.isdisjoint(carriers)]
         notes.append(
             f"{len(ids) - len(kept)} more are listed only when their tag is asked for: "
