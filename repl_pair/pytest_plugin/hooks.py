@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from repl_pair.pytest_plugin import snapshot_use, snapshots, workers
+from repl_pair.pytest_plugin import snapshot_use, workers
 from repl_pair.pytest_plugin.files import files_elsewhere
-from repl_pair.pytest_plugin.marks import mark_items
-from repl_pair.pytest_plugin.unused_snapshots import remove_unused
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -27,10 +25,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Collect what the project names elsewhere, unless the command line names what it wants."""
     config.args.extend(files_elsewhere(config))
     if config.getini("repl_pair_image_tolerance") != "0":
-        snapshots.rules_in(config)
+        _snapshots().rules_in(config)
     runs_nbval = any(config.getoption(flag, default=False) for flag in ("nbval", "nbval_lax"))
     if runs_nbval or config.getoption("pair_notebook"):
-        snapshots.share_rules(config)
+        _snapshots().share_rules(config)
     if runs_nbval:
         if config.getoption("pair_notebook"):
             raise pytest.UsageError("--pair-notebook runs notebooks in place of --nbval: give one.")
@@ -56,6 +54,8 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Make tags marks, and deselect what the options do not choose."""
     if {_COLLECTING, _NOTEBOOKS} & sys.modules.keys():
+        from repl_pair.pytest_plugin.marks import mark_items  # only who has variants
+
         mark_items(config, items)
     chosen = {config.getoption("pair_tags"), config.getoption("pair_modes")} - {None}
     if chosen or _COLLECTING in sys.modules:
@@ -67,17 +67,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Note which files with stories are run whole: what is stored for them can be unused."""
     if _COLLECTING in sys.modules:
-        snapshots.note_chosen(session.config, session.items)
+        _snapshots().note_chosen(session.config, session.items)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Remove or report unused snapshots; fail a session whose workers refused the options."""
     if _COLLECTING in sys.modules or snapshot_use.gone_folders(session):
-        workers.kept_in(session.config, workers.USES).append(snapshots.use_in(session))
-    uses = workers.kept_in(session.config, workers.USES)
-    if uses and not remove_unused(session.config) and session.exitstatus == pytest.ExitCode.OK:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        workers.kept_in(session.config, workers.USES).append(_snapshots().use_in(session))
+    if workers.kept_in(session.config, workers.USES):
+        from repl_pair.pytest_plugin.unused_snapshots import remove_unused  # only who has stories
+
+        if not remove_unused(session.config) and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
     if workers.kept_in(session.config, workers.UNMATCHED):
         session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
@@ -97,6 +99,13 @@ def pytest_terminal_summary(terminalreporter: "TerminalReporter") -> None:
     _write_section(reporter, "plays that did not run", left)
     for line in workers.kept_in(reporter.config, workers.USE_LINES):
         reporter.write_line(line)
+
+
+def _snapshots():  # noqa: ANN202  the type of a module can only be inferred
+    # Only who has stories, sets rules for snapshots or runs notebooks needs the runtime.
+    from repl_pair.pytest_plugin import snapshots
+
+    return snapshots
 
 
 def _write_section(reporter: "TerminalReporter", title: str, lines: Sequence[str]) -> None:
