@@ -39,7 +39,6 @@ class Trigger:
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     call: PlannedCall
     on: On
-    watched: str | None = None
     kernel: str | None = None
     marks: list[int] | None = None
     boot: str | None = None
@@ -67,8 +66,8 @@ class Triggers:
     async def register(self, call: PlannedCall, on: On) -> Trigger:
         """Make a call whenever it is time; `not_found` for a member that the view does not see."""
         self._check_room()
-        trigger = Trigger(call=call, on=on, watched=watched_by(on))
-        if trigger.watched is not None:
+        trigger = Trigger(call=call, on=on)
+        if watched_by(on) is not None:
             await self._begin_watching(trigger)
             self._check_room()  # others may have come meanwhile
         act = self._repeat(trigger, on["every_s"]) if "every_s" in on else self._follow(trigger)
@@ -168,7 +167,7 @@ class Triggers:
         """Build the refusal of a member that the view does not see, with the nearest ones."""
         asked = {"kind": "member", "prefix": ""}
         ids = await self._caller.read_internal("complete_ids", asked, kernel=trigger.kernel)
-        name = trigger.watched or ""
+        name = watched_by(trigger.on) or ""
         near = did_you_mean(name, ids["result"]["values"] if ids["ok"] else ())
         steps = [next_step("list_surfaces", kernel=trigger.call.kernel)]
         return RequestError("not_found", f"There is no member {name!r}.{near}", next_steps=steps)
@@ -200,7 +199,7 @@ class Triggers:
         return await self._read_marks(trigger, wait_s=wait_s)
 
     async def _read_marks(self, trigger: Trigger, *, wait_s: float = 0.0) -> Reply:
-        asked = {"watched": [trigger.watched], "boot": trigger.boot, "wait_s": wait_s}
+        asked = {"watched": [watched_by(trigger.on)], "boot": trigger.boot, "wait_s": wait_s}
         asked |= {} if trigger.marks is None else {"marks": trigger.marks}
         asked = {name: value for name, value in asked.items() if value is not None}
         kernel = trigger.kernel
