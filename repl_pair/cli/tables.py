@@ -1,4 +1,4 @@
-"""Rows, records and verdicts as text: by rich on a terminal, aligned columns elsewhere."""
+"""Rows and records as text: by rich on a terminal, aligned columns elsewhere."""
 
 import json
 import sys

@@ -21,7 +21,7 @@ from repl_pair.wire import ATTACH, MIME, PROTOCOL, REPLY, Reply
 
 TRIES = 5
 """How often an execute is sent on shell whose answer may go to a failed cell of the person's."""
-FIRSTANSWER_S = 2.5
+FIRST_ANSWER_S = 2.5
 """How long a program that may not be a kernel has to answer the first message."""
 
 
@@ -97,14 +97,14 @@ async def _attach_to_handlers(line: Line, kernel: KernelInfo, client: Client) ->
     A kernel without a known process has limited time for its first answer.
     """
     try:
-        async with asyncio.timeout(FIRSTANSWER_S if kernel.pid is None else None):
+        async with asyncio.timeout(FIRST_ANSWER_S if kernel.pid is None else None):
             if not await is_in(line):
                 return None
     except TimeoutError:
         raise unsupported(
             kernel,
             "its heartbeat answers, but nothing came on its control channel within "
-            f"{FIRSTANSWER_S:g} s, and no process was started with its connection file, which "
+            f"{FIRST_ANSWER_S:g} s, and no process was started with its connection file, which "
             "may be another program's",
         ) from None
     client.line = line
