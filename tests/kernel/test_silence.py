@@ -365,6 +365,7 @@ async def test_a_callback_that_blocks_the_loop_is_named_while_no_cell_runs(
     await ask(link, "list_stories")
     assert "loop_blocked_s" not in (await session.call("kernel_status"))["result"]
     gate = tmp_path / "gate"
+    before = time.monotonic()
     await asyncio.to_thread(person.run, BLOCK_LOOP.format(gate=str(gate)))
     async with asyncio.timeout(BOUND_S):
         while "loop_blocked_s" not in (await session.call("kernel_status"))["result"]:
@@ -376,10 +377,10 @@ async def test_a_callback_that_blocks_the_loop_is_named_while_no_cell_runs(
     reply = await session.call("kernel_status")
     status, step_of_status = reply["result"], reply["next_steps"]
     assert (status["busy"], status["cell"]) == (False, None)
-    assert 1.0 <= status["loop_blocked_s"] < BOUND_S
+    assert 1.0 <= status["loop_blocked_s"] < time.monotonic() - before
     assert step_of_status == [next_step("read_stacks")]
     assert re.fullmatch(
-        r"waiting: no cell runs, but the kernel's event loop has been blocked for \d+ s by a "
+        r"waiting: no cell runs, but the kernel's event loop has been blocked for [1-9]\d* s by a "
         "callback of the person's",
         heard[0]["message"],
     )

@@ -955,7 +955,7 @@ async def test_a_run_that_cannot_be_stopped_is_answered_and_its_late_record_drop
     endlessly = {"overrides": {"how": "insists"}, "timeout_s": 0.5, "detail": "lean"}
     answer = await endless.run("endless/It", **endlessly)
     assert (answer["status"], answer["still_running"]) == ("error", True)
-    assert answer["reason"] == ("not done within 0.5 s, and it could not be stopped: it still runs")
+    assert answer["reason"] == "not done within 0.5 s, and it could not be stopped: it still runs"
     (stands,) = answer["errors"]
     assert (stands["phase"], stands["type"]) == ("render", "Stopped")
     assert stands["code"] in ENDLESS
