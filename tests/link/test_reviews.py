@@ -60,9 +60,9 @@ async def test_a_remark_is_answered_mended_resolved_and_reopened(link, project):
     await link.define(MENDED)
     orphaned = await link.get("list_annotations", status="orphaned")
     assert [one["id"] for one in orphaned["items"]] == [draft["id"]]
-    text = {**bulk, "content": "Done.", "parent_id": draft["id"]}
-    reply = await link.ask("create_annotation", view=CLAUDE, **text)
-    again = await link.get("create_annotation", view=CLAUDE, **text)
+    answer = {**bulk, "content": "Done.", "parent_id": draft["id"]}
+    reply = await link.ask("create_annotation", view=CLAUDE, **answer)
+    again = await link.get("create_annotation", view=CLAUDE, **answer)
     assert again == reply["result"] | {"duplicate": True}
     step = reply["next_steps"][0]
     assert step == {"op": "resolve_annotation", "args": {"annotation_id": draft["id"]}}

@@ -85,10 +85,10 @@ async def test_progress_reports_runs_a_few_times_a_second_and_of_the_last(link, 
         "for n in range(30): repl_pair.variant(f'naps/N{n:02}', args={'n': n})\n"
     )
     assert (await sweep(link, story_id="naps", lane=lane))["status"] == "pass"
-    text = [seen["message"] for seen in link.progress if " runs: " in seen["message"]]
-    assert 2 <= len(text) <= 12
-    assert text[-1] == "30 of 30 runs: naps/N29 pass"
-    assert text == sorted(text, key=lambda message: int(message.split()[0]))
+    messages = [seen["message"] for seen in link.progress if " runs: " in seen["message"]]
+    assert 2 <= len(messages) <= 12
+    assert messages[-1] == "30 of 30 runs: naps/N29 pass"
+    assert messages == sorted(messages, key=lambda message: int(message.split()[0]))
 
 
 async def test_the_runs_without_modes_are_the_last_results(link):

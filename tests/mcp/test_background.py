@@ -185,8 +185,8 @@ def test_a_person_who_pauses_agents_pauses_what_fires(agent, kernel, ran):
     command = [sys.executable, "-m", "repl_pair"]
     agent.ask("list_stories")
     for word in ("pause", "resume"):
-        heard = [*command, word, "--kernel", str(kernel.path)]
-        subprocess.run(heard, check=True, timeout=BOUND_S, capture_output=True)
+        words = [*command, word, "--kernel", str(kernel.path)]
+        subprocess.run(words, check=True, timeout=BOUND_S, capture_output=True)
         if word == "pause":
             args = {"variant_id": "shop.sum/V4"}
             run = agent.ask("trigger_void", call="run_variant", args=args)["result"]["run"]

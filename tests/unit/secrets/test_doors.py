@@ -325,9 +325,9 @@ def test_a_guess_reads_the_same_whether_it_is_hidden_or_unknown(tiers, word):
             ask("unregister", tier="ops", kind="variant", id=guess),
         ]
         results = [a.get("result") or {} for a in answers]
-        text = [[r.get("reason"), r.get("conflicts"), r.get("reasons")] for r in results]
+        reasons = [[r.get("reason"), r.get("conflicts"), r.get("reasons")] for r in results]
         return (
-            str([[a.get("error") for a in answers], text])
+            str([[a.get("error") for a in answers], reasons])
             .replace(guess, "GUESS")
             .replace(guess.casefold(), "GUESS")
         )
