@@ -51,6 +51,8 @@ repl_pair.variant("takes_out/It")
 
 # An ipykernel closes the files of threads that wrote and ended each ten seconds: here at once.
 COLLECT = r"""
+_AT_WORK = ("Host", "Lanes", "Job", "Timers", "Turns", "Section", "Call")
+
 def _collect():
     import asyncio, gc
     gc.collect()
@@ -84,7 +86,6 @@ def _fingerprint():
                 continue  # the one that lists the others
     loggers = {"root": logging.root, **logging.root.manager.loggerDict}
     helpers = sys.modules.get("matplotlib._pylab_helpers")
-    own = ("Host", "Lanes", "Job", "Timers", "Turns", "Section", "Call")
     return json.dumps({
         "threads": sorted(thread.name for thread in threading.enumerate()),
         "builtins": functions(builtins),
@@ -143,7 +144,7 @@ def _fingerprint():
         "alive": sorted(
             type(thing).__name__ for thing in gc.get_objects()
             if str(type(thing).__module__).startswith("repl_pair.runtime.")
-            and type(thing).__name__.endswith(own)
+            and type(thing).__name__.endswith(_AT_WORK)
         ),
     })
 """
@@ -156,8 +157,6 @@ def _counts():
     import gc, json, os, threading
     from collections import Counter
     _collect()
-    with open("/proc/self/statm") as file:
-        resident = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     kinds = Counter(
         type(thing).__name__ for thing in gc.get_objects()
         if str(type(thing).__module__).startswith("repl_pair.")
@@ -169,7 +168,12 @@ def _counts():
         "threads": sorted(thread.name for thread in threading.enumerate()),
         "files": len(os.listdir("/proc/self/fd")),
         "objects": kinds,
-        "resident_mb": resident / 1e6,
+        "alive": [name for name in kinds if name.endswith(_AT_WORK)],
     })
+
+def _resident_mb():
+    import os
+    with open("/proc/self/statm") as file:
+        return str(int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6)
 """
 )
