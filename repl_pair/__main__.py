@@ -1,7 +1,9 @@
 """`repl-pair`: the commands of the terminal, and those that start the server and the demo."""
 
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stdout
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +13,9 @@ from repl_pair.cli.commands import main as program
 from repl_pair.cli.options import Choice, agent_name, open_session, session_options
 from repl_pair.errors import RequestError
 from repl_pair.wire import ok_reply
+
+if TYPE_CHECKING:
+    from repl_pair.mcp_server.audit import Audit
 
 EXPOSES_ALL = (
     "repl-pair: --expose-all is for development. Agents see every member and function of the app "
@@ -65,47 +70,52 @@ def mcp(
 
     --json is for what is refused before that.
     """
-    are_there = not no_builtins and (place is None or http_builtins)
-    without = frozenset[str]() if are_there else manifest.of_toolset(manifest.MANAGE)
-    if place is not None:
-        with report_refusal(as_json=choice.as_json):
-            _serve_http(choice, place, audit, debug=debug, without=without, **sites)
-        return
     from repl_pair.mcp_server import audit as audits, stdio  # 0.4 s of SDK that only it needs
 
+    are_there = not no_builtins and (place is None or http_builtins)
+    without = frozenset[str]() if are_there else manifest.of_toolset(manifest.MANAGE)
     with report_refusal(as_json=choice.as_json):
         given = [f"--http-{name[:-1]}" for name, values in sites.items() if values]
-        given += ["--http-builtins"] if http_builtins else []
-        if given:
-            raise RequestError("bad_arguments", f"{given[0]} goes with --http only.")
+        _check_options(choice, place, given + ["--http-builtins"] * http_builtins)
         record = audits.Audit(audit) if audit is not None else None
+        if place is not None:
+            _serve_http(choice, place, record, debug=debug, without=without, **sites)
+            return
         session = open_session(choice, principal=agent_name(choice), without=without)
     if choice.expose_all:
         click.echo(EXPOSES_ALL, err=True)
     stdio.run(session, audit=record, debug=debug)
 
 
-def _serve_http(
-    choice: Choice,
-    place: str,
-    audit: str | None,
-    *,
-    debug: bool,
-    without: frozenset[str],
-    **sites: tuple[str, ...],
-) -> None:
-    """Serve over HTTP; `bad_arguments` for what the tokens decide."""
-    from repl_pair.mcp_server.audit import Audit
-    from repl_pair.mcp_server.web import serve  # the SDK, and uvicorn
-
-    decided = ("agent", "here", "allow", "ask", "toolsets", "tier", "expose_all")
-    if given := [name for name in decided if getattr(choice, name)]:
+def _check_options(choice: Choice, place: str | None, of_http: Sequence[str]) -> None:
+    """Refuse what goes with HTTP only, and over HTTP what the tokens decide; `bad_arguments`."""
+    if place is None:
+        if of_http:
+            raise RequestError("bad_arguments", f"{of_http[0]} goes with --http only.")
+    elif given := [name for name in _OF_TOKENS if getattr(choice, name)]:
         options = ", ".join(_OPTIONS.get(name, f"--{name.replace('_', '-')}") for name in given)
         raise RequestError(
             "bad_arguments",
             f"{options}: over HTTP the token of each agent says that.",
             hints=["repl-pair token add NAME --allow inspect"],
         )
+
+
+_OF_TOKENS = ("agent", "here", "allow", "ask", "toolsets", "tier", "expose_all")
+_OPTIONS = {"agent": "--as"}
+
+
+def _serve_http(
+    choice: Choice,
+    place: str,
+    audit: "Audit | None",
+    *,
+    debug: bool,
+    without: frozenset[str],
+    **sites: tuple[str, ...],
+) -> None:
+    from repl_pair.mcp_server.web import serve  # uvicorn
+
     tokens = serve.read_tokens()
     defaults = serve.Defaults(
         without=without,
@@ -113,13 +123,10 @@ def _serve_http(
         inject=choice.inject,
         ask_wait_s=choice.ask_wait_s,
         ask_expires_s=choice.ask_expires_s,
-        audit=None if audit is None else Audit(audit),
+        audit=audit,
     )
     where = serve.parse_place(place)
     serve.run(serve.Serving(place=where, defaults=defaults, tokens=tokens, debug=debug, **sites))
-
-
-_OPTIONS = {"agent": "--as"}
 
 
 @program.command()

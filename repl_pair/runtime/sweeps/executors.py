@@ -212,11 +212,10 @@ class ProcessPool(Executor):
             self._pools.pop().shutdown(wait=wait, cancel_futures=cancel_futures)
 
     def _call(self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
-        from concurrent.futures import ProcessPoolExecutor  # it imports multiprocessing
-
         pool: ProcessPoolExecutor | None = getattr(self._local, "pool", None)
         if pool is None:  # each thread has one process
-            self._local.pool = pool = ProcessPoolExecutor(1, **self._options)
+            pool = concurrent.futures.ProcessPoolExecutor(1, **self._options)
+            self._local.pool = pool
             self._pools.add(pool)
         try:
             return pool.submit(fn, *args, **kwargs).result()
