@@ -11,7 +11,7 @@ from repl_pair.records import defaults_of, row, to_dict
 from repl_pair.runtime.registry.extending import reachable_chain
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Component, Entry, Play, Step, Story, effect_answered
-from repl_pair.runtime.registry.origin import is_agents
+from repl_pair.runtime.registry.origin import BUILTIN, is_agents
 from repl_pair.runtime.registry.registry import REGISTRY, registered
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Rank
@@ -31,14 +31,11 @@ from repl_pair.runtime.values.marks import Sensitive, is_secret_key
 from repl_pair.runtime.values.paths import Place, meets
 from repl_pair.runtime.values.takes import takes_of
 
-_WHOLE = frozenset({"result_equals", "rendered_text"})
-"""The assertions that look at all of the result without a path."""
-
 MOST_HINTS = 64
 """How many different hints of one arg name are tried; where there are more, the arg is secret."""
 
 
-def _expectations(story: Story, steps: Sequence[Step]) -> list[Place]:
+def _expectations(story: Story, steps: Sequence[Step], args: Sequence[Place]) -> list[Place]:
     """Return the words of a play, by step and word, that stand beside what is given as a secret."""
     component = story.component.resolve()
     result = [] if isinstance(component, type) else secret_results(component)
@@ -46,7 +43,7 @@ def _expectations(story: Story, steps: Sequence[Step]) -> list[Place]:
     acting = [fn for step in steps if (fn := _taker(component, step)) is not None]
     # `last` is what any step of the play may have left.
     last = [*result, *(place for fn in acting for place in secret_results(fn))]
-    given = {"result": result, "state": state, "last": last}
+    given = {"result": result, "state": state, "last": last, "args": args}
     return [
         (str(index), str(word))
         for index, step in enumerate(steps)
@@ -67,16 +64,21 @@ def _taker(component: Callable[..., Any], step: Step) -> Callable[..., Any] | No
 
 def _first_word(step: Step, given: Mapping[str, Sequence[Place]]) -> int:
     """Return the place of the first word about a secret, past the last where none is."""
-    name, none = step[0], len(step)
-    if name in _WHOLE:
-        return 1 if given["result"] else none
-    if none < 3:
+    none, entry = len(step), REGISTRY.find("assertion", str(step[0]))
+    if entry is None:
         return none
-    if name == "derived_equals":
+    if entry.origin.key != BUILTIN:  # what the person's assertions look at is not known
+        return 1 if any(given.values()) else none
+    takes = entry.body.takes
+    if takes in ("[expected]", "[text]"):
+        return 1 if given["result"] else none
+    if len(step) < 3:
+        return none
+    if takes.startswith("[derived"):
         id = str(step[1][0] if is_row(step[1]) and step[1] else step[1])
         derive = registered("derived", id)
         return 2 if derive is not None and secret_results(derive) else none
-    root, *keys = map(str, keys_of(step[1]) or ("",))
+    root, *keys = map(str, keys_of(step[1]) or ("",)) if takes.startswith("[path") else ("",)
     return 2 if any(meets(place, keys) for place in given.get(root, ())) else none
 
 
@@ -102,7 +104,7 @@ def secrets_of_entry(entry: Entry) -> list[Place]:
     for at, steps in plays.items():
         paths += [(*at, *path) for path in _words_behind(steps, args)]
         if story is not None and entry.kind == "variant":
-            paths += [(*at, *path) for path in _expectations(story.body, steps)]
+            paths += [(*at, *path) for path in _expectations(story.body, steps, args)]
     paths += [("argtypes", name) for name in slots.get("argtypes", ()) if name in _secret_of(story)]
     return list(dict.fromkeys([*paths, *_acted(entry, slots, plays), *_answered(slots)]))
 

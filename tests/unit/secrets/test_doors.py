@@ -448,6 +448,27 @@ def test_a_projection_method_handler_and_derivation_may_give_secrets_too():
     assert ran["last"] == {"code": REDACTED, "n": 1}
 
 
+def log_in_by(pin: Annotated[str, Sensitive], note: str = "") -> str:
+    return note
+
+
+@pytest.mark.parametrize("component", [give_code, log_in_by])
+@pytest.mark.parametrize("line", [["is_like", "4417"], ["is_like", 1, "4417"]], ids=str)
+def test_what_an_assertion_of_the_persons_own_expects_leaves_redacted(component, line):
+    def is_like(view: Any, *expected: Any) -> repl_pair.Verdict:
+        return repl_pair.Verdict(passed=view.at("args.pin" if "pin" in args else "result") != "")
+
+    args = {} if component is give_code else {"pin": "4417"}
+    repl_pair.assertion("is_like")(is_like)
+    repl_pair.story("gives", component=component)
+    repl_pair.variant("gives/Mine", args=args, play=[line])
+    assert leaves("gives/Mine") == []
+    repl_pair.story("open", component=lambda note: note)
+    repl_pair.variant("open/Mine", args={"note": "x"}, play=[line])
+    shown = ask("get_variant", variant_id="open/Mine")["result"]
+    assert shown["play"] == [line], "nothing of this story is secret"
+
+
 def giving(_cls: type) -> Any:
     def take(live: Any) -> Annotated[str, Sensitive]:
         return "4417"
