@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from repl_pair.cli.answers import FAIL, PASS, print_json, report_refusal
+from repl_pair.cli.answers import FAIL, PASS, answer, report_refusal
 from repl_pair.cli.tables import escape
 from repl_pair.records import to_dict
 from repl_pair.runtime.loading.load import load_stories
@@ -29,10 +29,8 @@ def accept(folder: Path, as_json: bool) -> None:
         with redirect_stdout(sys.stderr):
             load_stories()
         found = accept_rendered(folder)
-    if as_json:
-        print_json(ok_reply({"items": [to_dict(one) for one in found], "total": len(found)}))
-    else:
-        _show(found)
+    items = [to_dict(one) for one in found]
+    answer(ok_reply({"items": items, "total": len(items)}), lambda _: _show(found), as_json=as_json)
     sys.exit(FAIL if any(one.refusal for one in found) else PASS)
 
 

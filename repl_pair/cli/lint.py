@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from repl_pair.cli.answers import FAIL, PASS, print_json, report_refusal
+from repl_pair.cli.answers import FAIL, PASS, answer, report_refusal
 from repl_pair.cli.tables import escape
 from repl_pair.errors import did_you_mean
 from repl_pair.records import to_dict
@@ -39,10 +39,8 @@ def lint(as_json: bool) -> None:
     if not any(fault.code == "does-not-load" for fault in faults):
         faults += [*find_faults(), *fixture_faults()]
     found = sorted(set(faults), key=lambda fault: (fault.file, fault.line, fault.code))
-    if as_json:
-        print_json(ok_reply({"items": [to_dict(fault) for fault in found], "total": len(found)}))
-    else:
-        _show(files, found)
+    reply = ok_reply({"items": [to_dict(fault) for fault in found], "total": len(found)})
+    answer(reply, lambda _: _show(files, found), as_json=as_json)
     sys.exit(FAIL if found else PASS)
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import click
 
-from repl_pair.cli.answers import FAIL, PASS, Caller, print_json, report_refusal, session_command
+from repl_pair.cli.answers import FAIL, PASS, Caller, answer, report_refusal, session_command
 from repl_pair.cli.live_schemas import check_schema, read_live_schema
 from repl_pair.cli.options import parse_json
 from repl_pair.cli.tables import escape, show_rows
@@ -18,7 +18,7 @@ from repl_pair.runtime.realm.bindings import bind as bind_repo, unbind as unbind
 from repl_pair.runtime.realm.changes import report_changes
 from repl_pair.runtime.realm.checks import check_realm
 from repl_pair.runtime.realm.files import read_json
-from repl_pair.runtime.realm.model import Binding, Fault, RealmStatus
+from repl_pair.runtime.realm.model import Binding, CheckedRealm, Fault, RealmStatus
 from repl_pair.runtime.realm.realms import Home, find_home, open_realm
 from repl_pair.runtime.realm.status import describe_realm
 from repl_pair.wire import ok_reply
@@ -130,11 +130,8 @@ async def save(
     )
     made = saving.save_contract(home, domain, contract, edition)
     report_changes(project(), create=True)
-    if caller.choice.as_json:
-        print_json(ok_reply(made))
-    else:
-        _say(f"saved {domain}/{contract} {made['version']}, owned by {made['owner']}")
-    return PASS
+    words = f"saved {domain}/{contract} {made['version']}, owned by {made['owner']}"
+    return caller.print(ok_reply(made), lambda _: _say(words))
 
 
 @realm.command()
@@ -145,15 +142,7 @@ def check(strict: bool, named: str | None, as_json: bool) -> None:
     """Check what the repos agreed on. Exit code: 0 for no error, 1 for some, 2 for no realm."""
     with report_refusal(as_json=as_json):
         checked = check_realm(open_realm(project().root, named), strict=strict)
-    if as_json:
-        print_json(ok_reply(checked))
-    else:
-        found = {"error": checked["errors"], "warning": checked["warnings"]}
-        for word, faults in found.items():
-            for fault in faults:
-                click.echo(_line_of(word, fault))
-        counts = (count_of(len(faults), word) for word, faults in found.items())
-        click.echo(", ".join(counts), err=True)
+    answer(ok_reply(checked), _show_checked, as_json=as_json)
     sys.exit(PASS if checked["valid"] else FAIL)
 
 
@@ -164,10 +153,7 @@ def status(named: str | None, as_json: bool) -> None:
     """Show the repos of the realm, its domains, contracts and bindings."""
     with report_refusal(as_json=as_json):
         found = describe_realm(open_realm(project().root, named), None)
-    if as_json:
-        print_json(ok_reply(found))
-    else:
-        _show_status(found)
+    answer(ok_reply(found), _show_status, as_json=as_json)
 
 
 def _home() -> Home:
@@ -181,6 +167,14 @@ def _check_map(text: str, option: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise RequestError("bad_arguments", f"{option} takes a JSON object, not {text!r}.")
     return cast("dict[str, Any]", found)
+
+
+def _show_checked(checked: CheckedRealm) -> None:
+    found = {"error": checked["errors"], "warning": checked["warnings"]}
+    for word, faults in found.items():
+        for fault in faults:
+            click.echo(_line_of(word, fault))
+    click.echo(", ".join(count_of(len(faults), word) for word, faults in found.items()), err=True)
 
 
 def _show_status(found: RealmStatus) -> None:

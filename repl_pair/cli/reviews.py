@@ -126,7 +126,11 @@ async def reopen(caller: Caller, id: str) -> int:
 async def submit(caller: Caller, target: str, ids: tuple[str, ...]) -> int:
     """Submit the drafts on a TARGET and its parts as a review, or those of these IDS."""
     args = {"target": target, **({"annotation_ids": list(ids)} if ids else {})}
-    return await caller.show("submit_review", args, _show_submitted)
+    return await caller.show(
+        "submit_review",
+        args,
+        lambda sent: click.echo(f"{sent['review_id']}{GAP}{sent['count']} submitted"),
+    )
 
 
 @reviews.command()
@@ -192,7 +196,3 @@ def _show_thread(thread: Mapping[str, Any]) -> None:
 def _line(one: Mapping[str, Any]) -> str:
     words = (one["id"], one["status"], one["principal"], one["created_at"])
     return escape(GAP.join(words))
-
-
-def _show_submitted(submitted: Mapping[str, Any]) -> None:
-    click.echo(f"{submitted['review_id']}{GAP}{submitted['count']} submitted")

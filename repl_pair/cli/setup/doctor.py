@@ -30,11 +30,8 @@ async def doctor(caller: answers.Caller) -> int:
     findings = [answers.Finding(f"Python {python} ({sys.executable})"), *_check_packages()]
     findings += [_check_runtime_dir(), *_check_files(), *_check_servers()]
     findings += await _check_kernels(caller)
-    if caller.choice.as_json:
-        items = [asdict(finding) for finding in findings]
-        answers.print_json(ok_reply({"items": items, "total": len(items)}))
-    else:
-        answers.print_findings(findings)
+    reply = ok_reply({"items": list(map(asdict, findings)), "total": len(findings)})
+    caller.print(reply, lambda _: answers.print_findings(findings))
     return answers.PASS if all(finding.well for finding in findings) else answers.FAIL
 
 

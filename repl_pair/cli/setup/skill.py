@@ -70,14 +70,11 @@ def _write_commands(step: Step, server: str) -> Iterator[str]:
     if step.op is None:
         yield f"# {step.does}."
         return
-    words = [_quote(f"{name}={_write_value(value)}") for name, value in step.args.items()]
+    args = {n: v if isinstance(v, str) else json.dumps(v) for n, v in step.args.items()}
+    words = [_quote(f"{name}={value}") for name, value in args.items()]
     yield " ".join((f"mcporter call {server}.{step.op}", *words))
     for name, path in step.takes.items():
         yield f"# {name}: {path}"
-
-
-def _write_value(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _quote(word: str) -> str:
@@ -91,14 +88,12 @@ def _quote(word: str) -> str:
 def _list_tools() -> Iterator[str]:
     """Give the ops of each toolset, a line each; first the toolsets that are listed by default."""
     callable_ = [entry for entry in manifest.load() if not entry.get("internal")]
-    ordered = sorted(callable_, key=_place)
+    ordered = sorted(
+        callable_, key=lambda e: (e["toolset"] not in DEFAULT_TOOLSETS, e["toolset"], e["name"])
+    )
     for toolset, ops in groupby(ordered, key=lambda entry: entry["toolset"]):
         listed = "" if toolset in DEFAULT_TOOLSETS else f" (listed with --toolsets {toolset})"
         yield "\n".join((f"### {toolset}{listed}", "", *map(_write_tool, ops)))
-
-
-def _place(entry: Descriptor) -> tuple[bool, str, str]:
-    return entry["toolset"] not in DEFAULT_TOOLSETS, entry["toolset"], entry["name"]
 
 
 def _write_tool(entry: Descriptor) -> str:

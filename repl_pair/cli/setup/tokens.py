@@ -53,7 +53,7 @@ def list_(as_json: bool) -> None:
     tokens = Tokens()
     items = [_describe(each) for each in tokens.list()]
     found = ok_reply({"items": items, "total": len(items)})
-    codes = [answer(found, _show_list, as_json=as_json)]
+    codes = [answer(found, lambda _: show_rows(items), as_json=as_json)]
     codes += [answer(error_reply(fault), print, as_json=as_json) for fault in tokens.faults]
     sys.exit(max(codes))
 
@@ -89,10 +89,6 @@ def _show_made(result: Mapping[str, Any]) -> None:
         f"in a variable, as {TOKEN}, and out of files that others read.",
         err=True,
     )
-
-
-def _show_list(page: Mapping[str, Any]) -> None:
-    show_rows(page["items"])
 
 
 def _show_removed(result: Mapping[str, Any]) -> None:

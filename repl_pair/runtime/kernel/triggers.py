@@ -95,7 +95,7 @@ class Triggers:
             return
         approval: Approval | None = PERSONS.item(APPROVALS.name, change.key or "")
         if approval is not None:
-            OPEN.count_approval(approval.asker.client or approval.asker.principal)
+            OPEN.count_one(approval.asker.client or approval.asker.principal, "approvals")
             _report(
                 kind="approval",
                 subject=f"op:{approval.op}",

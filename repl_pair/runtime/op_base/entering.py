@@ -74,7 +74,7 @@ def enter_body(
         decide(call)
         with entering_from(origin):
             _write(call, kind, id, slots, reading)
-        OPEN.count_registration(call.owner)
+        OPEN.count_one(call.owner, "registered")
     except AuthoringError as error:
         if error.code == "bad_id" and REGISTRY.find(kind, id):
             call.suggest(f"register_{kind}", **{f"{kind}_id": free_id(kind, id)}, body=body)

@@ -14,7 +14,7 @@ from repl_pair.runtime.realm.model import PullRequest, Readiness, Realm, RepoRea
 from repl_pair.runtime.realm.worktrees import MOST_AT_ONCE, branch_of, worktree_of
 
 GH_S = 10.0
-_PR_SLOTS = ("number", "state", "title", "url")
+_PR_SLOTS = {"number": int, "state": str, "title": str, "url": str}
 
 
 def read_readiness(realm: Realm, rfc: str | None = None) -> Readiness:
@@ -159,9 +159,8 @@ def _read_pull_request(folder: Path, state: _Branch) -> tuple[PullRequest | None
         data = json.loads(ended.out)
         found = {slot: data[slot] for slot in _PR_SLOTS}
     except (ValueError, TypeError, KeyError):
-        return None, "gh: what it answered is no pull request."
-    kinds = {slot: int if slot == "number" else str for slot in _PR_SLOTS}
-    if any(type(found[slot]) is not kind for slot, kind in kinds.items()):
+        found = dict[str, Any]()
+    if any(type(found.get(slot)) is not kind for slot, kind in _PR_SLOTS.items()):
         return None, "gh: what it answered is no pull request."
     return cast("Any", found), ""
 

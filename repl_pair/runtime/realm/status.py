@@ -66,12 +66,7 @@ def _describe_domain(domain: Domain) -> DomainLine:
         for name, one in domain.contracts.items()
     ]
     bindings: list[BindingLine] = [
-        {
-            "repo": repo,
-            "role": one["role"],
-            "exports": one["exports"],
-            "imports": one["imports"],
-        }
+        {"repo": repo, "role": one["role"], "exports": one["exports"], "imports": one["imports"]}
         for repo, one in domain.bindings.items()
     ]
     return {"name": domain.name, "contracts": contracts, "bindings": bindings}

@@ -22,7 +22,6 @@ class Heading:
     """
 
     label: str
-    level: int
     line: int
     end: int
 
@@ -41,8 +40,8 @@ def read_headings(text: str) -> Sequence[Heading]:
         ends.append(min(following[: level + 1]))
         following[level] = line
     return [
-        Heading(label, level, line, end)
-        for label, (_, level, line), end in zip(labels, places, reversed(ends), strict=True)
+        Heading(label, line, end)
+        for label, (_, _, line), end in zip(labels, places, reversed(ends), strict=True)
     ]
 
 

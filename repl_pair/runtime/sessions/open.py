@@ -61,7 +61,8 @@ class OpenSessions:
         with self._changing:
             if (found := self._open.get(owner)) is not None:
                 return found.id, False
-            id, counts, client = new_id(), no_counts(), _attached(owner)
+            id, counts = new_id(), no_counts()
+            client: Client | None = PERSONS.item(ATTACHED.name, owner)
             with database.writing() as connection:
                 keep_started(connection, id, start, counts, time.time())
             forget = OWN_CALLS.hold(owner, lambda: self.abandon(owner))
@@ -110,15 +111,9 @@ class OpenSessions:
 
         return count_and_answer
 
-    def count_approval(self, owner: str) -> None:
-        """Count that the person answered what an owner asked for."""
-        self._count_one(owner, "approvals")
+    def count_one(self, owner: str, slot: Literal["approvals", "registered"]) -> None:
+        """Count an answer of the person to an owner, or an entry that an owner registered."""
 
-    def count_registration(self, owner: str) -> None:
-        """Count an entry that an owner registered."""
-        self._count_one(owner, "registered")
-
-    def _count_one(self, owner: str, slot: Literal["approvals", "registered"]) -> None:
         def add(counts: Counts) -> None:
             counts[slot] += 1
 
@@ -145,10 +140,6 @@ class OpenSessions:
         if session is not None:
             session.forget()
         return session
-
-
-def _attached(owner: str) -> Client | None:
-    return PERSONS.snapshot(ATTACHED.name).get(owner)
 
 
 OPEN = OpenSessions()
