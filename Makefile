@@ -16,7 +16,7 @@ help:
 	@echo "make browser    install what the browser tests need: Chromium (apt, as root), axe-core (npm)"
 	@echo "make lint       ruff, format and lint"
 	@echo "make types      pyright, strict on the package"
-	@echo "make contracts  import-linter: imports go down the floors only"
+	@echo "make contracts  import-linter: imports go down the layers only"
 	@echo "make bench      write docs/figures.md, and its headlines into the README"
 	@echo "make screenshots  the README's pictures, from the example notebook"
 	@echo "make docs       write the generated parts: manifest and the tables of the pages"

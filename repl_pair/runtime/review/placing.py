@@ -52,7 +52,7 @@ def _find_parent(
     if place != its:
         raise RequestError(
             "bad_arguments",
-            f"{id} is a remark on {its}, not on {target}: a reply has its target.",
+            f"{id} is an annotation on {its}, not on {target}: a reply has its target.",
             next_steps=[next_step("get_annotation", annotation_id=id)],
         )
     return parent
