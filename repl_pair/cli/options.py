@@ -225,7 +225,7 @@ def parse_json(text: str, what: str, example: str = """--override 'tier="GOLD"'"
     except ValueError as error:
         raise RequestError(
             "bad_arguments",
-            f"{what} takes JSON, and {text!r} is none ({error}). Text stands in quotes of its own, "
+            f"{what} takes JSON; {text!r} is not JSON ({error}). A text needs quotes of its own, "
             f"as in {example}.",
         ) from error
 

@@ -110,8 +110,8 @@ DAMAGE = {
     "read by others": (lambda file: file.chmod(0o644), "chmod 600"),
     "written by others": (lambda file: file.chmod(0o620), "chmod 600"),
     "a link": (_replace(lambda file: file.symlink_to("kept")), "it is a link"),
-    "a folder": (_replace(lambda file: file.mkdir()), "it is a link, or no file"),
-    "a pipe": (_replace(os.mkfifo), "it is a link, or no file"),
+    "a folder": (_replace(lambda file: file.mkdir()), "it is a link, or not a file"),
+    "a pipe": (_replace(os.mkfifo), "it is a link, or not a file"),
 }
 
 

@@ -49,7 +49,7 @@ def _open(request: Request, reply: OnReply, progress: OnProgress) -> Job:
     if request.boot not in (None, BOOT.id):
         raise KernelError(
             "kernel_restarted",
-            "The request was meant for an earlier life of this kernel; nothing was run.",
+            "The request was meant for a kernel process that has ended; nothing was run.",
             detail={"boot": BOOT.id},
             next_steps=[next_step("list_stories")],
         )

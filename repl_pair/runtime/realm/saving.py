@@ -101,7 +101,7 @@ def _make_next(before: Contract, edition: Edition) -> Contract:
 
 def _check_version(before: Contract, version: str, *, is_changed: bool) -> None:
     old, new = read_version(before["version"]), read_version(version)
-    if old is None:  # written by hand; any version mends it
+    if old is None:  # written by hand; any version corrects it
         return
     if is_changed and not new > old:
         raise RequestError(

@@ -57,7 +57,7 @@ class Longest:
 
 @row
 class Example:
-    """A legal value, in `Annotated`; a corrected call has it where the caller gave none."""
+    """A valid value, in `Annotated`; a corrected call has it where the caller gave none."""
 
     value: Any
 
@@ -101,8 +101,8 @@ def weight_fault(args: Mapping[str, Any]) -> str:
             if depth == DEEPEST:
                 return f"They are over {DEEPEST} levels deep."
         if weight > MOST_CHARS:
-            where = "What is large stands behind a loader of the person's: {'$ref': id}."
-            return f"They weigh over {MOST_CHARS} characters. {where}"
+            where = "What is large comes from the person's loader: {'$ref': id}."
+            return f"They have over {MOST_CHARS} characters in total. {where}"
         queue += [(part, depth + 1) for part in parts]
     return ""
 

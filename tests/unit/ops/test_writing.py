@@ -533,7 +533,7 @@ def test_what_an_agent_writes_has_the_tier_of_its_view():
         ("workspace", "shop.x/X", {"layout": "custom", "render": "x.y"}, "no panel 'x.y'"),
         ("tag", "repl_pair/x", {}, "the package's own"),
         ("story", "repl_pair.runtime", {"component_of": "shop.total"}, "the package's own"),
-        ("tag", "no tag", {}, "not a legal tag id"),
+        ("tag", "no tag", {}, "not a valid tag id"),
     ],
 )
 def test_a_refusal_states_what_is_wrong_and_what_would_do(shop, agent, kind, id, body, stated):
@@ -921,7 +921,7 @@ def test_a_schema_of_an_agents_reads_no_file(shop, agent, tmp_path):
         record = repl_pair.run("shop.total/X")
         assert (record.status, "stays inside its schema" in record.reason) == ("fail", True)
         plain = {"play": [["path_matches", "result", {"$ref": ref}]]}
-        assert "here is plain data only" in agent.fault("variant", "shop.total/X", plain)
+        assert "here only plain data may be" in agent.fault("variant", "shop.total/X", plain)
 
 
 # --- what is handed on once a run is under way
