@@ -44,6 +44,6 @@ def check_schema(schema: Any) -> dict[str, Any]:
         validators.validator_for(found, default=Draft202012Validator).check_schema(found)
     except SchemaError as error:
         raise RequestError(
-            "bad_arguments", f"This is no JSON Schema: {error.json_path}: {error.message}"
+            "bad_arguments", f"This is not a JSON Schema: {error.json_path}: {error.message}"
         ) from error
     return found

@@ -137,7 +137,7 @@ def test_doctor_states_which_files_and_servers_are_of_no_use(runtime_dir, shell)
     [
         (("--toolsets", "storys"), "Nearest: story"),
         (("--as", "person"), "'person' is you"),
-        (("--as", "Ann B"), "'Ann B' is no name for an agent"),
+        (("--as", "Ann B"), "'Ann B' is not a name for an agent"),
     ],
 )
 def test_mcp_refuses_its_options_before_it_serves(runtime_dir, shell, words, about):

@@ -101,7 +101,7 @@ def _run(options: Options) -> int:
     choice, policy = options.choice, make_policy(options.choice)
     if not NAME.fullmatch(options.name):
         raise RequestError(
-            "bad_arguments", f"{options.name!r} is no name for a server: it takes {NAME.pattern}."
+            "bad_arguments", f"{options.name!r} is not a server's name: it takes {NAME.pattern}."
         )
     if options.asks and options.url is None and not policy.allow | policy.ask:
         policy = _ask_gates(policy)

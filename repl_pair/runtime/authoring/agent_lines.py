@@ -47,8 +47,8 @@ def check_override(reading: Reading, where: str, slots: Mapping[str, Any]) -> No
     if effect and not (isinstance(effect, str) and WORDS.pattern.fullmatch(effect)):
         known = ", ".join(reading.ids("effect")[:SHOWN])
         reading.blame(
-            f"{where}: effect {effect!r:.80} is no effect's id; an agent answers for effects by "
-            f"their ids, never for Python names.{f' There are: {known}.' if known else ''}"
+            f"{where}: effect {effect!r:.80} is not an effect's id; an agent answers for effects "
+            f"by their ids, never for Python names.{f' There are: {known}.' if known else ''}"
         )
     several: Any = slots.get("responses", ())
     answers: Any = [slots["response"]] if "response" in slots else several

@@ -103,7 +103,7 @@ def _read(content: Mapping[str, Any]) -> Request:
     try:
         return Request.from_wire(content)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RequestError("bad_arguments", f"That is no request: {error!r}.") from error
+        raise RequestError("bad_arguments", f"That is not a request: {error!r}.") from error
 
 
 def _approved_view(request: Request) -> View:

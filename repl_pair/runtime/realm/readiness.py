@@ -159,10 +159,10 @@ def _read_pull_request(folder: Path, state: _Branch) -> tuple[PullRequest | None
         data = json.loads(ended.out)
         found = {slot: data[slot] for slot in _PR_SLOTS}
     except (ValueError, TypeError, KeyError):
-        return None, "gh: what it answered is no pull request."
+        return None, "gh: what it answered is not a pull request."
     kinds = {slot: int if slot == "number" else str for slot in _PR_SLOTS}
     if any(type(found[slot]) is not kind for slot, kind in kinds.items()):
-        return None, "gh: what it answered is no pull request."
+        return None, "gh: what it answered is not a pull request."
     return cast("Any", found), ""
 
 

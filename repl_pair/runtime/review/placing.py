@@ -71,6 +71,6 @@ def _check_covered(review: Row, place: str) -> None:
     if not parse_target(review["target"]).covers(parse_target(place)):
         raise RequestError(
             "bad_arguments",
-            f"The review {review['id']} is of {review['target']}, and {place} is no part of that.",
+            f"The review {review['id']} is of {review['target']}, and {place} is not part of that.",
             next_steps=[next_step("get_review", review_id=review["id"])],
         )

@@ -92,7 +92,7 @@ def weight_fault(args: Mapping[str, Any]) -> str:
         if type(node) is str:
             weight += len(node)
             if not node.isascii() and _SURROGATE.search(node):
-                return "They hold half of a surrogate pair, which is no text."
+                return "They hold half of a surrogate pair, which is not text."
         elif type(node) is int and node.bit_length() > MOST_BITS:
             return f"They hold a whole number of over {MOST_BITS} bits."
         elif is_map(node) or is_row(node):
