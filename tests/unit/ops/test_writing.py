@@ -460,7 +460,7 @@ def test_what_an_agent_writes_has_the_tier_of_its_view():
         ("variant", "shop.total/X", {"extends": "shop.total/Tow"}, "Nearest: shop.total/Two"),
         ("variant", "shop.total/X", {"loaders": ["os.system"]}, "There are: rates."),
         ("variant", "shop.total/X", {"loaders_complete_when": "os.listdir"}, "no derived"),
-        ("variant", "shop.total/X", {"loaders_complete_when": ["os.listdir"]}, "no effect"),
+        ("variant", "shop.total/X", {"loaders_complete_when": ["os.listdir"]}, "not an effect"),
         ("variant", "shop.total/X", {"substrates": ["htlm"]}, "no substrate 'htlm'. Nearest: html"),
         ("variant", "shop.total/X", {"args": {"price": {"$ref": "rate"}}}, "Nearest: rates"),
         (
@@ -1102,7 +1102,7 @@ def test_lines_of_an_agents_call_no_method_of_another_object(safe, agent, how):
     swap("shop.vault", wiper)
     record = repl_pair.run(f"shop.vault/{how}")
     assert CALLED == ["count"]
-    assert "none of the public methods" in record.reason
+    assert "not one of the public methods" in record.reason
 
 
 def test_the_persons_lines_call_what_the_component_gives(safe, agent):
