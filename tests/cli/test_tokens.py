@@ -61,8 +61,8 @@ def test_a_removed_token_is_not_found_any_more(pair):
     ("words", "code"),
     [
         (("add", "person"), "'person' is you"),
-        (("add", "../up"), "no name for an agent"),
-        (("add", "Ada"), "no name for an agent"),
+        (("add", "../up"), "not a name for an agent"),
+        (("add", "Ada"), "not a name for an agent"),
         (("add", "ada", "--allow", "evil"), "Nearest: eval"),
         (("add", "ada", "--kernel", ""), "kernel is an id"),
         (("add", "taken"), "There is a token 'taken' already"),
