@@ -2,7 +2,7 @@
 
 Imports go down only:
 
-    cli | mcp_server        faces
+    cli | mcp_server        interfaces
     bridge                  any process that reaches a kernel
     runtime                 inside the kernel; standard library only
     wire | errors

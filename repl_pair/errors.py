@@ -6,19 +6,19 @@ from typing import Any, TypedDict
 CODES: dict[str, str] = {
     "ambiguous_kernel": "several kernels are alive and none was chosen",
     "approval_denied": "the person was asked and refused",
-    "approval_expired": "what was asked of the person holds no more: too late, used or withdrawn",
+    "approval_expired": "the approval is no longer valid: too late, used or withdrawn",
     "approval_pending": "the person was asked and has not answered yet; nothing was run",
     "approval_required": "the person approves each such call, and was not asked yet",
     "approval_unavailable": "the call needs the person's approval and cannot be asked for",
     "bad_arguments": "an argument is missing, unknown or of the wrong type",
-    "bad_body": "a registration's body is not legal",
+    "bad_body": "a registration's body is not valid",
     "bad_database": "the project's database is damaged or of a newer version; it is not written",
     "bad_id": "an id does not follow its kind's grammar",
-    "cannot_run": "the call was legal but could not be attempted; nothing of the person's ran",
+    "cannot_run": "the call was valid but could not be attempted; none of the person's code ran",
     "cancelled": "the caller cancelled the call",
     "deadline": "the call did not end in its time",
     "detached": "the person took repl_pair out of the kernel",
-    "forbidden": "it belongs to another, and the access that changing it takes is closed",
+    "forbidden": "it belongs to another principal, and changing it needs an access that is closed",
     "internal": "a defect of repl_pair",
     "kernel_gone": "the kernel died or was shut down",
     "kernel_restarted": "the kernel is a new process since the last call",
@@ -83,7 +83,7 @@ class ReplPairError(Exception):
 
 
 class AuthoringError(ReplPairError):
-    """What the person registers is not legal (`bad_id`, `bad_body`, `not_found`)."""
+    """What the person registers is not valid (`bad_id`, `bad_body`, `not_found`)."""
 
 
 class RequestError(ReplPairError):

@@ -1,3 +1,3 @@
-"""The version of the package, where every floor can read it."""
+"""The version of the package, that every layer may import."""
 
 VERSION = "0.1.0"

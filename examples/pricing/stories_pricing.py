@@ -12,7 +12,7 @@ import repl_pair
 from repl_pair import check
 
 repl_pair.tag("smoke", doc="Quick, and shows that the app works at all.")
-repl_pair.tag("edge", doc="At the border of what is legal.")
+repl_pair.tag("edge", doc="At the limit of what is valid.")
 repl_pair.tag("fails-on-purpose", doc="Shows what a failure looks like.")
 
 for code in ("EUR", "USD", "CHF"):

@@ -1,1 +1,1 @@
-"""From a face to a kernel: discovery, policy, links, and the session that every face calls."""
+"""From an interface to a kernel: discovery, policy, links, and the session that they all call."""

@@ -1,4 +1,4 @@
-"""The built-in ops as data, so that what a face lists never depends on a connection.
+"""The built-in ops as data, so that what an interface lists never depends on a connection.
 
 `python -m repl_pair.bridge.build_manifest --write` brings the file up to date.
 """

@@ -1,4 +1,4 @@
-"""Calls as text, and the nearest legal call to one that was refused."""
+"""Calls as text, and the nearest valid call to one that was refused."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,7 +31,7 @@ def through_op(step: NextStep, unlisted: Mapping[str, str]) -> NextStep:
 def suggest_call(
     name: str, schema: Mapping[str, Any], args: Mapping[str, Any]
 ) -> tuple[list[NextStep], list[str]]:
-    """Return the nearest legal call as a next step; as a hint where it has blanks."""
+    """Return the nearest valid call as a next step; as a hint where it has blanks."""
     corrected = correct_arguments(schema, args)
     if has_blanks(corrected):
         return [], [write_call(name, corrected)]
@@ -44,5 +44,5 @@ def required_args(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_new_id(kind: str, id: str) -> str:
-    """Return the id of an entry that need not be there yet; `bad_id` with a legal one near it."""
+    """Return the id of an entry that need not be there yet; `bad_id` with a valid one near it."""
     return check_id(kind, KINDS[kind].grammar, id)

@@ -193,11 +193,11 @@ def _describe_exposure(status: os.stat_result, *, others: int) -> str:
 
 
 def _read(entry: "os.DirEntry[str]", status: os.stat_result) -> Token | RequestError:
-    """Read the file of a token; what it holds where that is none is a refusal."""
+    """Read a token file; return a refusal if it holds no valid token."""
     path = Path(entry.path)
     remedy = f"repl-pair token remove {path.stem}, then repl-pair token add {path.stem}"
     if not stat.S_ISREG(status.st_mode):
-        why, remedy = "it is a link, or no file", f"Remove {path}."
+        why, remedy = "it is a link, or not a file", f"Remove {path}."
     elif why := _describe_exposure(status, others=0o077):
         remedy = f"If nobody else changed it: chmod 600 {path}. Else {remedy}."
     else:
@@ -211,7 +211,7 @@ def _read(entry: "os.DirEntry[str]", status: os.stat_result) -> Token | RequestE
 
 
 def _parse(data: Mapping[str, Any], name: str) -> Token:
-    """Read what the file of a name holds; ValueError and its kin for what is no token of it."""
+    """Read what the file of a name holds; ValueError and similar for what is no token of it."""
     lists: Mapping[str, list[Any]] = {slot: data[slot] for slot in _LISTS}
     is_token = (
         set(data) == {"version", *_SLOTS}

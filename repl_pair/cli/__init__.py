@@ -1,1 +1,1 @@
-"""The terminal's face: a session's ops as commands."""
+"""The command line: a session's ops as commands."""

@@ -60,7 +60,7 @@ def _describe(file: Path, error: Exception) -> Iterator[Fault]:
     yield Fault(
         code="does-not-load",
         what=f"{type(error).__name__}: {error}",
-        remedy="Mend the file; the others were checked for this alone.",
+        remedy="Fix the file; the others were checked for this alone.",
         file=str(file),
         line=(lines[-1] if lines else getattr(error, "lineno", None)) or 1,
     )

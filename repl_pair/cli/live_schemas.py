@@ -1,4 +1,4 @@
-"""Schemas for contracts: those of live stories and functions, and whether one is legal."""
+"""Schemas for contracts: those of live stories and functions, and whether one is valid."""
 
 from typing import Any, cast
 
@@ -33,7 +33,7 @@ async def _read_function(caller: Caller, id: str) -> Any:
 
 
 def check_schema(schema: Any) -> dict[str, Any]:
-    """Return what is a legal JSON Schema and an object; refuse the rest."""
+    """Return what is a valid JSON Schema and an object; refuse the rest."""
     # 0.1 s that only saving needs.
     from jsonschema import Draft202012Validator, SchemaError, validators
 
@@ -44,6 +44,6 @@ def check_schema(schema: Any) -> dict[str, Any]:
         validators.validator_for(found, default=Draft202012Validator).check_schema(found)
     except SchemaError as error:
         raise RequestError(
-            "bad_arguments", f"This is no JSON Schema: {error.json_path}: {error.message}"
+            "bad_arguments", f"This is not a JSON Schema: {error.json_path}: {error.message}"
         ) from error
     return found

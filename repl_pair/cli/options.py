@@ -196,7 +196,7 @@ def agent_name(choice: Choice) -> str:
 def check_agent_name(name: str, where: str) -> str:
     """Return what may name an agent; `bad_arguments` for the person's name and what is no name."""
     if name == PERSON or not NAME.fullmatch(name):
-        why = f"{PERSON!r} is you" if name == PERSON else f"{name!r} is no name for an agent"
+        why = f"{PERSON!r} is you" if name == PERSON else f"{name!r} is not a name for an agent"
         raise RequestError(
             "bad_arguments",
             f"{why}: {where} takes lower-case letters, digits, - and _, at most 32, and a letter "
@@ -225,7 +225,7 @@ def parse_json(text: str, what: str, example: str = """--override 'tier="GOLD"'"
     except ValueError as error:
         raise RequestError(
             "bad_arguments",
-            f"{what} takes JSON, and {text!r} is none ({error}). Text stands in quotes of its own, "
+            f"{what} takes JSON; {text!r} is not JSON ({error}). A text needs quotes of its own, "
             f"as in {example}.",
         ) from error
 

@@ -44,7 +44,7 @@ class Audit:
         try:
             self._file = os.open(path, _FLAGS, 0o600)
             if not stat.S_ISREG(os.fstat(self._file).st_mode):
-                raise OSError(errno.EINVAL, "it is no file")
+                raise OSError(errno.EINVAL, "it is not a file")
             if os.name == "posix":
                 os.fchmod(self._file, 0o600)
         except OSError as error:

@@ -62,7 +62,7 @@ async def write_panel(caller: PromptCaller, *, id: str) -> Text:
     title, word = word_of(id).replace("_", " ").capitalize(), word_of(id)
     lines = [
         caller.write("See which panels there are", "list_panels"),
-        "What it shows is what a function of the person's returns: a widget, a figure, a data "
+        "What it shows is what the person's function returns: a widget, a figure, a data "
         "frame or text. In their file or cell:\n\n"
         "    import repl_pair\n\n"
         f"    def show_{word}() -> str:\n"
@@ -138,14 +138,14 @@ async def write_triage(caller: PromptCaller, *, tags: str = "") -> Text:
     failing, head = await _read_failing(caller, of)
     variant = next((id for id in failing if REDACTED not in id), "<variant_id>")
     carriers = f"variants with {' or '.join(asked)}" if asked else "variants"
-    return f"Find out why {carriers} fail, and mend them. {head}", [
+    return f"Find out why {carriers} fail, and fix them. {head}", [
         caller.write("Run them", "run_variants", **(of or {"changed": True})),
         caller.write("Read what fails, and why", "read_failures", **of),
         caller.write(
             "Of each, see where its values come from", "explain_variant", variant_id=variant
         ),
         caller.write("And which part changed since", "changed_variants", **of),
-        "Mend the component in its file or cell; the person runs the cell.",
+        "Fix the component in its file or cell; the person runs the cell.",
         caller.write(
             "Run it again until it passes, with total above 0", "run_variant", variant_id=variant
         ),

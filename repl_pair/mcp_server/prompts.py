@@ -113,7 +113,7 @@ PROMPTS = {
         Prompt(
             name="triage-failing-variants",
             title="Triage failing variants",
-            doc="Steps from the variants that fail to why they do, and to their mending.",
+            doc="Steps from the variants that fail to why they do, and to fixing them.",
             arguments=(
                 Argument(
                     name="tags",

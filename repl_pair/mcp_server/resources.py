@@ -36,7 +36,7 @@ _MISSING = ("not_found", "bad_arguments")
 class Resources:
     """The handlers of a session's resources; each request is decided anew by the kernel.
 
-    A URI that is not legal, not there or hidden is one protocol error. Lists attach to no kernel
+    A URI that is not valid, not there or hidden is one protocol error. Lists attach to no kernel
     that is neither named nor held.
     """
 
@@ -141,7 +141,7 @@ class Resources:
 
 
 def find_for(session: Session, uri: str) -> Target:
-    """Return what a URI stands for; MCPError where it is not legal, or its op is not there."""
+    """Return what a URI stands for; MCPError where it is not valid, or its op is not there."""
     target = find_target(uri)
     if target is None or not is_there(session.policy, target.op):
         refuse_unknown(uri)
@@ -149,7 +149,7 @@ def find_for(session: Session, uri: str) -> Target:
 
 
 class Mark(NamedTuple):
-    """How far what is watched was at one moment, in one life of the kernel."""
+    """How far what is watched was at one moment, in one process of the kernel."""
 
     at: int
     boot: str
@@ -167,7 +167,7 @@ async def read_mark(session: Session, uri: str, watched: str) -> Mark:
 
 
 def refuse_unknown(uri: str) -> NoReturn:
-    """Refuse a URI that is not legal, not there or hidden: all three read alike."""
+    """Refuse a URI that is not valid, not there or hidden: all three read alike."""
     words = "There is no such resource; resources/list and the templates name those there are."
     raise MCPError(types.INVALID_PARAMS, words, data={"uri": uri[:LONGEST]})
 

@@ -165,12 +165,12 @@ def _refuse_unreadable(error: ValidationError) -> types.JSONRPCError | None:
         found = _FIRST.match(line[:_ENDS]) or _LAST.search(line[-_ENDS:])
         ids = [json.loads(found[1])] if found else []
     else:
-        code, why = types.INVALID_REQUEST, "it is no message of JSON-RPC 2.0"
+        code, why = types.INVALID_REQUEST, "it is not a message of JSON-RPC 2.0"
         inputs: list[Any] = [fault["input"] for fault in faults]
         ids = [whole.get("id") for whole in inputs if hasattr(whole, "keys")]
     message = (
         f"The message was not read, and nothing was done: {why}. Arguments may be 64 levels deep, "
-        "and weigh 256,000 characters."
+        "and have 256,000 characters in total."
     )
     known = ids[0] if ids and type(ids[0]) in (int, str) else None
     return types.JSONRPCError(

@@ -29,7 +29,7 @@ class KnownKernel:
     """The kernel that the agent knows its replies to come from: the one that the last reply named.
 
     A reply names its kernel where the call did, where the session has several, and where it is
-    another kernel, or another life of it, than the last reply named.
+    another kernel, or another process of it, than the last reply named.
     """
 
     def __init__(self, session: Session) -> None:

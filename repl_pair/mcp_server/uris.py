@@ -101,7 +101,7 @@ class Target(NamedTuple):
 
 
 def find_target(uri: str) -> Target | None:
-    """Return what a URI stands for, None for one that is not legal; it need not exist.
+    """Return what a URI stands for, None for one that is not valid; it need not exist.
 
     A percent-encoded part is decoded. In an id a slash need not be encoded.
     """

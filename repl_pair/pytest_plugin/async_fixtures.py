@@ -45,7 +45,7 @@ def loop_of(fixtures: Mapping[str, Sequence[Any]]) -> asyncio.AbstractEventLoop 
         )
     if loops and None in live:
         raise RequestError(
-            "cannot_run", "its async fixtures live on a loop that is none of asyncio's."
+            "cannot_run", "its async fixtures live on a loop that is not one of asyncio."
         )
     return next(iter(loops.values()), None)
 

@@ -41,7 +41,7 @@ def remove_unused(config: pytest.Config) -> bool:
     done = "removed" if updates else "unused; --pair-update removes them"
     kept_in(config, USE_LINES).extend(_lines(use, [str(one) for one in unused], done))
     if unreadable:
-        what = "snapshots that can't be read; mend or remove these files:"
+        what = "snapshots that can't be read; fix or remove these files:"
         kept_in(config, USE_LINES).append("\n  ".join([what, *map(str, unreadable)]))
     return not unreadable
 

@@ -70,7 +70,7 @@ WORDS = {
     "quote": ("plain", "[redacted]", ""),
     "match": ("v_", "password", "import ", "ATTACK_TOKEN", "[redacted]"),
 }
-"""Legal words of slots whose schema names none."""
+"""Valid words of slots whose schema names none."""
 FIRING = ({"every_s": 3600}, {"every_s": 3600}, {"changed": "a/nothing"}, {"every_s": 0}, {})
 """When a trigger fires: not within an attack."""
 OF_THE_SERVER = ("run", "trigger", "worker")

@@ -126,7 +126,7 @@ def test_doctor_states_which_files_and_servers_are_of_no_use(runtime_dir, shell)
     server = {"pid": os.getpid(), "port": 1, "hostname": "127.0.0.1", "base_url": "/"}
     (runtime_dir / "jpserver-1.json").write_text(json.dumps(server | {"token": "tok-4f1c0ffee9"}))
     examined = shell("doctor")
-    assert f"warn  {runtime_dir / 'kernel-junk.json'} was passed over: " in examined.stdout
+    assert f"warn  {runtime_dir / 'kernel-junk.json'} was skipped: " in examined.stdout
     seen = f"warn  Jupyter Server on port 1 (pid {os.getpid()}): it could not be asked ("
     assert seen in examined.stdout
     assert "tok-" not in examined.stdout + examined.stderr
@@ -137,7 +137,7 @@ def test_doctor_states_which_files_and_servers_are_of_no_use(runtime_dir, shell)
     [
         (("--toolsets", "storys"), "Nearest: story"),
         (("--as", "person"), "'person' is you"),
-        (("--as", "Ann B"), "'Ann B' is no name for an agent"),
+        (("--as", "Ann B"), "'Ann B' is not a name for an agent"),
     ],
 )
 def test_mcp_refuses_its_options_before_it_serves(runtime_dir, shell, words, about):

@@ -61,8 +61,8 @@ def test_a_removed_token_is_not_found_any_more(pair):
     ("words", "code"),
     [
         (("add", "person"), "'person' is you"),
-        (("add", "../up"), "no name for an agent"),
-        (("add", "Ada"), "no name for an agent"),
+        (("add", "../up"), "not a name for an agent"),
+        (("add", "Ada"), "not a name for an agent"),
         (("add", "ada", "--allow", "evil"), "Nearest: eval"),
         (("add", "ada", "--kernel", ""), "kernel is an id"),
         (("add", "taken"), "There is a token 'taken' already"),
@@ -110,8 +110,8 @@ DAMAGE = {
     "read by others": (lambda file: file.chmod(0o644), "chmod 600"),
     "written by others": (lambda file: file.chmod(0o620), "chmod 600"),
     "a link": (_replace(lambda file: file.symlink_to("kept")), "it is a link"),
-    "a folder": (_replace(lambda file: file.mkdir()), "it is a link, or no file"),
-    "a pipe": (_replace(os.mkfifo), "it is a link, or no file"),
+    "a folder": (_replace(lambda file: file.mkdir()), "it is a link, or not a file"),
+    "a pipe": (_replace(os.mkfifo), "it is a link, or not a file"),
 }
 
 

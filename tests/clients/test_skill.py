@@ -186,7 +186,7 @@ def check_cleaning(desk, answers, begun):
 
 def check_session(desk, answers, _begun):
     begun, *_, done = [answer["result"] for answer in answers]
-    assert begun["goal"] == "Mend the totals"
+    assert begun["goal"] == "Fix the totals"
     assert done["seconds"] >= 0
     ended = desk.person("get_session", session_id=begun["id"])
     assert ended["status"] == "stopped"
@@ -201,9 +201,9 @@ def check_realm(_desk, answers, _begun):
 CASES = {
     "Find and run what drifted": (change_component, check_drift),
     "Prove a change": (None, check_proof),
-    "Reply to remarks": (remark_as_person, check_reply),
+    "Reply to annotations": (remark_as_person, check_reply),
     "Run a full review cycle": (None, check_review),
-    "Clean up your own remarks": (remark_as_agent, check_cleaning),
+    "Clean up your own annotations": (remark_as_agent, check_cleaning),
     "Keep a work session": (keep_server, check_session),
     "Check the realm": (join_realm, check_realm),
 }

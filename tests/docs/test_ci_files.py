@@ -1,4 +1,4 @@
-"""The workflow and the hooks that a user copies are legal, and what they run runs."""
+"""The workflow and the hooks that a user copies are valid, and what they run runs."""
 
 import os
 import shlex

@@ -163,7 +163,7 @@ async def test_a_class_that_is_redefined_as_another_kind_is_built_or_refused(lin
     schema = (await ask(link, "get_story", story_id="point"))["args_schema"]
     assert schema["properties"]["p"]["required"] == ["x"]
     gone = await run(link, "size", {})
-    what = "args.s: Size was defined again and is no enumeration now."
+    what = "args.s: Size was defined again and is not an enumeration now."
     assert (gone["status"], gone["reason"]) == ("cannot_run", what)
     assert "enum" not in str(await ask(link, "get_story", story_id="size"))
 

@@ -145,9 +145,9 @@ def test_files_that_are_no_connection_files_are_reported(kernel, runtime_dir):
     os.mkfifo(runtime_dir / "kernel-pipe.json")
     assert [k.id for k in find_kernels()] == [kernel.id]
     assert [(path.name, why) for path, why in unusable_files()] == [
-        ("kernel-junk.json", "it is no connection file"),
+        ("kernel-junk.json", "it is not a connection file"),
         ("kernel-large.json", "it is larger than 65536 bytes"),
-        ("kernel-pipe.json", "it is no file"),
+        ("kernel-pipe.json", "it is not a file"),
     ]
 
 

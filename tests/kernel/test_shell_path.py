@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
 
 AGENT = View(principal="agent")
 HIDE_LOCK = Path(__file__).with_name("hide_lock.py")
-IN_A_CELL = "runs a cell of the person's, and this kernel answers only between cells"
+IN_A_CELL = "runs the person's cell, and this kernel answers only between cells"
 
 STORY = """
 import repl_pair

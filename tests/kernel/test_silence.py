@@ -381,7 +381,7 @@ async def test_a_callback_that_blocks_the_loop_is_named_while_no_cell_runs(
     assert step_of_status == [next_step("read_stacks")]
     assert re.fullmatch(
         r"waiting: no cell runs, but the kernel's event loop has been blocked for [1-9]\d* s by a "
-        "callback of the person's",
+        "callback in the person's code",
         heard[0]["message"],
     )
     gate.touch()

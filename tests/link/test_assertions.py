@@ -69,7 +69,7 @@ async def test_a_play_that_an_agent_wrote_is_no_oracle(link):
     assert [a["status"] for a in answers] == ["cannot_run"] * 4 + ["pass"]
     assert [a["total"] for a in answers] == [0, 0, 0, 0, 1]
     assert answers[0]["reason"] == (
-        "compare looks at args.pin, where a secret stands: only a play of the person's may."
+        "compare looks at args.pin, where a secret stands: only the person's play may."
     )
     assert [word for word in ("4711", "p4ss", "0000") if word in str(answers)] == []
 

@@ -1055,7 +1055,7 @@ async def test_failures_are_read_with_what_failed_only(link):
     empty = await link.ask("read_failures")
     assert empty["result"] == {"items": [], "total": 0}
     assert empty["notifications"] == [
-        "No variant has been run yet: that nothing failed says nothing."
+        "No variant has been run yet, so there is no result to report."
     ]
     for id in VARIANTS:
         await link.run(id)
@@ -1455,7 +1455,7 @@ async def test_a_missed_step_names_where_and_what_is_near(link):
 async def test_what_is_no_path_is_refused_with_a_legal_form(link, path):
     error = await link.refusal("get_value", view=INSPECTOR, path=path)
     assert error["code"] == "bad_arguments"
-    assert "A legal form: result.lines[0].sku" in error["message"]
+    assert "A valid form: result.lines[0].sku" in error["message"]
 
 
 async def test_a_secret_variable_is_redacted_in_list_and_value(link):

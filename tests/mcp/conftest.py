@@ -67,7 +67,7 @@ RUNS = ("run_variant", "run_variants", "preview_variant", "reset_variant")
 
 
 class Agent:
-    """A client with a plain, blocking face; `record` keeps what the server sent it."""
+    """A client with a plain, blocking interface; `record` keeps what the server sent it."""
 
     def __init__(self, portal, client, record):
         self.portal = portal

@@ -282,7 +282,7 @@ def test_a_place_that_is_taken_is_named(own_env):
     with serve(own_env) as server:
         ran = run_command("mcp", "--http", f"127.0.0.1:{server.port}", env=own_env)
         assert ran.returncode == 1
-        assert "cannot be listened at" in ran.stderr
+        assert "Cannot listen on" in ran.stderr
 
 
 @EVERY_ERA

@@ -279,12 +279,16 @@ def skill_documents_every_tool_with_an_example(world):
 
 
 def skill_has_recipes(_world):
-    for title in ("Reply to remarks", "Run a full review cycle", "Clean up your own remarks"):
+    for title in (
+        "Reply to annotations",
+        "Run a full review cycle",
+        "Clean up your own annotations",
+    ):
         assert f"\n### {title}\n" in guide()
 
 
 def skill_says_where_the_content_comes_from(_world):
-    assert "with your own tool for files: the server keeps remarks, not pages" in guide()
+    assert "with your own tool for files: the server keeps no pages" in guide()
 
 
 # --- FND-E9-S7 list_annotations by review

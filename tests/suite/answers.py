@@ -14,7 +14,7 @@ SCHEMAS = {entry["name"]: entry["input_schema"] for entry in manifest.load()}
 
 
 def find_step_faults(reply):
-    """Return what of a reply's next steps is no legal call, or one that takes too long."""
+    """Return what of a reply's next steps is no valid call, or one that takes too long."""
     for step in reply.get("next_steps", ()):
         schema = SCHEMAS[step["op"]]
         names = {*step["args"]} - ({"kernel"} - {*schema["properties"]})

@@ -53,7 +53,7 @@ class Answer:
 
 
 class Opened:
-    """A client of the SDK with a plain, blocking face."""
+    """A client of the SDK with a plain, blocking interface."""
 
     def __init__(self, portal, client):
         self.portal, self.client = portal, client

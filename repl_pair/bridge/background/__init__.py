@@ -1,1 +1,1 @@
-"""What a session keeps running without a caller that waits: runs, triggers and workers."""
+"""What a session runs while no caller waits: runs, triggers and workers."""

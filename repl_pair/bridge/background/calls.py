@@ -133,7 +133,7 @@ def _ask_again(asked: NextStep, step: NextStep) -> NextStep:
 
 
 def _is_callable(policy: Policy, descriptor: Mapping[str, Any]) -> bool:
-    """Return whether an op may be called in the background: run_op may, and it is none of this."""
+    """Return whether an op may be called here: run_op may, and it is no op about calls or runs."""
     is_forwarding = descriptor["name"] in FORWARDING
     is_own = descriptor["toolset"] == manifest.MANAGE
     return policy.is_for_run_op(descriptor) and not (is_forwarding or is_own)

@@ -173,7 +173,7 @@ class Triggers:
         return RequestError("not_found", f"There is no member {name!r}.{near}", next_steps=steps)
 
     async def _has_changed(self, trigger: Trigger, *, wait_s: float) -> bool:
-        """Wait for a change; False where none came or none can be seen, and in another life."""
+        """Wait for a change; False where none came or none can be seen, and in another process."""
         reply = await self._await_change(trigger, wait_s)
         if not reply["ok"]:
             trigger.fault = reply["error"]["code"]

@@ -88,7 +88,7 @@ def unusable_files() -> Iterator[tuple[Path, str]]:
         if fault := fault_of(path):
             yield path, fault
         elif read_connection(path) is None:
-            yield path, "it is no connection file"
+            yield path, "it is not a connection file"
 
 
 def _living(running: Mapping[Path, Connection]) -> set[Path]:

@@ -56,7 +56,7 @@ def find_answering(
 
 
 def _ask(context: "zmq.Context[zmq.Socket[bytes]]", info: Connection) -> "zmq.Socket[bytes] | None":
-    """Send one heartbeat; None where the file's address or keys are not legal."""
+    """Send one heartbeat; None where the file's address or keys are not valid."""
     socket = context.socket(zmq.REQ)
     try:
         if info.get("curve_publickey"):

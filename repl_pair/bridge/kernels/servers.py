@@ -172,7 +172,7 @@ def fault_of(path: Path) -> str | None:
     except OSError as error:
         return error.strerror or "it cannot be seen"
     if not stat.S_ISREG(status.st_mode):
-        return "it is no file"
+        return "it is not a file"
     # Windows has no such owner: there only the user can read the files of a profile.
     if hasattr(os, "getuid") and status.st_uid != os.getuid():
         return "it belongs to another user"

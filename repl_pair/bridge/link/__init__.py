@@ -1,1 +1,1 @@
-"""One kernel over its lives: attaching, requests, events, and what is done while it is silent."""
+"""One kernel, also over restarts: attaching, requests, events, what is done while it is silent."""

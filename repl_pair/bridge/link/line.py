@@ -1,4 +1,4 @@
-"""One connection to one life of a kernel: its sockets, messages and their answers."""
+"""One connection to one process of a kernel: its sockets, messages and their answers."""
 
 import asyncio
 import logging

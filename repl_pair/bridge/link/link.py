@@ -35,7 +35,7 @@ class Link(ABC):
     kernel: KernelInfo
     client_id: str
     boot: str | None = None
-    """The life of the kernel that answered last; None before the first attach."""
+    """The process of the kernel that answered last; None before the first attach."""
     channel: str | None = None
     """The Jupyter channel that requests go on: `control`, or `shell` behind the person's cells."""
     why: str | None = None
@@ -91,7 +91,7 @@ class Link(ABC):
         return reply
 
     def note_reported(self, boot: str | None) -> None:
-        """Note that a reply which was not reported, of this life of the kernel, now was."""
+        """Note that a reply which was not reported, of this process of the kernel, now was."""
         return
 
     @abstractmethod
@@ -99,7 +99,7 @@ class Link(ABC):
         """Call `fn` on the event loop with each event, until the undo.
 
         Events are hints. One of the member `EVERYTHING` comes when the subscription stands, after
-        a gap, and when the kernel is lost or another life of it answers: then read again.
+        a gap, and when the kernel is lost or another process of it answers: then read again.
         """
 
     @abstractmethod

@@ -115,8 +115,8 @@ class ShellPath:
         except Interrupted:
             raise KernelError(
                 "outcome_unknown",
-                f"An interrupt met the answer to {request.op}; it may have run, and was not "
-                "repeated.",
+                f"An interrupt came during the answer to {request.op}; it may have run, and was "
+                "not repeated.",
                 hints=("look at what the call should have changed before calling again",),
             ) from None
         except asyncio.CancelledError:

@@ -50,7 +50,7 @@ async def free_channel(line: Line, kernel: KernelInfo) -> Channel:
 
 
 class Interrupted(Exception):
-    """An interrupt met an expression of this package; what it asked for may be done."""
+    """An interrupt came during an expression of this package; what it asked for may be done."""
 
 
 def execute(expression: str, channel: Channel) -> dict[str, Any]:

@@ -178,7 +178,7 @@ async def register_trigger(
 
 @TABLE.op(access="read", toolset=manifest.MANAGE, lane="inline")
 async def list_triggers(here: BridgeCall) -> Items[TriggerLine]:
-    """List your triggers: call, args, when it fires, its runs, the last one, what keeps it."""
+    """List your triggers: call, args, when it fires, its runs, last run, why it does not fire."""
     items = [_describe(each) for each in here.background.triggers.list()]
     last = next((item["run"] for item in items if "run" in item), None)
     if last is not None:

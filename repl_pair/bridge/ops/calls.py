@@ -30,7 +30,7 @@ class OpDescription(OpLine):
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")
 async def describe_op(
-    call: BridgeCall, op: Annotated[str | None, "None: list the ops that are no tools"] = None
+    call: BridgeCall, op: Annotated[str | None, "None: list the ops that are not tools"] = None
 ) -> Items[OpLine] | OpDescription:
     """Describe ops that are not tools; read_op and run_op call them."""
     policy = call.policy

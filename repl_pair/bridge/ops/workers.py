@@ -44,7 +44,7 @@ async def register_worker(call: BridgeCall, code: Code, name: Name = "") -> Star
     if not _NAME.fullmatch(name):
         raise RequestError(
             "bad_arguments",
-            f"{name:.80} is no name for a worker: it takes letters, digits, - and _, at most 64, "
+            f"{name:.80} is not a worker's name: it takes letters, digits, - and _, at most 64, "
             "and a letter first. Nothing was started.",
         )
     worker = await call.background.workers.start(code, name)

@@ -8,11 +8,11 @@ REMOVED = "its connection file was removed"
 
 RESTARTED = (
     "The kernel was restarted since the last call: variables, registrations and results of its "
-    "earlier life are gone."
+    "earlier process are gone."
 )
 _GIVEN_UP = (
     " {op} got no answer in its time and was cancelled: where it had not begun, it will not. "
-    "Nothing of the person's was interrupted."
+    "Nothing that the person runs was interrupted."
 )
 
 

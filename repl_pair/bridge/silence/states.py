@@ -28,7 +28,7 @@ QUEUEING = 0.5
 """A thread is kept from running if it waits for a processor at least this share of the time."""
 PAGING = 10
 """A process is busy reading pages back from disk if it read at least so many."""
-IN_A_CELL = "runs a cell of the person's, and this kernel answers only between cells"
+IN_A_CELL = "runs the person's cell, and this kernel answers only between cells"
 _SINCE = "{since}"
 
 

@@ -60,7 +60,7 @@ def _check_runtime_dir() -> answers.Finding:
     if os.access(folder, os.R_OK | os.X_OK):
         return answers.Finding(f"runtime dir {folder}")
     return answers.fault(
-        f"runtime dir {folder}", "Make it readable for you: connection files stand in it."
+        f"runtime dir {folder}", "Make it readable for you: it holds connection files."
     )
 
 
@@ -69,7 +69,7 @@ def _check_files() -> Iterator[answers.Finding]:
         remedy = "Its kernel is not listed. Run repl-pair as the user who started it."
         if "another user" not in why:
             remedy = "If it is a kernel's, restart that kernel; the file was left as it is."
-        yield answers.fault(f"{path} was passed over: {why}", remedy)
+        yield answers.fault(f"{path} was skipped: {why}", remedy)
 
 
 def _check_servers() -> Iterator[answers.Finding]:

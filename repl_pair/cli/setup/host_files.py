@@ -112,12 +112,12 @@ def _compare(path: Path, name: str, present: Any, wanted: Entry) -> None:
     )
     old, new = _own_url(held or {}), _own_url(wanted)
     where = f", at {old}; {new} was asked for" if old and new else ""
-    mended = f"write {new} into {name!r}" if where else f"take {name!r} out of the file"
+    remedy = f"write {new} into {name!r}" if where else f"remove {name!r} from the file"
     raise RequestError(
         "bad_arguments",
         f"{path} has another server named {name!r}{where}. It was left as it is.",
         detail={"diff": "\n".join(lines)},
-        hints=["the same with --name OTHER", f"or {mended} by hand"],
+        hints=["the same with --name OTHER", f"or {remedy} by hand"],
     )
 
 

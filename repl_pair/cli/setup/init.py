@@ -38,10 +38,12 @@ OF_VARIABLE = (
     f"The host takes the token from the variable {TOKEN}: set it where the host is started "
     "(`repl-pair token add NAME` prints one)."
 )
-OF_ONE_LIFE = "--kernel names one life of a kernel; a notebook's path holds after a restart too."
+OF_ONE_LIFE = (
+    "--kernel names one process of the kernel; a notebook's path stays valid after a restart."
+)
 MEANINGS = {
     "inspect": "see values of your variables, by path, redacted",
-    "write": "register and change stories, variants and their kin",
+    "write": "register and change stories, variants and other entries",
     "eval": "evaluate code in your kernel, with your rights",
 }
 
@@ -99,7 +101,7 @@ def _run(options: Options) -> int:
     choice, policy = options.choice, make_policy(options.choice)
     if not NAME.fullmatch(options.name):
         raise RequestError(
-            "bad_arguments", f"{options.name!r} is no name for a server: it takes {NAME.pattern}."
+            "bad_arguments", f"{options.name!r} is not a server's name: it takes {NAME.pattern}."
         )
     if options.asks and options.url is None and not policy.allow | policy.ask:
         policy = _ask_gates(policy)

@@ -43,7 +43,7 @@ def insert(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
         return _append(text, bare, outer, {key: {name: entry}})
     _, at = outer.members[key]
     if plain[at] != "{":
-        raise ValueError(f"its {key!r} is no object")
+        raise ValueError(f"its {key!r} is not an object")
     return _append(text, bare, _measure(plain, at), {name: entry})
 
 

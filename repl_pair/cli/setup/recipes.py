@@ -59,7 +59,7 @@ RECIPES = (
                 op="run_variant",
                 args={"variant_id": "$VARIANT"},
             ),
-            Step(does="Mend the component in its file or cell; the person runs the cell"),
+            Step(does="Fix the component in its file or cell; the person runs the cell"),
             Step(
                 does="Run it again: `pass`, with `total` above 0, proves the change",
                 op="run_variant",
@@ -69,10 +69,10 @@ RECIPES = (
         ),
     ),
     Recipe(
-        title="Reply to remarks",
+        title="Reply to annotations",
         steps=(
             Step(
-                does="Find what the person remarked and nobody answered: `author` is human",
+                does="Find what the person annotated and nobody answered: `author` is human",
                 op="list_annotations",
                 args={"status": "submitted"},
                 takes={"ID": "result.items[0].id", "TARGET": "result.items[0].target"},
@@ -103,9 +103,9 @@ RECIPES = (
                 op="list_pages",
                 takes={"PAGE": "result.items[0].path"},
             ),
-            Step(does="Read it with your own tool for files: the server keeps remarks, not pages"),
+            Step(does="Read it with your own tool for files: the server keeps no pages"),
             Step(
-                does="Remark on one",
+                does="Annotate one",
                 op="create_annotation",
                 args={"target": "doc:$PAGE", "content": "Which currency is this?"},
                 takes={"ID": "result.id"},
@@ -117,7 +117,7 @@ RECIPES = (
                 takes={"REVIEW": "result.review_id"},
             ),
             Step(does="See the reviews there", op="list_reviews", args={"target": "doc:$PAGE"}),
-            Step(does="Read one with its remarks", op="get_review", args={"review_id": "$REVIEW"}),
+            Step(does="Read one whole", op="get_review", args={"review_id": "$REVIEW"}),
             Step(
                 does="Reply in a thread",
                 op="create_annotation",
@@ -142,7 +142,7 @@ RECIPES = (
         ),
     ),
     Recipe(
-        title="Clean up your own remarks",
+        title="Clean up your own annotations",
         steps=(
             Step(
                 does="Find yours: `principal` is your name",
@@ -166,7 +166,7 @@ RECIPES = (
             Step(
                 does="Begin; what you do from here is counted",
                 op="session_start",
-                args={"goal": "Mend the totals"},
+                args={"goal": "Fix the totals"},
             ),
             Step(does="Read what changed elsewhere and concerns you", op="notifications_list"),
             Step(does="Work"),

@@ -18,8 +18,8 @@ HEAD = """\
 ---
 name: repl-pair
 description: Work beside a person in their live Python kernel through the MCP server repl-pair. \
-Use it to list and run their stories and variants, look at values, answer review remarks, keep a \
-work session, or check the contracts of a realm of repos.
+Use it to list and run their stories and variants, look at values, answer annotations, keep a work \
+session, or check the contracts of a realm of repos.
 ---
 
 # repl-pair

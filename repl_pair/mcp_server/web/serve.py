@@ -71,7 +71,7 @@ def read_tokens() -> Tokens:
     if not tokens.list():
         raise next(iter(tokens.faults), None) or RequestError(
             "bad_arguments",
-            "There is no token, so nobody could come: nothing was started.",
+            "There is no token, so no client could connect: nothing was started.",
             hints=["repl-pair token add NAME"],
         )
     return tokens
@@ -91,7 +91,7 @@ def listen(place: Place) -> socket.socket:
         listener.close()
         raise ReplPairError(
             "cannot_run",
-            f"{place.host}:{place.port} cannot be listened at: {error.strerror or error}.",
+            f"Cannot listen on {place.host}:{place.port}: {error.strerror or error}.",
             hints=["Choose another port: --http 127.0.0.1:7332"],
         ) from error
     return listener

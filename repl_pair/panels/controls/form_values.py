@@ -100,7 +100,7 @@ _READERS: Mapping[Any, tuple[Callable[[str], Any], str]] = {
         ast.literal_eval,
         "Expected a Python literal: numbers, quoted text, lists, tuples, dicts, sets, None.",
     ),
-    "json": (json.loads, "This is no JSON: {error}."),
+    "json": (json.loads, "This is not JSON: {error}."),
     "integer": (int, "Expected a whole number, such as 3."),
     "number": (float, "Expected a number, such as 1.5."),
 }
@@ -155,7 +155,7 @@ def _bounded(text: str) -> str:
 def _key(key: Any) -> str:
     plain = to_plain(key)
     if type(plain) is not str:
-        raise NotShown("a mapping whose keys are no text")
+        raise NotShown("a mapping whose keys are not text")
     return plain
 
 

@@ -1,1 +1,1 @@
-"""The review panel: what people and agents remark on, beside what it speaks of."""
+"""The review panel: what people and agents remark on, next to its target."""

@@ -1,4 +1,4 @@
-"""The review panel: what people and agents remark on, beside what it speaks of."""
+"""The review panel: what people and agents remark on, next to its target."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack

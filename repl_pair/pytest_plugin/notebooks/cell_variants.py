@@ -88,7 +88,7 @@ def item_below(parent: pytest.Collector, kind: Any, name: str) -> Any:
 
 
 def properties_in(result: RunResult) -> list[tuple[str, str]]:
-    """Return what is kept of a result beside its verdict, for JUnit files and their kin."""
+    """Return what is kept of a result beside its verdict, for JUnit files and similar."""
     more = {"content_hash": result.content_hash, "tags": ",".join(result.tags)}
     return properties_of(result.id, result.modes, result.status, result.assertions, **more)
 

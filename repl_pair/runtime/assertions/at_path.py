@@ -54,13 +54,13 @@ def _misfit(value: Any, schema: Any, where: str, *, by_agent: bool) -> str:
         ) from error
     plain = to_plain(schema)
     if not is_map(plain):
-        return f"the schema is none: it is a mapping, not {short(plain)}"
+        return f"the schema is not valid: it is a mapping, not {short(plain)}"
     default = jsonschema.Draft202012Validator
     validator: Any = jsonschema.validators.validator_for(plain, default=default)
     try:
         validator.check_schema(plain)
     except jsonschema.SchemaError as error:
-        return f"the schema is none: {error.message}"
+        return f"the schema is not valid: {error.message}"
     # The library's own registry would fetch what a `$ref` names, from the network or a file.
     known: Any = importlib.import_module("jsonschema_specifications").REGISTRY
     unresolvable: Any = importlib.import_module("referencing.exceptions").Unresolvable
@@ -70,7 +70,7 @@ def _misfit(value: Any, schema: Any, where: str, *, by_agent: bool) -> str:
     try:
         found = list(checker.iter_errors(to_json(value)))
     except unresolvable as error:
-        return f"the schema is none: {error}; a $ref stays inside its schema"
+        return f"the schema is not valid: {error}; a $ref stays inside its schema"
     faults = sorted(found, key=lambda e: [str(p) for p in e.path])
     shown = [f"{reduce(join_path, e.path, where)}: {e.message}" for e in faults[:MOST_FAULTS]]
     more = [f"{len(faults) - len(shown)} more"] if len(faults) > len(shown) else []

@@ -188,7 +188,7 @@ def _check_condition(reading: Reading, slot: str, value: Any) -> None:
     elif not is_row(value):
         reading.blame(f"{slot}: {value!r:.60} is neither a condition's id nor a list of effects.")
     elif odd := [name for name in value if not isinstance(name, str) or "." in name]:
-        reading.blame(f"{slot}: {odd[0]!r:.60} is no effect.")
+        reading.blame(f"{slot}: {odd[0]!r:.60} is not an effect.")
 
 
 def _sent(reading: Reading, given: Any) -> Mapping[str, str]:

@@ -47,8 +47,8 @@ def check_override(reading: Reading, where: str, slots: Mapping[str, Any]) -> No
     if effect and not (isinstance(effect, str) and WORDS.pattern.fullmatch(effect)):
         known = ", ".join(reading.ids("effect")[:SHOWN])
         reading.blame(
-            f"{where}: effect {effect!r:.80} is no effect's id; an agent answers for effects by "
-            f"their ids, never for Python names.{f' There are: {known}.' if known else ''}"
+            f"{where}: effect {effect!r:.80} is not an effect's id; an agent answers for effects "
+            f"by their ids, never for Python names.{f' There are: {known}.' if known else ''}"
         )
     several: Any = slots.get("responses", ())
     answers: Any = [slots["response"]] if "response" in slots else several
@@ -63,7 +63,7 @@ def check_override(reading: Reading, where: str, slots: Mapping[str, Any]) -> No
 
 
 def check_events(reading: Reading, slot: str, events: Any) -> None:
-    """Note events that are none, that nothing of the person's handles, or that hold no data."""
+    """Note invalid events, and those that no code of the person handles or that hold no data."""
     for event in rows_of(reading, slot, events):
         read = reading.read(lambda event=event: read_event(slot, event))
         if read is None:
@@ -79,7 +79,7 @@ def check_events(reading: Reading, slot: str, events: Any) -> None:
 
 
 def check_play(reading: Reading, slot: str, lines: Any) -> None:
-    """Note steps of a play that are none, or that name or set what an agent may not."""
+    """Note invalid steps of a play, and those that name or set what an agent may not."""
     for index, line in enumerate(rows_of(reading, slot, lines)):
         where = f"{slot}[{index}]"
         head: Any = line[0] if is_row(line) and line else None
@@ -181,12 +181,12 @@ def _fault_for_python(pattern: str) -> str:
     plain = _LITERAL.sub("x", pattern)
     repeats = sum(plain.count(sign) for sign in "*+?{")
     if repeats > 1 or (repeats and "(" in plain):
-        return "goes to an assertion of the person's: it may repeat in one place, and no group"
+        return "goes to the person's own assertion: it may repeat in one place, and no group"
     return ""
 
 
 def check_path(reading: Reading, where: str, path: Any) -> None:
-    """Note a path that is none, or that leads to what is private or secret."""
+    """Note an invalid path, and one that leads to what is private or secret."""
     steps = reading.read(lambda: parse_path(path))
     for key in steps or ():
         if isinstance(key, str) and (key.startswith("_") or is_secret_key(key)):

@@ -1,4 +1,4 @@
-"""One body of an agent's under reading: its size, what it may name, and what was found wrong."""
+"""A body that an agent sent, as it is read: its size, what it may name, and what is wrong."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ WRITABLE = tuple(
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Reading:
-    """One body of an agent's under reading, and what was found wrong with it so far.
+    """A body that an agent sent, as it is read, and what was found wrong with it so far.
 
     `find` and `ids` give what the agent may name; `story` is the one that the body is for, if any.
     """
@@ -71,7 +71,7 @@ class Reading:
 
 
 def rows_of(reading: Reading, slot: str, value: Any) -> Sequence[Any]:
-    """Return the items of a list; note what is none, of which nothing is checked."""
+    """Return the items of a list; note what is not a list, of which nothing is checked."""
     if is_row(value):
         return value
     reading.blame(f"{slot}: this is a list, not a {real_class(value).__name__}.")
@@ -79,7 +79,7 @@ def rows_of(reading: Reading, slot: str, value: Any) -> Sequence[Any]:
 
 
 def check_refs(reading: Reading, where: str, data: Any) -> None:
-    """Note what stands for loaders that are none, or that are given what an agent may not."""
+    """Note refs to unknown loaders, and to loaders that are given what an agent may not."""
     reading.blame(*loader_faults(data, where=where))
     for ref in refs_in(data):
         found = reading.entry("loader", ref.loader, f"{where}: $ref")
@@ -93,7 +93,7 @@ def refuse_refs(reading: Reading, where: str, data: Any) -> None:
     for ref in refs_in(data):
         reading.blame(
             f"{where}: {{'$ref': {ref.loader!r:.80}}} stands for a loader, which args and events "
-            "may hold; here is plain data only."
+            "may hold; here only plain data may be."
         )
 
 
@@ -104,7 +104,7 @@ def refusal(what: str, where: str = "") -> AuthoringError:
 
 
 def weigh(body: Any) -> None:
-    """Refuse a body that is no JSON, over 64 KB of it, or over 64 deep; nothing of it is read."""
+    """Refuse a body that is not JSON, over 64 KB of it, or over 64 deep; nothing of it is read."""
     level, deep, count = [body], 0, 0
     while level:
         deep += 1
@@ -117,11 +117,11 @@ def weigh(body: Any) -> None:
     try:
         size = len(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode())
     except ValueError as error:  # lone surrogates, and numbers too long to write
-        raise refusal(f"the body is no JSON: {error}") from error
+        raise refusal(f"the body is not JSON: {error}") from error
     if size > MOST_BYTES:
         raise refusal(
             f"the body is {size} bytes of JSON, over the {MOST_BYTES} that it may be; what is "
-            "large stands behind a loader of the person's, as {'$ref': loader_id}"
+            "large comes from the person's loader, as {'$ref': loader_id}"
         )
 
 

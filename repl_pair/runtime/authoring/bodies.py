@@ -37,7 +37,7 @@ def read_words(kind: str, names: Sequence[str], *, removable: bool = False) -> t
 
 
 def read_marks(where: str, marks: Sequence[Any]) -> tuple[list[Any], ...]:
-    """Read marks of pytest's, whose arguments are data, as `[name, [args], {kwargs}]`."""
+    """Read pytest marks, whose arguments are data, as `[name, [args], {kwargs}]`."""
     return tuple(_mark(where, mark) for mark in list_of(where, "marks", marks))
 
 
@@ -45,9 +45,7 @@ def _mark(where: str, mark: Any) -> list[Any]:
     slots = [getattr(mark, slot, None) for slot in ("name", "args", "kwargs")]
     words: list[Any] = line_of(mark) if type(mark) is list else slots
     if len(words) != 3 or not isinstance(words[0], str) or not is_payload(words[2]):
-        raise bad_body(
-            where, f"a mark is one of pytest's: pytest.mark.timeout(5), not {mark!r:.80}."
-        )
+        raise bad_body(where, f"a mark is a pytest mark: pytest.mark.timeout(5), not {mark!r:.80}.")
     name, args, kwargs = words
     frozen = [freeze(arg, where=f"{where}: mark {name}[{at}]") for at, arg in enumerate(args)]
     return [name, frozen, freeze_plain(f"{where}: mark {name}", kwargs)]

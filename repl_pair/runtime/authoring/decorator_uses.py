@@ -65,7 +65,7 @@ def unraisable(responses: Any) -> str:
             return f"a response that is raised has {RAISE} and message, not {', '.join(odd)}."
         if "." not in name and builtin_exception(name) is None:
             near = did_you_mean(name, filter(builtin_exception, vars(builtins)))
-            return f"{name!r} is no built-in exception.{near} Name another one as module.Class."
+            return f"{name!r} is not a built-in exception.{near} Name another one as module.Class."
     return ""
 
 

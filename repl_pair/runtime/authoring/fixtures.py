@@ -23,7 +23,7 @@ def fixture(name: str) -> Ref:
     if not isinstance(name, str) or not name.isidentifier():  # pyright: ignore[reportUnnecessaryIsInstance]  a notebook is not type-checked
         raise AuthoringError("bad_body", f"fixture takes a fixture's name: 'db', not {name!r}.")
     if REGISTRY.find("loader", LOADER) is None:
-        body = Function(component=Component.of(give), doc="Give what a fixture of pytest's gives.")
+        body = Function(component=Component.of(give), doc="Give what a pytest fixture gives.")
         origin = Origin(key=BUILTIN, label="repl_pair", line=0)
         REGISTRY.register("loader", LOADER, body, origin=origin)
     return Ref(LOADER, {"name": name})
@@ -53,7 +53,7 @@ def give(name: str) -> Any:
     if resolve is None:
         raise RequestError(
             "cannot_run",
-            f"{name!r} is a fixture of pytest's, and this run is none of pytest's: run the "
+            f"{name!r} is a pytest fixture, and this run is not run by pytest: run the "
             "variant with pytest, or use repl_pair.ref to a loader, which works everywhere.",
         )
     return resolve(name)

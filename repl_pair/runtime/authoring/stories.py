@@ -130,7 +130,7 @@ def variant(
 ) -> Handle:
     """Register one named state of a story that is registered: `story.id/Name`.
 
-    The body is data: JSON, declared dataclasses and their kin, arrays and frames. What data cannot
+    The body is data: JSON, declared dataclasses and similar, arrays and frames. What data cannot
     hold is a `ref` to a loader. `!word` takes out a tag or mode of the story's. `marks` are of
     pytest, such as `pytest.mark.timeout(5)`. What `extends` names is laid under the body for each
     run: its events and loaders come first, args merge deep, decorators and tags add up; its plays

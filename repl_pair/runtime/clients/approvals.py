@@ -95,7 +95,7 @@ class Approvals:
         if waiting >= MOST_PENDING:
             raise RequestError(
                 "approval_unavailable",
-                f"{waiting} calls of yours wait for the person's word already; nothing was run.",
+                f"{waiting} calls of yours wait for the person's answer already; nothing was run.",
             )
         granted = any(
             grant.asker == asker and grant.op == op and set(access) <= set(grant.access)
@@ -153,7 +153,7 @@ class Approvals:
         if approval.hash != hash_call(op, args) or approval.boot != self._boot:
             raise unknown_handle(handle)
         if approval.state == "pending":
-            raise RequestError("approval_pending", f"{approval.op} waits for the person's word.")
+            raise RequestError("approval_pending", f"{approval.op} waits for the person's answer.")
         if approval.state == "denied":
             raise RequestError("approval_denied", f"The person denied {approval.op}.")
         if approval.state != "approved" or self._set_state(approval, "used") is None:

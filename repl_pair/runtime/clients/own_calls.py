@@ -55,7 +55,9 @@ class OwnCalls:
         request = Request(op=op, args=args, call=uuid.uuid4().hex, view=view)
         latest = next(reversed(self._handlers.values()), None)
         if latest is None:
-            done(error_reply(KernelError("detached", f"repl_pair has left: {op} was not called.")))
+            done(
+                error_reply(KernelError("detached", f"repl_pair is detached: {op} was not called."))
+            )
         else:
             latest.submit(request.to_wire(), done, lambda _progress: None)
 

@@ -1,1 +1,1 @@
-"""Code that an agent sends, run in the person's namespace, and what it put out and changed."""
+"""Code that an agent sends, run in the person's namespace, its output and what it changed."""

@@ -48,7 +48,7 @@ class CellLine(TypedDict):
 
 
 def kept_codes() -> dict[int, str]:
-    """Return the code of each cell of this life by its number, as it was typed.
+    """Return the code of each cell of this process by its number, as it was typed.
 
     Empty lines before it are not counted in tracebacks, and left out.
     """

@@ -28,7 +28,7 @@ class LastError:
 
 
 def find_last_error() -> LastError | None:
-    """Return the last error that ended a cell of this life; None without one.
+    """Return the last error that ended a cell of this process; None without one.
 
     IPython keeps the text of each, and one exception, which may be of a display or a hook.
     """

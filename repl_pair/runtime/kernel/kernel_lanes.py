@@ -90,7 +90,7 @@ class KernelLanes(Lanes):
         if blocked_s is not None:
             return (
                 "no cell runs, but the kernel's event loop has been blocked for "
-                f"{blocked_s:.0f} s by a callback of the person's"
+                f"{blocked_s:.0f} s by a callback in the person's code"
             )
         return held
 

@@ -49,7 +49,7 @@ def _open(request: Request, reply: OnReply, progress: OnProgress) -> Job:
     if request.boot not in (None, BOOT.id):
         raise KernelError(
             "kernel_restarted",
-            "The request was meant for an earlier life of this kernel; nothing was run.",
+            "The request was meant for a kernel process that has ended; nothing was run.",
             detail={"boot": BOOT.id},
             next_steps=[next_step("list_stories")],
         )
@@ -103,7 +103,7 @@ def _read(content: Mapping[str, Any]) -> Request:
     try:
         return Request.from_wire(content)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RequestError("bad_arguments", f"That is no request: {error!r}.") from error
+        raise RequestError("bad_arguments", f"That is not a request: {error!r}.") from error
 
 
 def _approved_view(request: Request) -> View:

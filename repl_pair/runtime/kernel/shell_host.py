@@ -121,7 +121,7 @@ class Answer:
     """The value of an expression, as the one MIME type that the bridge reads."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
-        # As text, for it may hold what front ends take for illegal JSON: half a surrogate pair.
+        # As text, for it may hold what front ends take for invalid JSON: half a surrogate pair.
         self._text = json.dumps(content)
 
     def _repr_mimebundle_(self, **_wanted: Any) -> dict[str, str]:
@@ -171,7 +171,7 @@ def _look(question: Question) -> dict[str, Any]:
 
 def _take(question: Question) -> dict[str, Any]:
     if not _host:
-        why = "repl_pair was taken out of this kernel since; nothing was run."
+        why = "repl_pair was removed from this kernel since; nothing was run."
         return {"reply": error_reply(KernelError("kernel_restarted", why))}
     request: Question = question["request"]
     call_id = str(request.get("call"))

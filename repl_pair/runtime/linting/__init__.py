@@ -1,1 +1,1 @@
-"""What does not fit together among what is registered; no variant is run for it."""
+"""Checks of what is registered; no variant is run."""

@@ -62,7 +62,7 @@ def _lost() -> Iterator[Fault]:
     for entry in entries_of(*REGISTRY.kinds):
         for component in model.components_in(entry.body):
             if component.is_lost:
-                how = f"Define {component.qualname} again, or take out what names it."
+                how = f"Define {component.qualname} again, or remove what names it."
                 yield fault_of(entry, "lost-name", component.shown, how)
 
 
@@ -150,7 +150,7 @@ def _modes() -> Iterator[Fault]:
         if args and not taken.intersection(args):
             near = did_you_mean(args[0], taken)
             what = f"no component takes {', '.join(map(repr, args))}.{near}"
-            yield fault_of(entry, "unfit-mode", what, "Change its args, or take it out.")
+            yield fault_of(entry, "unfit-mode", what, "Change its args, or remove it.")
 
 
 _CHECKS: Sequence[Callable[[], Iterator[Fault]]] = (

@@ -110,7 +110,7 @@ def _assertion_faults(entry: Entry, name: str, words: Sequence[Any]) -> Iterator
     assertion = REGISTRY.find("assertion", name)
     if assertion is None:
         what = unknown_step(name, REGISTRY.ids("assertion"))
-        yield fault_of(entry, "unknown-step", what, "Mend its name, or register the assertion.")
+        yield fault_of(entry, "unknown-step", what, "Correct its name, or register the assertion.")
         return
     signature = signature_of(assertion.body.component.resolve())
     wrong = signature.fault(words) or _path_fault(signature, words) or _pattern_fault(words)
@@ -134,5 +134,5 @@ def _pattern_fault(words: Sequence[Any]) -> str:
     try:
         re.compile(pattern if isinstance(pattern, str) else "")
     except re.error as error:
-        return f"{pattern!r} is no pattern: {error}."
+        return f"{pattern!r} is not a valid pattern: {error}."
     return ""

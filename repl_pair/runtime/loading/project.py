@@ -57,7 +57,7 @@ class Project:
 
 
 def read_project(start: Path) -> Project:
-    """Return the project around a folder; AuthoringError for a setting that is not legal.
+    """Return the project around a folder; AuthoringError for a setting that is not valid.
 
     As pytest does, it searches `testpaths` where it starts in the project's folder, else `start`.
     """

@@ -37,7 +37,7 @@ class PytestSettings:
 
 
 def read_settings(start: Path) -> PytestSettings:
-    """Return what pytest uses that is started in a folder; AuthoringError for an illegal file."""
+    """Return what pytest uses that is started in a folder; AuthoringError for an invalid file."""
     root, table = _locate(start)
     parser = ArgumentParser(add_help=False, allow_abbrev=False, argument_default=SUPPRESS)
     parser.add_argument("--import-mode", default="prepend")

@@ -15,7 +15,7 @@ from repl_pair.wire import REDACTED
 
 
 def suggest_correction(call: Call, variant_id: str, status: str) -> None:
-    """Suggest to who may write what corrects a variant that does not pass, or takes out one."""
+    """Suggest to who may write what corrects a variant that fails, or unregisters one."""
     entry = REGISTRY.find("variant", variant_id)
     if entry is None or "write" not in call.view.access:
         return

@@ -1,4 +1,4 @@
-"""What an op takes and answers, as every face republishes it, and the check of a call by it."""
+"""What an op takes and answers, as every interface shows it, and the check of a call by it."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache

@@ -202,7 +202,7 @@ def _answer(call: Call, kind: str, id: str, old: Entry | None) -> Registered:
 
 
 def _warn(call: Call, kind: str, body: Any) -> None:
-    """Describe what is legal and perhaps not meant."""
+    """Describe what is valid and perhaps not meant."""
     if kind == "variant" and not (body.play or body.plays):
         call.notifications.append(
             "It asserts nothing: its play is empty, and one that it extends is not taken over."

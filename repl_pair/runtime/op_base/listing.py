@@ -182,7 +182,7 @@ def read_cursor(cursor: str, mark: str, form: str) -> str:
         found, start = "", ""
     if not re.fullmatch(form, start):
         raise RequestError(
-            "stale_cursor", "That is no cursor of this list: call again without a cursor."
+            "stale_cursor", "That is not a cursor of this list: call again without a cursor."
         )
     if found != mark:
         raise RequestError(

@@ -30,7 +30,7 @@ def preview_removal(args: Mapping[str, Any], _principal: str) -> Preview:
     """Show the entry of `kind` and `id` that would go."""
     kind, id = str(args.get("kind")), str(args.get("id"))
     text = _diff(_registered_text(kind, id), "", id)
-    return {"kind": "diff", "title": f"take out {kind} {id}", "text": text}
+    return {"kind": "diff", "title": f"unregister {kind} {id}", "text": text}
 
 
 def preview_clearing(args: Mapping[str, Any], principal: str) -> Preview:
@@ -44,7 +44,7 @@ def preview_clearing(args: Mapping[str, Any], principal: str) -> Preview:
         for id, entry in sorted(REGISTRY.snapshot(kind).items())
         if may_replace(writer, entry.origin)
     ]
-    title = f"take out {count_of(len(gone), 'entry', 'entries')}"
+    title = f"unregister {count_of(len(gone), 'entry', 'entries')}"
     return {"kind": "list", "title": title, "text": "\n".join(gone)}
 
 

@@ -65,12 +65,12 @@ async def await_members(
     call: Call,
     watched: list[str],
     marks: Annotated[list[int] | None, "Of the last answer; None: as of now"] = None,
-    boot: Annotated[str | None, "The life of the kernel that the marks are of"] = None,
+    boot: Annotated[str | None, "The process of the kernel that the marks are of"] = None,
     wait_s: Annotated[float, Bounds(0, MAX_WAIT_S), "Seconds to wait"] = 0.0,
 ) -> MemberChanges:
     """Wait until something that is watched changes, or the view no longer sees it.
 
-    Changes are gathered for 200 ms from the first one. In another life all has changed. It never
+    Changes are gathered for 200 ms from the first one. In another process all has changed. It never
     ends for what the view does not see.
     """
     call.max_items = len(watched)

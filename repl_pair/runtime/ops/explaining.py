@@ -41,7 +41,7 @@ from repl_pair.runtime.values.paths import parse_path
 WHOLE_ROOM, WHOLE_DEPTH = 10_000, 64
 """What an answer may hold that is of use only whole: parts of a container, and levels."""
 MOST_CHARS = 200_000
-"""What of a documentation leaves the kernel at once; a face has a budget of its own."""
+"""What of a documentation leaves the kernel at once; an interface has its own budget."""
 
 
 class Source(TypedDict):
@@ -155,7 +155,7 @@ def variant_to_data(call: Call, variant_id: VariantId) -> Data:
 
 @op(access="read", toolset="story")
 def workspace_to_data(call: Call, workspace_id: WorkspaceId) -> Data:
-    """Get a workspace's body as data that registers it again, byte for byte the same each time."""
+    """Return a workspace's body as data that registers it again, byte for byte the same."""
     call.suggest("get_workspace", workspace_id=workspace_id)
     return _data(call, "workspace", workspace_id)
 

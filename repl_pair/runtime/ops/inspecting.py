@@ -70,7 +70,7 @@ def describe_object(
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
 ) -> Described:
-    """Say what an object is: class and bases, place, signature, doc and source; nothing of it runs.
+    """Describe an object: class and bases, place, signature, doc, source; none of its code runs.
 
     No path leads on behind a function, class or module.
     """
@@ -128,7 +128,7 @@ def read_history(
     limit: Limit = 10,
     cursor: Cursor = None,
 ) -> Page[CellLine]:
-    """Read the cells that the person ran in this life of the kernel, the newest first.
+    """Read the cells that the person ran since the kernel started, the newest first.
 
     Also those from before you came. What `display` showed is not kept.
     """

@@ -103,7 +103,7 @@ def _write_back(
 ) -> dict[str, Any]:
     """Register what was recorded; a recording cannot be had again, so a refusal keeps its text."""
     body = recording.to_body(new_id, extends=extends, doc=doc)
-    why = f"No data says {', '.join(body.odd)}: the person makes it by a loader."
+    why = f"{', '.join(body.odd)} cannot be written as data; the person has to give it by a loader."
     if recording.redacted:
         why = f"{recording.redacted} events hold a secret: only the person can register them."
     if recording.redacted or body.odd:

@@ -50,7 +50,7 @@ def list_annotations(
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
 ) -> Page[Annotation]:
-    """List remarks on stories, variants, workspaces, notebooks and pages, newest first."""
+    """List annotations on stories, variants, workspaces, notebooks and pages, newest first."""
     call.max_items = limit
     asked = (target, section, status, review_id)
     mark = mark_of([*asked, call.view.tier])
@@ -102,7 +102,7 @@ def create_annotation(
     parent_id: Annotated[str | None, "The annotation that you reply to"] = None,
     review_id: Annotated[str | None, "Of this review"] = None,
 ) -> Annotation:
-    """Remark on a target, or reply to a remark; the same words within 30 s are one annotation."""
+    """Annotate a target, or reply to an annotation; the same words within 30 s are one."""
     made = annotations.create_annotation(
         project(),
         call.view,

@@ -175,7 +175,7 @@ async def preview_variant(
 def snapshot_identity(
     call: Call, variant_id: VariantId, modes: Modes = None, overrides: Overrides = None
 ) -> Identity:
-    """Return a variant's stable identity: a hash of its settled content and one of its code."""
+    """Return a variant's stable identity: a hash of its resolved content and one of its code."""
     return cast(
         "Identity", to_dict(planned(call, variant_id, modes=modes, overrides=overrides).identity)
     )

@@ -46,7 +46,7 @@ def session_start(
 ) -> Started:
     """Begin a work session: what you do from now on is counted until session_stop.
 
-    It is abandoned where you leave the kernel before that. Where one is open, the answer is that.
+    It counts as abandoned if you leave the kernel first. If one is open, that one is returned.
     """
     _refuse_person(call)
     if len(goal) > GOAL_CHARS or len(rfc or "") > GOAL_CHARS:
@@ -112,7 +112,7 @@ def notifications_list(
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
 ) -> Page[Notice]:
-    """List what changed and concerns you: remarks, answered approvals, verdicts, contracts.
+    """List what changed and concerns you: annotations, answered approvals, verdicts, contracts.
 
     The latest change first. A notice is seen once a reply has shown its id and you call again; it
     expires after 7 days.

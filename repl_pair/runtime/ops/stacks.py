@@ -71,7 +71,7 @@ LONG_S = 2.0
 def read_stacks(
     call: Call, code: Annotated[bool, "With the person's lines of source"] = False
 ) -> Stacks:
-    """Show where the running cell, the threads and the asyncio tasks stand; no values.
+    """Show the call stacks of the running cell, the threads and the asyncio tasks; no values.
 
     The main thread first; frames innermost first, of libraries only what the person's code
     called and the innermost. A thread in C code shows the last Python line.

@@ -1,4 +1,4 @@
-"""Ops that list and read what is registered; nothing of the person's runs."""
+"""Ops that list and read what is registered; none of the person's code runs."""
 
 from functools import partial
 from typing import Annotated, Any, Literal, NotRequired, TypedDict

@@ -125,7 +125,7 @@ def get_value(
     path: Annotated[str, 'Such as order.lines[0].sku, rows[10:20], frame.loc["a"], array[3, :5]'],
     detail: Detail = "brief",
 ) -> Value:
-    """Read one value of the person's by path, bounded and redacted; none of its code is called.
+    """Read one of the person's values by path, bounded and redacted; none of its code is called.
 
     A figure or image comes as an image.
     """

@@ -118,7 +118,7 @@ def read_failures(
         call.suggest("get_variant", variant_id=records[0].variant_id)
         suggest_correction(call, records[0].variant_id, records[0].status)
     if not runs:
-        call.notifications.append("No variant has been run yet: that nothing failed says nothing.")
+        call.notifications.append("No variant has been run yet, so there is no result to report.")
         call.suggest("list_variants")
     return cast(
         "Failures",

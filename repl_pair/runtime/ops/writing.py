@@ -19,7 +19,7 @@ Kind = Annotated[str, "story, variant, workspace, mode, decorator, tag or panel"
 
 
 class Unregistered(TypedDict):
-    """What was taken out."""
+    """What was unregistered."""
 
     kind: str
     id: str
@@ -27,7 +27,7 @@ class Unregistered(TypedDict):
 
 
 class Cleared(TypedDict):
-    """The ids that were taken out, by kind, and how many entries stay."""
+    """The ids that were unregistered, by kind, and how many entries remain."""
 
     removed: dict[str, list[str]]
     total: int
@@ -91,7 +91,7 @@ def register_decorator(
 
 @op(access="write", toolset="authoring", stoppable=False, preview=preview_entry("tag"))
 def register_tag(call: Call, tag_id: Annotated[str, "e.g. slow"], body: Body) -> Registered:
-    """Register a word that variants may carry. body: doc, axis, default_filter; {} will do."""
+    """Register a word that variants may carry. body: doc, axis, default_filter; {} is enough."""
     return enter_body(call, "tag", tag_id, body)
 
 
@@ -108,13 +108,13 @@ def register_panel(call: Call, panel_id: Annotated[str, "e.g. totals"], body: Bo
 def unregister(
     call: Call, kind: Kind, id: Annotated[str, "Its id, e.g. pricing.quote/Bulk_2"]
 ) -> Unregistered:
-    """Take out one entry that you registered; those of the person and other agents stay."""
+    """Unregister one entry that you registered; those of the person and other agents stay."""
     _check_kind(kind)
     ids = visible_ids(call.view, kind)
     entry = REGISTRY.find(kind, id) if id in ids else None
     if entry is None:
         own = _own(call, kind, ids)
-        # No step takes out what is near: it may be executed unread.
+        # No step unregisters what is near: it may be executed unread.
         raise not_found(kind, f"There is no {kind} {id!r}.{did_you_mean(id, own)}")
     if not may_replace(agent_origin(call.view.principal), entry.origin):
         whose, who = "not an agent's", "the person"
@@ -122,8 +122,8 @@ def unregister(
             whose, who = "another agent's", "that agent or the person"
         raise RequestError(
             "cannot_run",
-            f"{kind} {id!r} is {whose}: {entry.origin.label} registered it, and only {who} takes "
-            "it out. Nothing was changed.",
+            f"{kind} {id!r} is {whose}: {entry.origin.label} registered it, and only {who} may "
+            "unregister it. Nothing was changed.",
         )
     decide(call)
     if not REGISTRY.unregister(kind, id, entry=entry):
@@ -137,14 +137,14 @@ def unregister(
 
 @op(access="write", toolset="authoring", stoppable=False, preview=preview_clearing)
 def clear_kind(call: Call, kind: Kind) -> Cleared:
-    """Take out all of a kind that you registered; gives how many entries stay."""
+    """Unregister all of a kind that you registered; answers how many entries remain."""
     _check_kind(kind)
     return _clear(call, [kind])
 
 
 @op(access="write", toolset="authoring", stoppable=False, preview=preview_clearing)
 def clear_all(call: Call) -> Cleared:
-    """Take out all that you registered; gives how many entries stay."""
+    """Unregister everything that you registered; answers how many entries remain."""
     return _clear(call, WRITABLE)
 
 

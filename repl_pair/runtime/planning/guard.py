@@ -94,7 +94,7 @@ def method_for_agent(plan: Plan, live: Any, name: str) -> Callable[..., Any]:
         return getattr(live, name)
     raise RequestError(
         "cannot_run",
-        f"{name!r} is none of the public methods that the story's own class defines "
+        f"{name!r} is not one of the public methods that the story's own class defines "
         f"({', '.join(own) or 'there is none'}): what an agent writes calls no other.",
     )
 

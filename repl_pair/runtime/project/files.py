@@ -27,7 +27,7 @@ def find_file(root: Path) -> Path:
         hint = "Put a folder or file of the project in the place of the link."
         raise RequestError("bad_database", message, hints=[hint])
     if file.exists() and not file.is_file():
-        raise RequestError("bad_database", f"{named} is no file; it was neither read nor written.")
+        raise RequestError("bad_database", f"{named} is not a file; it was not read or written.")
     return file
 
 

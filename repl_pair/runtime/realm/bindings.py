@@ -81,7 +81,7 @@ def _read_import(home: Home, domain: str, text: str) -> Import:
     if found is None or not is_requirement(requirement):
         raise RequestError(
             "bad_arguments",
-            f"{text!r} is no import: a contract and what its version has to be.",
+            f"{text!r} is not an import: a contract and what its version has to be.",
             hints=["--import 'quote >=1.0,<2'"],
         )
     contract = read_contract(home.folder, domain, found[1])

@@ -59,7 +59,7 @@ def _check_contract(domain: str, name: str, contract: Contract) -> Iterator[tupl
         [contract["version"], *(r["version"] for r in contract["evolution"])]
     ):
         if read_version(version) is None:
-            yield "no_semver", f"{name} has the version {version!r}, which is no semver."
+            yield "no_semver", f"{name} has {version!r}, which is not a semantic version."
     try:
         changed = is_changed(contract)
     except RequestError as error:

@@ -53,7 +53,7 @@ def check_name(name: str, what: str) -> str:
         return name
     raise RequestError(
         "bad_arguments",
-        f"{name!r} is no name for {what}: letters, digits, -, _ and dots, at most 64, a letter, a "
+        f"{name!r} is not a name for {what}: letters, digits, -, _, dots, at most 64, a letter, a "
         "digit or _ first.",
     )
 
@@ -91,7 +91,7 @@ def _size_of(path: str | Path, file: int) -> int:
     found = os.fstat(file)
     size = found.st_size
     if not stat.S_ISREG(found.st_mode):
-        raise bad_file(path, "it is no plain file")
+        raise bad_file(path, "it is not a plain file")
     if size > MOST_BYTES:
         raise bad_file(path, f"it has more than {MOST_BYTES:,} bytes")
     return size
@@ -103,7 +103,7 @@ def write_file(path: Path, data: Mapping[str, Any]) -> None:
         text = json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
         content = f"{text}\n".encode()
     except ValueError as error:
-        raise RequestError("bad_arguments", f"This is no JSON: {error}.") from error
+        raise RequestError("bad_arguments", f"This is not JSON: {error}.") from error
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, content)
 
@@ -132,12 +132,12 @@ def _find_fault(value: Any, shape: Any) -> str:
                 return f"[{n}]{fault}"
         return ""
     if kind is tuple:
-        return "" if value in shape else f" is none of {', '.join(shape)}"
+        return "" if value in shape else f" is not one of {', '.join(shape)}"
     return "" if isinstance(value, shape) else f" is not {_WORDS.get(shape, 'a text or null')}"
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)

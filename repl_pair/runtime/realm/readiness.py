@@ -161,7 +161,7 @@ def _read_pull_request(folder: Path, state: _Branch) -> tuple[PullRequest | None
     except (ValueError, TypeError, KeyError):
         found = dict[str, Any]()
     if any(type(found.get(slot)) is not kind for slot, kind in _PR_SLOTS.items()):
-        return None, "gh: what it answered is no pull request."
+        return None, "gh: what it answered is not a pull request."
     return cast("Any", found), ""
 
 

@@ -53,7 +53,7 @@ def find_home(root: Path) -> Home | None:
         folder = next((one for one in folders if (one / REALM_FILE).is_file()), folders[0])
         return Home(folder=folder.resolve(), repo=data["repo"])
     except (OSError, ValueError) as error:
-        raise bad_file(file, "realm is no path") from error
+        raise bad_file(file, "realm is not a path") from error
 
 
 def is_realm(folder: Path) -> bool:
@@ -180,7 +180,7 @@ def _read_head(folder: Path) -> Any:
     if bad:
         raise bad_file(folder / REALM_FILE, f"repos.{bad[0]} is not a text")
     if illegal := [name for name in head["repos"] if not NAME.fullmatch(name)]:
-        raise bad_file(folder / REALM_FILE, f"repos: {illegal[0]!r} is no name of a repo")
+        raise bad_file(folder / REALM_FILE, f"repos: {illegal[0]!r} is not a name for a repo")
     return head
 
 
@@ -216,7 +216,7 @@ def _names(folder: Path, *parts: str, suffix: str = "", faults: list[Fault]) -> 
             names.append(name)
             continue
         is_link = NAME.fullmatch(name) is not None
-        why = "It is a link, or no plain file." if is_link else "Its name is none of a realm's."
+        why = "It is a link, or not a plain file." if is_link else "Its name is not one of a realm."
         faults.append(_bad_file((*parts, name)[1], "/".join((*parts, entry.name)), why))
     return sorted(names)
 

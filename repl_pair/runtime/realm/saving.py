@@ -41,7 +41,7 @@ def save_contract(home: Home, domain: str, name: str, edition: Edition) -> Contr
     check_name(name, "a contract")
     if read_version(edition.version) is None:
         raise RequestError(
-            "bad_arguments", f"{edition.version!r} is no semantic version, such as 1.2.0."
+            "bad_arguments", f"{edition.version!r} is not a semantic version, such as 1.2.0."
         )
     with locked(home.folder):
         before = read_contract(home.folder, domain, name)
@@ -101,7 +101,7 @@ def _make_next(before: Contract, edition: Edition) -> Contract:
 
 def _check_version(before: Contract, version: str, *, is_changed: bool) -> None:
     old, new = read_version(before["version"]), read_version(version)
-    if old is None:  # written by hand; any version mends it
+    if old is None:  # written by hand; any version corrects it
         return
     if is_changed and not new > old:
         raise RequestError(

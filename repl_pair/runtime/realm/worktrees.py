@@ -84,7 +84,7 @@ def _choose(realm: Realm, repos: Sequence[str] | None) -> tuple[list[str], str]:
         known = ", ".join(sorted(realm.repos)) or "none"
         raise RequestError(
             "bad_arguments",
-            f"This project is no repo of the realm {realm.name}: name repos. It has {known}.",
+            f"This project is not a repo of the realm {realm.name}: name repos. It has {known}.",
         )
     shared = [domain for domain in domains_of(realm, own) if len(domain.bindings) > 1]
     peers = {repo for domain in shared for repo in domain.bindings if repo in realm.repos}
@@ -104,7 +104,7 @@ def _make(repo: Path, path: Path, branch: str) -> str:
         return f"The repo is not at {repo}."
     top = run_git(repo, "rev-parse", "--show-toplevel")
     if not top.is_well or Path(top.out.rstrip("\n")).resolve() != repo.resolve():
-        return f"{repo} is no repo of git."
+        return f"{repo} is not a git repo."
     if not run_git(repo, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").is_well:
         return f"{repo} has no commit yet."
     known = run_git(repo, "for-each-ref", f"refs/heads/{branch}", f"refs/remotes/*/{branch}")

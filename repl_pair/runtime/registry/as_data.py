@@ -12,7 +12,7 @@ from repl_pair.wire import Json
 def to_data(kind: str, id: str) -> dict[str, Json]:
     """Return a registered body as JSON data, its empty slots left out.
 
-    The slots are the keyword arguments of `repl_pair.variant` and its kin, sorted by name, so that
+    The slots are the keyword arguments of `repl_pair.variant` and similar, sorted by name, so that
     `json.dumps` gives the same text in every process. A value that JSON cannot hold becomes a
     marker, a secret `[redacted]`. RequestError `not_found` for an unknown id.
     """

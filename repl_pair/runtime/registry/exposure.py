@@ -15,7 +15,8 @@ def is_seen(view: View, entry: Entry | Outline) -> bool:
 def hidden_because(view: View, entry: Entry | Outline) -> str:
     """Return why a view may not see an entry, empty where it may.
 
-    The floor is asked first, then the exposure, then the tier: `expose_all` opens the second only.
+    The names that are never exposed are checked first, then the exposure, then the tier:
+    `expose_all` opens the second only.
     """
     try:
         return _reason(view, entry)

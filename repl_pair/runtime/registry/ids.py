@@ -1,4 +1,4 @@
-"""The grammar of ids: what each kind allows, and a legal id near to a refused one."""
+"""The grammar of ids: what each kind allows, and a valid id near to a refused one."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _WORDS = rf"{_SEGMENT}(?:/{_SEGMENT})*"
 
 @row
 class Grammar:
-    """A legal id as a pattern, in words, and by example."""
+    """A valid id as a pattern, in words, and by example."""
 
     pattern: re.Pattern[str]
     words: str
@@ -63,19 +63,19 @@ FUNCTION = Grammar(
 
 
 def check_id(kind: str, grammar: Grammar, id: object) -> str:
-    """Return the id as plain text; AuthoringError `bad_id` with the rule and a legal form."""
+    """Return the id as plain text; AuthoringError `bad_id` with the rule and a valid form."""
     if isinstance(id, str) and grammar.pattern.fullmatch(id):
         return str(id)
     raise AuthoringError(
         "bad_id",
-        f"{id!r} is not a legal {kind} id: it takes {grammar.words}. "
+        f"{id!r} is not a valid {kind} id: it takes {grammar.words}. "
         f"For example: {suggest_id(grammar, id)!r}.",
         detail={"kind": kind, "id": repr(id), "pattern": grammar.pattern.pattern},
     )
 
 
 def suggest_id(grammar: Grammar, id: object) -> str:
-    """Return a legal id as near to `id` as its letters allow, else the grammar's example."""
+    """Return a valid id as near to `id` as its letters allow, else the grammar's example."""
     text = re.sub(r"[^A-Za-z0-9_./-]+", "_", str(id)).strip("_./-")
     head, _, tail = text.replace("/", ".").rpartition(".")
     slashed = f"{head}/{tail}" if head else text

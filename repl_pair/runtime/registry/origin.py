@@ -41,7 +41,7 @@ def is_of_agent(origin: Origin, principal: str) -> bool:
 
 
 def may_replace(writer: Origin, entry: Origin) -> bool:
-    """Return whether what a writing op registered may replace or take out an entry.
+    """Return whether what a writing op registered may replace or unregister an entry.
 
     It may where a writing op of the same principal registered that entry. The person's writing ops
     may with those of all agents, and with no entry that the person's code registered.

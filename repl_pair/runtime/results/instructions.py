@@ -2,7 +2,7 @@
 
 INSTRUCTIONS = """\
 WORDS
-story: a function or class of the person's, under an id (pricing.quote).
+story: the person's function or class, under an id (pricing.quote).
 variant: one named state of it (pricing.quote/Bulk): args, events, play. Data only.
 mode: a saved tuple of args. play: steps, among them assertions, that record and never raise.
 
@@ -35,6 +35,6 @@ a position.
 --allow eval: eval_code(code="len(orders)"); scope="user" assigns there.
 
 SECRETS
-"[redacted]" is a secret and cannot be had or overridden; it is legal as an expected value. \
+"[redacted]" is a secret and cannot be had or overridden; it is valid as an expected value. \
 {"$elided"} is large: read_more(handle=...). {"$overflow"}: next_steps has a smaller one.
 """

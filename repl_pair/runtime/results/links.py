@@ -1,4 +1,4 @@
-"""The URL of a shared variant: written without defaults, read as far as it is legal."""
+"""The URL of a shared variant: written without defaults, read as far as it is valid."""
 
 import json
 import math
@@ -77,7 +77,7 @@ def write_url(link: Link, base_url: str = BASE) -> str:
 
 
 def parse_share_url(url: str) -> ReadLink:
-    """Read a URL as far as it is legal: it raises for no text, and looks nothing up."""
+    """Read a URL as far as it is valid: it raises for no text, and looks nothing up."""
     query = url.partition("#")[0].partition("?")[2]
     if len(query) > _MOST_CHARS:
         why = f"it has {len(query)} characters; at most {_MOST_CHARS} are read"
@@ -89,7 +89,7 @@ def parse_share_url(url: str) -> ReadLink:
         try:
             _read_part(unquote_plus(name), unquote_plus(text, errors="strict"), read, dropped)
         except UnicodeDecodeError:
-            dropped.append(Dropped(part=name[:80], text=text[:80], why="it is no UTF-8"))
+            dropped.append(Dropped(part=name[:80], text=text[:80], why="it is not valid UTF-8"))
     if "variant" not in read and "workspace" not in read:
         dropped.append(Dropped(part="variant", text="", why="the URL names no variant"))
     return ReadLink(link=Link(**read), dropped=tuple(dropped))
@@ -102,17 +102,18 @@ def fault_of(value: Any, level: int = 0) -> str:
     if value is None or isinstance(value, bool):
         return ""
     if isinstance(value, str):
-        return "it holds half a character" if _SURROGATE.search(value) else ""
+        is_odd = _SURROGATE.search(value)
+        return "it holds half of a surrogate pair, which is not valid text" if is_odd else ""
     if isinstance(value, int):
         return "" if value.bit_length() < _BIGGEST_INT_BITS else "it is too large a number"
     if isinstance(value, float):
-        return "" if math.isfinite(value) else f"{value} is no number of JSON"
+        return "" if math.isfinite(value) else f"{value} is not a number of JSON"
     if is_map(value) and all(isinstance(key, str) for key in value):
         parts = [*value, *value.values()]
     elif isinstance(value, list):
         parts = cast("list[Any]", value)
     else:
-        return f"a {type(value).__name__} is no JSON"
+        return f"a {type(value).__name__} is not JSON"
     return next((fault for part in parts if (fault := fault_of(part, level + 1))), "")
 
 
@@ -133,7 +134,7 @@ def _checked_base(base_url: str) -> str:
     try:
         parts = urlsplit(base_url)
     except ValueError as error:
-        raise RequestError("bad_arguments", f"base_url is no URL: {error}.") from error
+        raise RequestError("bad_arguments", f"base_url is not a valid URL: {error}.") from error
     if parts.scheme not in SCHEMES:
         raise RequestError(
             "bad_arguments",
@@ -155,9 +156,9 @@ def _read_part(name: str, text: str, read: dict[str, Any], dropped: list[Dropped
         dropped.append(Dropped(part=name[:80], text=what[:80], why=why))
 
     if name not in _READERS:
-        drop("it is no part of a shared variant")
+        drop("it is not a part of a shared variant")
     elif name in read:
-        drop("it is given twice; the first stands")
+        drop("it is given twice; the first one is used")
     else:
         found = _READERS[name](text, drop)
         if found is not None:
@@ -192,9 +193,9 @@ def _read_overrides(text: str, drop: _Drop) -> Mapping[str, Any] | None:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        return drop("it is no JSON")
+        return drop("it is not valid JSON")
     if not isinstance(found, dict):
-        return drop("it is no JSON object")
+        return drop("it is not a JSON object")
     kept: dict[str, Any] = {}
     for name, value in cast("dict[str, Any]", found).items():
         fault = "no arg has such a name" if not name.isidentifier() else fault_of(value)

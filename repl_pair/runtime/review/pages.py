@@ -70,7 +70,7 @@ def page_paths(root: Path) -> Sequence[str]:
 def is_private(root: Path, path: str) -> bool:
     """Return whether the project's settings make a page private, by any name that it has.
 
-    AuthoringError `bad_body` where the setting is not legal: then nothing of a page is shown.
+    AuthoringError `bad_body` where the setting is not valid: then nothing of a page is shown.
     """
     patterns = private_patterns(root)
     if not patterns:

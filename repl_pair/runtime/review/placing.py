@@ -52,7 +52,7 @@ def _find_parent(
     if place != its:
         raise RequestError(
             "bad_arguments",
-            f"{id} is a remark on {its}, not on {target}: a reply has its target.",
+            f"{id} is an annotation on {its}, not on {target}: a reply has its target.",
             next_steps=[next_step("get_annotation", annotation_id=id)],
         )
     return parent
@@ -71,6 +71,6 @@ def _check_covered(review: Row, place: str) -> None:
     if not parse_target(review["target"]).covers(parse_target(place)):
         raise RequestError(
             "bad_arguments",
-            f"The review {review['id']} is of {review['target']}, and {place} is no part of that.",
+            f"The review {review['id']} is of {review['target']}, and {place} is not part of that.",
             next_steps=[next_step("get_review", review_id=review["id"])],
         )

@@ -30,7 +30,7 @@ def report_review(connection: Connection, root: Path, view: View, review: Row, c
     """Report a review that was submitted: the person's to all agents, an agent's to the person."""
     recipient = AGENTS if view.principal == PERSON else PERSON
     what = f"{view.principal} submitted the review {review['id']} on {review['target']}"
-    text = f"{what} ({count_of(count, 'remark')})"
+    text = f"{what} ({count_of(count, 'annotation')})"
     _report(connection, root, view, review["target"], text, recipient)
 
 

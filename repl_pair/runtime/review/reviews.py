@@ -155,7 +155,7 @@ def _counts(connection: Connection, there: Conditions) -> list[str]:
 
 
 def _nothing_to_submit(place: Target, there: Sequence[str]) -> RequestError:
-    what = f"What is there: {', '.join(there)}." if there else "There is no remark."
+    what = f"What is there: {', '.join(there)}." if there else "There is no annotation."
     return RequestError("bad_arguments", f"Nothing of {place.text} waits to be submitted. {what}")
 
 
@@ -163,9 +163,9 @@ def _find_of(connection: Connection, root: Path, view: View, place: Target, id: 
     row = find_annotation(connection, root, view, id)
     why = None
     if not place.covers(parse_target(row["target"])):
-        why = f"is a remark on {row['target']}, not on {place.text}"
+        why = f"is an annotation on {row['target']}, not on {place.text}"
     elif row["parent_id"] is not None:
-        why = f"is a reply, which goes with its remark {row['parent_id']}"
+        why = f"is a reply, which goes with its annotation {row['parent_id']}"
     elif row["review_id"] is not None and row["status"] != "draft":
         why = f"is in the review {row['review_id']} already"
     if why is not None:

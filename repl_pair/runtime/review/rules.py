@@ -22,7 +22,7 @@ def check_words(**words: str) -> None:
             )
         if text.encode("utf-8", "ignore").decode() != text:
             raise RequestError(
-                "bad_arguments", f"{name} holds halves of characters; it is no text."
+                "bad_arguments", f"{name} holds half of a surrogate pair, which is not text."
             )
 
 

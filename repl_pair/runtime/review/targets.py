@@ -63,4 +63,4 @@ def parse_target(text: str) -> Target:
 
 
 def _illegal(text: str, why: str) -> RequestError:
-    return RequestError("bad_arguments", f"{cut_text(text, 200)!r} is no target. {why}")
+    return RequestError("bad_arguments", f"{cut_text(text, 200)!r} is not a target. {why}")

@@ -20,7 +20,7 @@ from repl_pair.runtime.values.paths import format_path, parse_path
 
 
 async def dispatch(frame: Frame, event: Event, *, from_agent: bool = False) -> Any:
-    """Dispatch one event as it is registered, and give what its handler gave.
+    """Dispatch one event as it is registered, and return what its handler returned.
 
     One from an agent goes to a handler, else only to a method that the component itself defines.
     """
@@ -42,7 +42,7 @@ async def dispatch(frame: Frame, event: Event, *, from_agent: bool = False) -> A
 
 
 async def call_method(frame: Frame, name: str, kwargs: Mapping[str, Any]) -> Any:
-    """Call a public method of the live object for a play, and give what it gave."""
+    """Call a public method of the live object for a play, and return what it returned."""
     live, plan = frame.live, frame.plan
     method = method_for_agent(plan, live, name) if plan.plays_by_agent else method_of(live, name)
     if method is None:

@@ -131,7 +131,7 @@ async def _judge(frame: Frame, step: Step, play: str, index: int) -> Verdict | N
         if reveals and (place := secret_within(looks, now.secrets)):
             raise RequestError(
                 "cannot_run",
-                f"{name} looks at {place}, where a secret stands: only a play of the person's may.",
+                f"{name} looks at {place}, where a secret stands: only the person's play may.",
             )
     except RequestError as error:
         frame.refusal = frame.refusal or error.message

@@ -54,7 +54,7 @@ def _exception(response: Mapping[str, Any]) -> Exception:
     cls: Any = resolve_dotted(name) if "." in name else builtin_exception(name)
     if not (isinstance(cls, type) and issubclass(cls, Exception)):
         raise RequestError(
-            "cannot_run", f"{name!r} in a response is no exception; name one, as in TimeoutError."
+            "cannot_run", f"{name!r} in a response is not an exception; one is TimeoutError."
         )
     try:
         return cls() if message is None else cls(message)

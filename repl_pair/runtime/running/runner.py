@@ -122,7 +122,7 @@ async def execute(
     records_stops: bool = False,
     begun: Callable[[Frame], None] = lambda _frame: None,
 ) -> RunRecord:
-    """Walk the phases of a plan; only an interrupt and its kin come through.
+    """Walk the phases of a plan; only an interrupt and similar come through.
 
     With `records_stops` these are a record too: without a verdict, with the output so far, and
     where in the person's code the run stood. `begun` is given the frame, which `stopped_record`

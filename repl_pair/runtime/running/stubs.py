@@ -116,7 +116,7 @@ class _Place:
                 except (TypeError, AttributeError) as error:
                     raise _unsettable(self.name, str(error)) from error
                 if self._own.get(self.attribute, _ABSENT) is current:
-                    why = f"a {type(self.owner).__name__} keeps it elsewhere"
+                    why = f"a {type(self.owner).__name__} does not store it in its own attributes"
                     raise _unsettable(self.name, why)
 
     def take_out(self, frame: Frame) -> None:
@@ -198,7 +198,7 @@ def _function(name: str, owner: Any, attribute: str) -> Any:
     if not hasattr(owner, "__dict__"):
         raise _unsettable(name, f"a {type(owner).__name__} takes no attributes")
     if attribute == "__new__":
-        raise _unsettable(name, "Python does not let a class have it back as it was")
+        raise _unsettable(name, "Python cannot restore it on a class")
     return function
 
 

@@ -1,1 +1,1 @@
-"""Work sessions: what a client did from one moment to another, counted as it happened."""
+"""Work sessions: what a client did between start and stop, counted as it happens."""

@@ -57,7 +57,7 @@ class Longest:
 
 @row
 class Example:
-    """A legal value, in `Annotated`; a corrected call has it where the caller gave none."""
+    """A valid value, in `Annotated`; a corrected call has it where the caller gave none."""
 
     value: Any
 
@@ -92,7 +92,7 @@ def weight_fault(args: Mapping[str, Any]) -> str:
         if type(node) is str:
             weight += len(node)
             if not node.isascii() and _SURROGATE.search(node):
-                return "They hold half of a surrogate pair, which is no text."
+                return "They hold half of a surrogate pair, which is not text."
         elif type(node) is int and node.bit_length() > MOST_BITS:
             return f"They hold a whole number of over {MOST_BITS} bits."
         elif is_map(node) or is_row(node):
@@ -101,8 +101,8 @@ def weight_fault(args: Mapping[str, Any]) -> str:
             if depth == DEEPEST:
                 return f"They are over {DEEPEST} levels deep."
         if weight > MOST_CHARS:
-            where = "What is large stands behind a loader of the person's: {'$ref': id}."
-            return f"They weigh over {MOST_CHARS} characters. {where}"
+            where = "What is large comes from the person's loader: {'$ref': id}."
+            return f"They have over {MOST_CHARS} characters in total. {where}"
         queue += [(part, depth + 1) for part in parts]
     return ""
 

@@ -1,4 +1,4 @@
-"""The nearest legal call to one that was refused, and calls as text to people."""
+"""The nearest valid call to one that was refused, and calls as text to people."""
 
 import json
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ def has_blanks(args: Mapping[str, Any]) -> bool:
 
 
 def correct_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the nearest legal arguments, a blank (`<type>`) for those that only the caller has."""
+    """Return the nearest valid arguments, a blank (`<type>`) for those that only the caller has."""
     properties: Mapping[str, Any] = schema["properties"]
     corrected: dict[str, Any] = {}
     for key, value in args.items():

@@ -20,7 +20,7 @@ def compare_pixels(expected: bytes, actual: bytes, *, tolerance: float) -> Image
     try:
         before, after = (Image.open(io.BytesIO(one)).convert("RGBA") for one in (expected, actual))
     except (OSError, SyntaxError):  # what is cut, or no image at all
-        return ImageDifference(words="its bytes differ, and they are no image")
+        return ImageDifference(words="its bytes differ, and they are not an image")
     if before.size != after.size:
         sizes = ["{} x {}".format(*image.size) for image in (before, after)]
         return ImageDifference(words=f"it was {sizes[0]} pixels and is {sizes[1]}")

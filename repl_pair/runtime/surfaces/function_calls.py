@@ -107,7 +107,7 @@ def _refused(id: str, schema: Schema, args: Mapping[str, Any], faults: list[str]
 
 
 def _refuse_ref(ref: Ref) -> Any:
-    raise RequestError("cannot_run", f"ref({ref.loader!r}) stands where only data may.")
+    raise RequestError("cannot_run", f"ref({ref.loader!r}) is not allowed here; give plain data.")
 
 
 def is_generator(fn: Any) -> bool:

@@ -121,7 +121,7 @@ def check_exposable(where: str, fn: Callable[..., Any]) -> None:
     if not_json := open_parameters(function_schema(fn)):
         hints = takes_of(fn).read
         named = ", ".join(f"{n} ({hints[n] if hints[n].arms else 'no type'})" for n in not_json)
-        raise bad_body(where, f"an agent cannot give {named} as JSON. Legal are {LEGAL}.")
+        raise bad_body(where, f"an agent cannot give {named} as JSON. Valid are {LEGAL}.")
 
 
 def _check_component(where: str, fn: Any) -> None:
@@ -143,7 +143,7 @@ def _check_tool(id: str, tool: str, origin: Origin) -> None:
         raise AuthoringError(
             "bad_id",
             f"function {id!r} ({_place(origin)}) would be the tool {tool!r}, which has "
-            f"{len(tool)} characters: at most {LONGEST_TOOL} are legal.",
+            f"{len(tool)} characters: at most {LONGEST_TOOL} are allowed.",
             detail={"kind": "function", "id": id},
         )
     for other in list(REGISTRY.snapshot("function").values()):

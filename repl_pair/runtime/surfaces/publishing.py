@@ -32,7 +32,7 @@ class SurfaceHandle(Handle):
     """A surface, by which its members and functions are declared, and exposed to agents.
 
     A declaration takes the place of the one before of its name, whatever that was: the handles of
-    that one publish nothing any more. All methods refuse by AuthoringError what is not legal.
+    that one publish nothing any more. All methods refuse by AuthoringError what is not valid.
     """
 
     tier: str | None = None

@@ -105,7 +105,7 @@ def member_named(cls: Any, name: str, where: str) -> Enum:
 
 def _check_enum(cls: Any, where: str) -> None:
     if not issubclass(cls, Enum):
-        raise unfit(where, f"{cls.__qualname__} was defined again and is no enumeration now")
+        raise unfit(where, f"{cls.__qualname__} was defined again and is not an enumeration now")
 
 
 def choose(frozen: Frozen, arm: Any, where: str) -> Any:

@@ -210,7 +210,7 @@ def _writer_for(value: object) -> _Writer:
 
 def _unwritable(value: object) -> _Refusal:
     name = _name(type(value))
-    return _Refusal(f"a value of type {name} is no data; use ref(loader_id, ...) for it.")
+    return _Refusal(f"a value of type {name} is not data; use ref(loader_id, ...) for it.")
 
 
 def _name(kind: type) -> str:

@@ -1,7 +1,7 @@
 """Frozen values as JSON data that is the same in every process, and back.
 
 What JSON holds stands as itself. All else is a marker: `{"$ref": loader, **kwargs}`,
-`{"$type": "decimal", "value": "1.10"}` and its kin, `[redacted]` for a secret. What no data carries
+`{"$type": "decimal", "value": "1.10"}` and similar, `[redacted]` for a secret. What no data carries
 (arrays, frames, scalars of libraries) is named by a marker that is refused when it is read.
 """
 
@@ -124,7 +124,7 @@ class _Reader:
         try:
             return read(slots)
         except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
-            raise bad_data(where, f"is no legal {name}: {error!r}") from error
+            raise bad_data(where, f"is not a valid {name}: {error!r}") from error
 
 
 _NODES: Mapping[str, Callable[[Mapping[str, Any]], Frozen]] = {

@@ -1,4 +1,4 @@
-"""Characters that a reader does not see, or that move what they see: one rule for all faces."""
+"""Characters that a reader does not see, or that move what is seen: one rule for all interfaces."""
 
 import re
 from collections.abc import Callable

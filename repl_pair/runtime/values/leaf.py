@@ -13,7 +13,7 @@ Made = tuple[bytes, Callable[[Any], tuple[Any, ...]]]
 class Marker:
     """How values stand in JSON data: the slots beside `$type`, and the way back.
 
-    `write` gives None for a value that no data carries; illegal slots make `read` raise anything.
+    `write` gives None for a value that no data carries; invalid slots make `read` raise anything.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Leaf:
     """One type. What is left out is not done with its values."""
 
     form: str
-    """The legal JSON form in words, for a refusal."""
+    """The valid JSON form in words, for a refusal."""
     takes: tuple[type, ...] = ()
     """The JSON types that `read` makes a value of."""
     read: Callable[[Any], Any] = lambda value: value

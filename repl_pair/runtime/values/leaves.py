@@ -26,7 +26,7 @@ from repl_pair.runtime.values.moments import (
 
 
 def read_leaf(value: Any, cls: type) -> Any:
-    """Return `value` as `cls`, a type in LEAVES; ValueError with the legal form if it is none."""
+    """Return `value` as `cls`, a type in LEAVES; ValueError with the valid form if not."""
     leaf = LEAVES[cls]
     is_one = isinstance(value, _TOWER.get(cls, cls)) or is_array_scalar(value)
     if is_one and (cls is bool or not isinstance(value, bool)):  # a bool is no number
@@ -35,7 +35,7 @@ def read_leaf(value: Any, cls: type) -> Any:
         try:
             return leaf.read(value)
         except (ValueError, ArithmeticError):
-            pass  # answered below with the legal form
+            pass  # answered below with the valid form
     raise ValueError(leaf.form)
 
 

@@ -28,7 +28,7 @@ def _array(_cls: Any, value: list[Any], arm: Any) -> Any:
     wanted = dtype if isinstance(dtype, type) else None
     made = numpy.array(value)
     if made.dtype == object:
-        raise ValueError("its items are no numbers or text")
+        raise ValueError("its items are not numbers or text")
     if wanted is None or issubclass(made.dtype.type, wanted):
         return made
     return made.astype(wanted, casting="same_kind" if made.size else "unsafe")
@@ -58,7 +58,7 @@ def _copy_response(value: Any) -> Any:
 def _response(cls: Any, value: Mapping[str, Any], _arm: Any) -> Any:
     given = {"status_code": 200, **value}
     if unknown := given.keys() - _OF_RESPONSE:
-        raise ValueError(f"{', '.join(sorted(unknown))} is none of them")
+        raise ValueError(f"{', '.join(sorted(unknown))} is not one of them")
     return cls(**given)
 
 

@@ -26,7 +26,7 @@ _QUOTED = re.compile(r"""\[(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\]""", re.
 def parse_path(path: str | Sequence[Any]) -> Steps:
     """Read a path: dotted text with `[0]` and `["quoted keys"]`, or a list of keys as they are.
 
-    RequestError `bad_arguments` names the position of what is wrong and a legal form.
+    RequestError `bad_arguments` names the position of what is wrong and a valid form.
     """
     if isinstance(path, str):
         return (_parse_short if len(path) <= _SHORT else _parse_text)(path)
@@ -34,7 +34,7 @@ def parse_path(path: str | Sequence[Any]) -> Steps:
         i for i, key in enumerate(path) if isinstance(key, bool) or not isinstance(key, str | int)
     ]
     if odd or not path:
-        what = f"item {odd[0]} is no text or whole number" if odd else "it is empty"
+        what = f"item {odd[0]} is not a text or whole number" if odd else "it is empty"
         raise _bad_path(list(path), what)
     return tuple(path)
 
@@ -121,7 +121,7 @@ def _unquoted(text: str, at: int, quoted: re.Match[str]) -> str:
     try:
         return json.loads(f'"{quoted[1]}"', strict=False)
     except ValueError:
-        raise _bad_path(text, f"no legal escape in the key at position {at}") from None
+        raise _bad_path(text, f"no valid escape in the key at position {at}") from None
 
 
 def _cut(text: str, at: int, bracket: str) -> Cut:
@@ -149,4 +149,4 @@ def _part(node: ast.expr) -> str | int | slice:
 
 def _bad_path(path: Any, what: str) -> RequestError:
     shown = repr(path) if len(repr(path)) <= 200 else repr(path)[:200] + "..."
-    return RequestError("bad_arguments", f"path {shown}: {what}. A legal form: {LEGAL_FORM}.")
+    return RequestError("bad_arguments", f"path {shown}: {what}. A valid form: {LEGAL_FORM}.")

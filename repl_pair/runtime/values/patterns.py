@@ -38,7 +38,7 @@ def pattern_fault(pattern: str) -> str:
     except Exception as error:  # noqa: BLE001  the engine's error class stands in its module
         why = error.args[0] if error.args else ""
         why = why.decode(errors="replace") if isinstance(why, bytes) else str(why)
-        return f"is none of RE2, which has no lookaround and no backreferences: {why}"
+        return f"is not a pattern of RE2, which has no lookaround and no backreferences: {why}"
     return ""
 
 

@@ -63,7 +63,9 @@ def thaw_data(frozen: Frozen, where: str) -> Any:
     """Make fresh values of frozen data that may hold no `ref`."""
 
     def refuse(ref: Ref) -> Any:
-        raise RequestError("cannot_run", f"ref({ref.loader!r}) stands where only data may.")
+        raise RequestError(
+            "cannot_run", f"ref({ref.loader!r}) is not allowed here; give plain data."
+        )
 
     return thaw(frozen, Any, load=refuse, where=where)
 

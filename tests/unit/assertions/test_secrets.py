@@ -202,7 +202,7 @@ def test_an_agents_play_that_looks_at_a_secret_cannot_run(line):
     record = by_agent(line)
     assert (record.status, record.total) == ("cannot_run", 0)
     assert record.reason.startswith(f"{line[0]} looks at ")
-    assert "where a secret stands: only a play of the person's may." in record.reason
+    assert "where a secret stands: only the person's play may." in record.reason
     assert not any(word in str(what_leaves(record)) for word in (PASSWORD, KEY))
 
 

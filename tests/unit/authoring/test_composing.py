@@ -305,7 +305,7 @@ def test_what_a_module_leaves_out_when_it_runs_again_is_retired(tmp_path, monkey
         ({"loaders_complete_when": "ful"}, "not_found", r"no derived 'ful'\. Nearest: full"),
         ({"loaders_complete_when": 3}, "bad_body", "loaders_complete_when is a list"),
         ({"modes": ["ueur"]}, "not_found", r"no mode 'ueur'\. Nearest: eur"),
-        ({"tags": ["!in work"]}, "bad_id", "not a legal tag id"),
+        ({"tags": ["!in work"]}, "bad_id", "not a valid tag id"),
         ({"substrates": "text"}, "bad_body", r"substrates is a list: \['text'\]"),
         ({"events": "add"}, "bad_body", r"events is a list: \['add'\]"),
         ({"events": [["add", 1]]}, "bad_body", "an event is"),

@@ -1,4 +1,4 @@
-"""A ref to a fixture of pytest's is data like any ref; only a run under pytest resolves it."""
+"""A ref to a pytest fixture is data like any ref; only a run under pytest resolves it."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_what_is_no_name_of_a_fixture_is_refused(name):
 def test_a_run_elsewhere_cannot_be_run_and_states_what_to_do():
     record = repl_pair.run(register(db=repl_pair.fixture("db")))
     assert record.status == "cannot_run"
-    assert record.reason.startswith("'db' is a fixture of pytest's")
+    assert record.reason.startswith("'db' is a pytest fixture")
     assert "pytest" in record.reason
     assert "repl_pair.ref" in record.reason
 

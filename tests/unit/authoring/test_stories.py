@@ -141,10 +141,10 @@ def test_a_secret_argument_is_kept_live_marked_and_known_to_egress(story):
         (
             lambda: repl_pair.variant("shop.quote/A", tags=["in work"]),
             "bad_id",
-            "'in work' is not a legal tag id",
+            "'in work' is not a valid tag id",
         ),
         (lambda: repl_pair.variant("shop.quote/A", tags="test"), "bad_body", r"\['test'\]"),
-        (lambda: repl_pair.variant("shop.quote"), "bad_id", "legal variant id"),
+        (lambda: repl_pair.variant("shop.quote"), "bad_id", "valid variant id"),
         (lambda: repl_pair.ref("nope"), "not_found", "no loader 'nope'"),
         (lambda: repl_pair.story("x", component=3), "bad_body", "not a function or class"),
         (lambda: repl_pair.story("x", component=int), "bad_body", "int does not say what it takes"),
@@ -165,7 +165,7 @@ def test_a_secret_argument_is_kept_live_marked_and_known_to_egress(story):
             "the schema is a mapping of names to values, not a str",
         ),
         *[
-            (partial(getattr(repl_pair, kind), 3), "bad_id", f"3 is not a legal {kind} id")
+            (partial(getattr(repl_pair, kind), 3), "bad_id", f"3 is not a valid {kind} id")
             for kind in ("story", "loader", "assertion", "handler", "derived", "decorator")
         ],
         (lambda: repl_pair.story(partial(quote)), "bad_id", "has no name: give the id"),
@@ -220,7 +220,7 @@ def test_a_tag_need_not_be_registered_unless_tags_are_strict(story, monkeypatch)
     assert repl_pair.explain("shop.quote/A")["conflicts"] == []
     with pytest.raises(RequestError, match="no tag 'wpi'"):
         visible_variants(View(), None, ["wpi"])
-    with pytest.raises(AuthoringError, match="not a legal tag id"):
+    with pytest.raises(AuthoringError, match="not a valid tag id"):
         repl_pair.variant("shop.quote/B", tags=["in work"])
     monkeypatch.setattr(REGISTRY, "strict_tags", True)
     for tag in ("tset", "!tset"):

@@ -59,7 +59,7 @@ def test_a_removal_is_shown_as_what_goes(shop):
     found = shown("unregister", kind="variant", id="shop.total/Mine")
     assert '-  "doc": "Two"' in found["text"].splitlines()
     assert shown("clear_all")["text"] == "variant shop.total/Mine"
-    assert shown("clear_kind", kind="story")["title"] == "take out 0 entries"
+    assert shown("clear_kind", kind="story")["title"] == "unregister 0 entries"
 
 
 def test_what_an_op_does_not_show_itself_is_its_arguments_whole(table):
@@ -108,7 +108,7 @@ def test_characters_that_hide_others_are_spelled_out_for_the_person(table, hidde
     code = shown("eval_code", code=f"a{hidden}b\n\té")
     assert code["text"] == f"a{spelled}b\n\té"
     removal = shown("unregister", kind="variant", id=f"x{hidden}\n")
-    assert removal["title"] == f"take out variant x{spelled}<U+000A>"
+    assert removal["title"] == f"unregister variant x{spelled}<U+000A>"
     body = {"doc": f"a{hidden}b"}
     diff = shown("register_tag", tag_id="new", body=body)["text"].splitlines()
     in_json = json.dumps(hidden)[1:-1] if hidden < " " else spelled

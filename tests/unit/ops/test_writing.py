@@ -460,7 +460,7 @@ def test_what_an_agent_writes_has_the_tier_of_its_view():
         ("variant", "shop.total/X", {"extends": "shop.total/Tow"}, "Nearest: shop.total/Two"),
         ("variant", "shop.total/X", {"loaders": ["os.system"]}, "There are: rates."),
         ("variant", "shop.total/X", {"loaders_complete_when": "os.listdir"}, "no derived"),
-        ("variant", "shop.total/X", {"loaders_complete_when": ["os.listdir"]}, "no effect"),
+        ("variant", "shop.total/X", {"loaders_complete_when": ["os.listdir"]}, "not an effect"),
         ("variant", "shop.total/X", {"substrates": ["htlm"]}, "no substrate 'htlm'. Nearest: html"),
         ("variant", "shop.total/X", {"args": {"price": {"$ref": "rate"}}}, "Nearest: rates"),
         (
@@ -533,7 +533,7 @@ def test_what_an_agent_writes_has_the_tier_of_its_view():
         ("workspace", "shop.x/X", {"layout": "custom", "render": "x.y"}, "no panel 'x.y'"),
         ("tag", "repl_pair/x", {}, "the package's own"),
         ("story", "repl_pair.runtime", {"component_of": "shop.total"}, "the package's own"),
-        ("tag", "no tag", {}, "not a legal tag id"),
+        ("tag", "no tag", {}, "not a valid tag id"),
     ],
 )
 def test_a_refusal_states_what_is_wrong_and_what_would_do(shop, agent, kind, id, body, stated):
@@ -921,7 +921,7 @@ def test_a_schema_of_an_agents_reads_no_file(shop, agent, tmp_path):
         record = repl_pair.run("shop.total/X")
         assert (record.status, "stays inside its schema" in record.reason) == ("fail", True)
         plain = {"play": [["path_matches", "result", {"$ref": ref}]]}
-        assert "here is plain data only" in agent.fault("variant", "shop.total/X", plain)
+        assert "here only plain data may be" in agent.fault("variant", "shop.total/X", plain)
 
 
 # --- what is handed on once a run is under way
@@ -1102,7 +1102,7 @@ def test_lines_of_an_agents_call_no_method_of_another_object(safe, agent, how):
     swap("shop.vault", wiper)
     record = repl_pair.run(f"shop.vault/{how}")
     assert CALLED == ["count"]
-    assert "none of the public methods" in record.reason
+    assert "not one of the public methods" in record.reason
 
 
 def test_the_persons_lines_call_what_the_component_gives(safe, agent):

@@ -196,7 +196,7 @@ def test_what_is_typed_becomes_an_override(view, context, path, raw, override):
         (["hour"], "25:00", "ISO text"),
         (["price"], "1,5", "a decimal number"),
         (["tags"], "[1]", "expected string"),
-        (["tags"], "[", "no JSON"),
+        (["tags"], "[", "not JSON"),
         (["other"], "__import__('os')", "Python literal"),
         (["other"], "1 + x", "Python literal"),
         (["extra"], '{"b": 2}', "a cannot be taken out"),

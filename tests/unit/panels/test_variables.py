@@ -123,7 +123,7 @@ def test_a_path_that_an_agent_is_refused_is_refused_alike(person, opened):
     assert "Nearest: orders" in view.on_value("order")["refusal"]
     assert "There is no 'te' in orders. Nearest: tea." in view.on_value("orders.te")["refusal"]
     assert view.on_value("_own")["refusal"]
-    assert "A legal form" in view.on_value("orders..tea")["refusal"]
+    assert "A valid form" in view.on_value("orders..tea")["refusal"]
     assert view.on_value("orders..tea")["slots"] == {}
 
 

@@ -150,8 +150,12 @@ GH = {
     "none": ('echo "no pull requests found for branch \\"feature\\"" >&2; exit 1', None, ""),
     "not signed in": ("echo 'gh auth login' >&2; exit 4", None, "gh: gh auth login"),
     "silent": ("exit 1", None, "gh: it failed without a reason"),
-    "no JSON": ("echo nothing", None, "gh: what it answered is no pull request."),
-    "another type": ('echo \'{"number": "7"}\'', None, "gh: what it answered is no pull request."),
+    "no JSON": ("echo nothing", None, "gh: what it answered is not a pull request."),
+    "another type": (
+        'echo \'{"number": "7"}\'',
+        None,
+        "gh: what it answered is not a pull request.",
+    ),
 }
 
 

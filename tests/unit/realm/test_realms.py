@@ -174,7 +174,9 @@ def test_a_pipe_in_the_place_of_the_file_of_a_realm_is_a_fault_and_holds_nobody(
     os.mkfifo(ground.folder / "realm.json")
     writer = os.open(ground.folder / "realm.json", os.O_RDWR)  # without it a reader would wait
     try:
-        assert [fault["message"] for fault in ground.open("web").faults] == ["it is no plain file."]
+        assert [fault["message"] for fault in ground.open("web").faults] == [
+            "it is not a plain file."
+        ]
     finally:
         os.close(writer)
 
@@ -183,4 +185,4 @@ def test_a_pipe_in_the_place_of_the_file_of_a_realm_is_a_fault_and_holds_nobody(
 def test_what_is_no_path_of_a_realm_is_refused(ground, place):
     file = ground.root("web") / ".repl_pair" / "realm.json"
     file.write_text(json.dumps({"realm": place, "repo": "web"}))
-    assert refused(lambda: ground.open("web")).message == f"{file}: realm is no path."
+    assert refused(lambda: ground.open("web")).message == f"{file}: realm is not a path."

@@ -38,7 +38,7 @@ REFUSED = {
     "a schema that changed below its version": ("0.9.0", {"schema": OTHER}, "such as 1.1.0"),
     "a number that JSON has not": ("1.1.0", {"schema": {"maximum": 2**60}}, "RFC 8785"),
     "half a pair": ("1.1.0", {"schema": {"title": "\ud800"}}, "RFC 8785"),
-    "half a pair in the text": ("1.1.0", {"changes": "\ud800"}, "no JSON"),
+    "half a pair in the text": ("1.1.0", {"changes": "\ud800"}, "not JSON"),
 }
 
 

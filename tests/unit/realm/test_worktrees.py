@@ -81,7 +81,7 @@ def test_a_folder_without_git_is_the_fault_of_that_repo_also_within_the_repo_of_
     head = repos.folder / "realm.json"
     head.write_text(head.read_text().replace("../app", str(plain)))
     answer = made(repos, "api", "r", ["app"])
-    assert "no repo of git" in answer["errors"]["app"]
+    assert "is not a git repo" in answer["errors"]["app"]
     assert "rfc/r" not in git(repos.root("api"), "branch", "--list", "rfc/*")
 
 

@@ -153,9 +153,9 @@ def test_what_no_data_carries_is_named_and_refused_when_it_is_read(value, marker
     [
         ({"a": [REDACTED]}, r"args\.a\[0\] is a secret, which data does not carry"),
         ({"a": {"$elided": {"type": "list", "size": 9}}}, r"args\.a was cut for its size"),
-        ({"$type": "decimal", "value": "x"}, "args is no legal decimal"),
-        ({"$type": "date"}, "args is no legal date: KeyError"),
-        ({"$type": "set", "value": [[]]}, "args is no legal set"),
+        ({"$type": "decimal", "value": "x"}, "args is not a valid decimal"),
+        ({"$type": "date"}, "args is not a valid date: KeyError"),
+        ({"$type": "set", "value": [[]]}, "args is not a valid set"),
         ({"$type": ["decimal"]}, "args is of"),
     ],
 )

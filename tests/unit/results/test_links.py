@@ -146,7 +146,7 @@ def test_a_url_without_a_variant_reports_it():
     [
         ("javascript:alert(1)", "begins with one of repl-pair:, http:, https:"),
         ("lab/tree", "begins with one of"),
-        ("http://[", "is no URL"),
+        ("http://[", "is not a valid URL"),
         ("http://h/lab?token=abc", "holds token"),
         ("http://h/lab#access_token=abc", "holds access_token"),
         ("http://ann:pw@h/lab", "holds a user's name"),

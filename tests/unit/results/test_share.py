@@ -121,10 +121,10 @@ def test_overrides_travel_as_json_and_come_back_as_the_component_takes_them():
     [
         (Decimal("1.5"), "a Decimal does not come back from JSON as it was"),
         (Size.XL, "a Size does not come back from JSON as it was"),
-        (b"raw", "a bytes is no JSON"),
-        (float("nan"), "nan is no number of JSON"),
-        ("\ud800", "it holds half a character"),
-        ({1: 2}, "a dict is no JSON"),
+        (b"raw", "a bytes is not JSON"),
+        (float("nan"), "nan is not a number of JSON"),
+        ("\ud800", "it holds half of a surrogate pair, which is not valid text"),
+        ({1: 2}, "a dict is not JSON"),
     ],
 )
 def test_an_override_that_json_cannot_bring_back_is_left_out_and_reported(value, why):

@@ -61,7 +61,7 @@ def ids_of(items):
         ({"content": ""}, "content is empty"),
         ({"content": " \n\t\u2003"}, "content is empty"),
         ({"content": "a" * 8001}, "8,001 characters; at most 8,000"),
-        ({"content": "\ud800"}, "no text"),
+        ({"content": "\ud800"}, "not text"),
         ({"quote": "a" * 2001}, "quote has 2,001"),
         ({"section": "a" * 201}, "section has 201"),
     ],

@@ -79,7 +79,7 @@ def test_a_target_has_one_form(project, written, found):
         ("doc:a/../../x.md", "bad_arguments", "relative"),
         ("doc:a\\b.md", "bad_arguments", "relative"),
         ("doc:a\0b.md", "bad_arguments", "relative"),
-        (f"doc:{'a' * 2000}.md", "bad_arguments", "is no target"),
+        (f"doc:{'a' * 2000}.md", "bad_arguments", "is not a target"),
         ("variant:shop.quote/Bulg", "not_found", "Nearest: shop.quote/Bulk"),
         ("doc:READM.md", "not_found", "Nearest: README.md"),
         ("doc:node_modules/a.md", "not_found", "no page"),

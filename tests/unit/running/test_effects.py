@@ -202,7 +202,7 @@ def test_a_response_may_be_an_exception_that_the_component_sees(sent):
     ("response", "reason"),
     [
         ({"$raise": "json.JSONDecodeErr"}, "There is nothing at 'json.JSONDecodeErr'"),
-        ({"$raise": "json.dumps"}, "'json.dumps' in a response is no exception"),
+        ({"$raise": "json.dumps"}, "'json.dumps' in a response is not an exception"),
         ({"$raise": "json.JSONDecodeError"}, "cannot be made of its message"),
     ],
 )

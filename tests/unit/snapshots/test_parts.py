@@ -260,7 +260,7 @@ def test_images_differ_by_pixels_and_state_how():
     sizes = compare_images(blank, picture(size=(20, 11)), tolerance=1)
     assert (sizes.words, sizes.diff) == ("it was 20 x 10 pixels and is 20 x 11", b"")
     for bad in (b"none", one[:60]):
-        assert compare_images(blank, bad, tolerance=1).words.endswith("they are no image")
+        assert compare_images(blank, bad, tolerance=1).words.endswith("they are not an image")
 
 
 @pytest.fixture

@@ -128,7 +128,7 @@ def test_what_gives_no_value_when_it_is_called_is_no_function(fn, words):
     [
         (several, r"\*ids: int: an agent gives arguments by name"),
         (named, r"\*\*options: int: an agent gives arguments by name"),
-        (unhinted, r"cannot give n \(no type\) as JSON\. Legal are text, numbers"),
+        (unhinted, r"cannot give n \(no type\) as JSON\. Valid are text, numbers"),
         (calling, r"cannot give then \(.*Callable.*\) as JSON"),
         (nested, r"cannot give node \(.*Node\) as JSON"),
         (binary, r"cannot give data \(bytes\) as JSON"),

@@ -73,9 +73,9 @@ def test_text_is_read(text, steps):
         ('a["b]', "at position 1"),
         ("a[0]b", "at position 4"),
         ("a[1.5]", "at position 1"),
-        (r'a["\x"]', "no legal escape in the key at position 1"),
-        (["a", 1.5], "item 1 is no text or whole number"),
-        (["a", True], "item 1 is no text or whole number"),
+        (r'a["\x"]', "no valid escape in the key at position 1"),
+        (["a", 1.5], "item 1 is not a text or whole number"),
+        (["a", True], "item 1 is not a text or whole number"),
     ],
 )
 def test_what_is_no_path_is_refused_with_its_position_and_a_legal_form(path, words):
