@@ -7,11 +7,12 @@ from typing import Any
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import record
 from repl_pair.runtime.assertions.view import ROOTS
-from repl_pair.runtime.authoring.lines import STEPS, Signature, signature_of, unknown_step
+from repl_pair.runtime.authoring.lines import Signature, signature_of, unknown_step
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry, Step
 from repl_pair.runtime.registry.origin import BUILTIN, file_of
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.steps import STEPS, named_by
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.paths import parse_path
 
@@ -79,10 +80,10 @@ def event_faults(entry: Entry, names: Sequence[str]) -> Iterator[Fault]:
 def step_faults(entry: Entry, steps: Sequence[Step]) -> Iterator[Fault]:
     """Report the lines of a play that no run could carry out."""
     for step in steps:
-        name = str(step[0])
-        if name == "dispatch":
+        name, names = str(step[0]), named_by(step)
+        if names == "event":
             yield from event_faults(entry, [str(step[1][0])])
-        elif name == "call":
+        elif names == "method":
             yield from _call_faults(entry, str(step[1]))
         elif name not in STEPS:
             yield from _assertion_faults(entry, name, step[1:])

@@ -17,7 +17,6 @@ from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.secrets.places import (
     answers_secret,
-    keys_of,
     leads_to_declared,
     secret_event,
     secret_line,
@@ -28,7 +27,7 @@ from repl_pair.runtime.values.classes import is_row
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Secret, secrets_in, sensitive_paths
 from repl_pair.runtime.values.marks import Sensitive, is_secret_key
-from repl_pair.runtime.values.paths import Place, meets
+from repl_pair.runtime.values.paths import Place, keys_of, meets
 from repl_pair.runtime.values.takes import takes_of
 
 _WHOLE = frozenset({"result_equals", "rendered_text"})
