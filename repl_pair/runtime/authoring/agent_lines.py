@@ -15,7 +15,7 @@ from repl_pair.runtime.authoring.lines import named_steps, read_event, read_step
 from repl_pair.runtime.registry.ids import WORDS
 from repl_pair.runtime.registry.model import Decorator, Entry
 from repl_pair.runtime.registry.origin import BUILTIN
-from repl_pair.runtime.registry.steps import STEPS, named_by
+from repl_pair.runtime.registry.steps import STEPS, named_by, public_method, taker_of
 from repl_pair.runtime.signatures.code_hints import code_in
 from repl_pair.runtime.values.classes import is_installed, is_map, is_row, real_class
 from repl_pair.runtime.values.frozen import walk
@@ -70,9 +70,8 @@ def check_events(reading: Reading, slot: str, events: Any) -> None:
         if read is None:
             continue
         name = str(read[0])
-        handler = reading.find("handler", name)
         own = own_methods(reading.component, reading.story)
-        taker = own.get(name) if handler is None else handler.body.component.resolve()
+        taker = taker_of(reading.component, name, own, reading.find)
         if taker is None:
             reading.blame(_unhandled(slot, name, [*reading.ids("handler"), *own]))
         else:
@@ -115,7 +114,7 @@ def own_methods(component: Any, story: Entry | None) -> dict[str, Callable[..., 
     return {
         name: getattr(member, "__func__", member)
         for name, member in found.items()
-        if not name.startswith("_") and real_class(member) in _METHODS
+        if real_class(member) in _METHODS and public_method(component, name) is not None
     }
 
 

@@ -1,9 +1,11 @@
-"""The steps of plays that are no assertions, a row each: what their words are and name."""
+"""The steps of plays that are no assertions, a row each, and what takes the events of a run."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, cast
 
 from repl_pair.records import record
+from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.values.classes import is_map, is_row
 from repl_pair.runtime.values.frozen import is_payload
 from repl_pair.runtime.values.paths import keys_of
@@ -77,3 +79,33 @@ def named_by(line: Sequence[Any]) -> Named:
     """Return what the first word of a line names; nothing for a step of data, and an assertion."""
     row = STEPS.get(str(line[0]))
     return "" if row is None else row.names
+
+
+def taker_of(
+    cls: Any,
+    name: str,
+    own: Mapping[str, Callable[..., Any]] | None = None,
+    find: Callable[[str, str], Entry | None] = REGISTRY.find,
+) -> Callable[..., Any] | None:
+    """Return what takes an event: the handler of its name, else that method of the class it is for.
+
+    `own`: the methods that an agent's events may go to, in place of all public ones; `find`: how
+    handlers are found.
+    """
+    handler = find("handler", name)
+    if handler is not None:
+        return handler.body.component.resolve()
+    return public_method(cls, name) if own is None else own.get(name)
+
+
+def public_method(cls: Any, name: str) -> Callable[..., Any] | None:
+    """Return the public method of a name; None too for what is no class, or one of mappings."""
+    if name.startswith("_") or not isinstance(cls, type) or issubclass(cls, Mapping):
+        return None
+    found = getattr(cast("Any", cls), name, None)
+    return found if callable(found) else None
+
+
+def public_methods(cls: Any) -> list[str]:
+    """Name the methods of a class that events may go to."""
+    return [name for name in dir(cls) if public_method(cls, name) is not None]

@@ -13,6 +13,7 @@ from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Component, Entry, Play, Step, Story, effect_answered
 from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.registry import REGISTRY, registered
+from repl_pair.runtime.registry.steps import named_by, public_method, taker_of
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.secrets.places import (
@@ -42,9 +43,9 @@ def _expectations(story: Story, steps: Sequence[Step]) -> list[Place]:
     component = story.component.resolve()
     result = [] if isinstance(component, type) else secret_results(component)
     state = result if story.state is None else secret_results(story.state.resolve())
-    acting = [fn for step in steps if (fn := _taker(component, step)) is not None]
+    called = [fn for step in steps for fn in _called(component, step)]
     # `last` is what any step of the play may have left.
-    last = [*result, *(place for fn in acting for place in secret_results(fn))]
+    last = [*result, *(place for fn in called for place in secret_results(fn))]
     given = {"result": result, "state": state, "last": last}
     return [
         (str(index), str(word))
@@ -53,15 +54,12 @@ def _expectations(story: Story, steps: Sequence[Step]) -> list[Place]:
     ]
 
 
-def _taker(component: Callable[..., Any], step: Step) -> Callable[..., Any] | None:
-    """Return what a step calls: a handler, or a method of the component's."""
+def _called(component: Callable[..., Any], step: Step) -> Iterable[Callable[..., Any]]:
+    """Return what a step may call: a handler, or that method of what it may act on."""
+    asked = {"event": taker_of, "method": public_method}.get(named_by(step))
     word: Any = step[1] if len(step) > 1 else ""
     name = str(word[0] if is_row(word) and word else word)
-    handler = registered("handler", name) if step[0] == "dispatch" else None
-    if handler is not None:
-        return handler
-    found = getattr(component, name, None) if step[0] in ("dispatch", "call") else None
-    return found if callable(found) else None
+    return filter(None, (asked(cls, name) for cls in takers_of(component)) if asked else ())
 
 
 def _first_word(step: Step, given: Mapping[str, Sequence[Place]]) -> int:

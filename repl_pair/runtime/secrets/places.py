@@ -5,7 +5,7 @@ from typing import Any
 
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.registry.registry import registered
-from repl_pair.runtime.registry.steps import named_by
+from repl_pair.runtime.registry.steps import named_by, public_method, taker_of
 from repl_pair.runtime.values.classes import (
     hint_class,
     is_map,
@@ -61,16 +61,16 @@ def secret_patches(component: Callable[..., Any], paths: Iterable[str]) -> list[
 
 def secret_payload(cls: type | None, name: str, payload: Mapping[str, Any]) -> list[Place]:
     """Return the secret places in the payload of an event that goes to its handler, or to `cls`."""
-    handler = registered("handler", name)
-    if handler is None:
-        return secret_arguments(cls, name, payload)
-    return secret_args(handler, payload)
+    return _secret_given(taker_of(cls, name), payload)
 
 
 def secret_arguments(cls: type | None, name: str, given: Mapping[str, Any]) -> list[Place]:
     """Return the secret places in what a public method of a class is called with."""
-    method = None if cls is None or name.startswith("_") else getattr(cls, name, None)
-    return secret_args(method, given) if callable(method) else list(sensitive_paths(given))
+    return _secret_given(public_method(cls, name), given)
+
+
+def _secret_given(fn: Callable[..., Any] | None, given: Mapping[str, Any]) -> list[Place]:
+    return list(sensitive_paths(given)) if fn is None else secret_args(fn, given)
 
 
 def answers_secret(id: str) -> bool:
@@ -133,8 +133,7 @@ def _secret_words(takers: Sequence[Callable[..., Any]], step: Sequence[Any]) -> 
             yield from (("2", *place) for place in secret_arguments(cls, words[0], words[1]))
     elif name == "effect_emitted" and len(words) == 2 and is_map(words[1]):
         do, payload = registered("effect", str(words[0])), words[1]
-        found = sensitive_paths(payload) if do is None else secret_args(do, payload)
-        yield from (("2", *place) for place in found)
+        yield from (("2", *place) for place in _secret_given(do, payload))
 
 
 def places_in(value: Any, hint: Hint, depth: int = 64) -> list[Place]:
