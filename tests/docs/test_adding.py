@@ -366,17 +366,21 @@ print(rp.snapshot_identity("paint.share/Third").content_hash[:4])
 def test_a_kind_is_in_the_registry_and_its_checkpoints_and_lint_finds_what_is_wrong_there(package):
     source = """
 from repl_pair.runtime.linting.checks import find_faults
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.tier_names import shown_text
 from repl_pair.runtime.registry.model import Origin, Tag
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.wire import View
 undo = REGISTRY.checkpoint()
 before = REGISTRY.revision
 REGISTRY.register("colour", "red", Tag(), origin=Origin(key="cell", label="In[1]", line=1))
 assert REGISTRY.revision > before
 assert [fault.code for fault in find_faults()] == ["pale-colour"]
+print(shown_text(Call(view=View(tier="shop")), "It is colour 'red'."))
 undo()
 print(list(REGISTRY.ids("colour")))
 """
-    assert package("-c", source) == "[]\n"
+    assert package("-c", source) == "It is colour 'hidden'.\n[]\n"
 
 
 def test_a_panel_is_listed_and_a_command_is_in_the_palette(package, home):
