@@ -43,14 +43,14 @@ def is_even(path: Path) -> Step:
 '''
 STEP = '''
 
-def double() -> Step:
-    """Double the number in the live object."""
-    return ["double"]
+def multiply(factor: float) -> Step:
+    """Multiply the number in the live object."""
+    return ["multiply", factor]
 '''
 ACT = """
 
-async def _double(frame: Frame, words: list[Any]) -> None:
-    frame.live["n"] *= 2
+async def _multiply(frame: Frame, words: list[Any]) -> None:
+    frame.live["n"] *= words[0]
 
 
 """
@@ -108,15 +108,15 @@ ADDITIONS = {
         "runtime/authoring/check.py": [at_end(BUILDER)],
     },
     "step": {
-        "runtime/authoring/lines.py": [
+        "runtime/registry/steps.py": [
             row_of(
                 "STEPS",
-                '    "double": StepSignature(words="nothing", fits=lambda given: not given),\n',
+                '    "multiply": StepSignature(words="a factor", fits=lambda it: len(it) == 1),\n',
             )
         ],
         "runtime/running/playing.py": [
             (r"(?m)\n\n(?=_ACTS\b)", ACT),
-            row_of("_ACTS", '    "double": _double,\n'),
+            row_of("_ACTS", '    "multiply": _multiply,\n'),
         ],
         "runtime/authoring/step.py": [at_end(STEP)],
     },
@@ -174,7 +174,7 @@ from repl_pair import check, step
 
 rp.tag("red")
 rp.story("paint.mix", component=lambda n: {"n": n}, tags=["red"])
-rp.variant("paint.mix/Two", args={"n": 1}, play=[step.double(), check.is_even("state.n")])
+rp.variant("paint.mix/Two", args={"n": 1}, play=[step.multiply(2), check.is_even("state.n")])
 """
 
 
@@ -301,6 +301,42 @@ def test_an_assertion_and_a_step_are_listed_and_run_in_plays_and_under_pytest(pa
     assert "1 passed" in package("-m", "pytest", "-p", "no:cacheprovider")
 
 
+def test_a_step_stands_in_an_agents_play_and_hands_data_to_no_story_that_takes_none(package):
+    source = """
+import repl_pair as rp
+from repl_pair.errors import ReplPairError
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.table import TABLE
+from repl_pair.wire import View
+
+def mix(n: int = 1):
+    return {"n": n}
+
+rp.story("paint.mix", component=mix)
+rp.story("paint.closed", component=mix, agent_overrides=False)
+view = View(principal="agent", access=frozenset({"read", "run", "write"}))
+
+def write(id, factor):
+    body = {"play": [["multiply", factor], ["is_even", "state.n"]]}
+    register = TABLE.find("register_variant", view).fn
+    try:
+        register(variant_id=id, body=body, call=Call(view=view))
+        print(rp.run(id).status)
+    except ReplPairError as error:
+        print(error.message)
+
+write("paint.mix/Agents", 2)
+write("paint.mix/Code", {"api_key": "x"})
+write("paint.closed/Agents", 2)
+"""
+    ran, secret, refused = package("-c", source).splitlines()
+    assert ran == "pass"
+    assert "api_key is a secret: only the person sets it" in secret
+    assert (
+        "step 'multiply': story 'paint.closed' is registered with agent_overrides=False" in refused
+    )
+
+
 def test_a_phase_is_in_the_record_of_each_run(package):
     reply = json.loads(package("-m", "repl_pair", "run", "--here", "--json").splitlines()[0])
     assert "greet" in [phase["phase"] for phase in reply["result"]["phases"]]
@@ -330,17 +366,21 @@ print(rp.snapshot_identity("paint.share/Third").content_hash[:4])
 def test_a_kind_is_in_the_registry_and_its_checkpoints_and_lint_finds_what_is_wrong_there(package):
     source = """
 from repl_pair.runtime.linting.checks import find_faults
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.tier_names import shown_text
 from repl_pair.runtime.registry.model import Origin, Tag
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.wire import View
 undo = REGISTRY.checkpoint()
 before = REGISTRY.revision
 REGISTRY.register("colour", "red", Tag(), origin=Origin(key="cell", label="In[1]", line=1))
 assert REGISTRY.revision > before
 assert [fault.code for fault in find_faults()] == ["pale-colour"]
+print(shown_text(Call(view=View(tier="shop")), "It is colour 'red'."))
 undo()
 print(list(REGISTRY.ids("colour")))
 """
-    assert package("-c", source) == "[]\n"
+    assert package("-c", source) == "It is colour 'hidden'.\n[]\n"
 
 
 def test_a_panel_is_listed_and_a_command_is_in_the_palette(package, home):

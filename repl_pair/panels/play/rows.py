@@ -21,6 +21,7 @@ from repl_pair.runtime.registry.extending import chain_of, lay_over
 from repl_pair.runtime.registry.model import Entry, Play, Step, Variant
 from repl_pair.runtime.registry.outcomes import Outcome
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.steps import named_by
 from repl_pair.runtime.results.debugger import Debugger, Moment
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.values.frozen import to_plain
@@ -74,7 +75,7 @@ def moment_of(debugger: Debugger, index: int, entry: Entry | None) -> MomentShow
     changes = [hide(change_json(change, hidden)) for change in moment.changes]
     words: Any = hide(to_json(to_plain(moment.line[1:]), secret=below(secret, "payload")))
     # The handler of an event, else an assertion, takes the line.
-    is_event = moment.name == "dispatch"
+    is_event = named_by(moment.line) == "event"
     taker = ("handler", str(moment.line[1][0])) if is_event else ("assertion", moment.name)
     return {
         "index": moment.index,

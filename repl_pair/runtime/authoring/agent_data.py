@@ -9,6 +9,7 @@ from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Component, Entry, Story
 from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.steps import STEPS
 from repl_pair.runtime.secrets.entries import slots_of
 from repl_pair.runtime.signatures.code_hints import code_in, field_hints, inner_hint
 from repl_pair.runtime.store import STORE
@@ -113,11 +114,8 @@ def _gives(call: Any) -> bool:
 
 def _hands(line: Any) -> bool:
     """Return whether a line of a play comes with data; what assertions compare with is none."""
-    if not is_row(line) or not line:
-        return False
-    if line[0] == "dispatch":
-        return any(map(_gives, line[1:]))
-    return line[0] == "set" or (line[0] == "call" and _gives(line[1:]))
+    step = STEPS.get(str(line[0])) if is_row(line) and line else None
+    return step is not None and step.hands(line[1:])
 
 
 def _map_faults(

@@ -15,6 +15,7 @@ from repl_pair.runtime.authoring.lines import named_steps, read_event, read_step
 from repl_pair.runtime.registry.ids import WORDS
 from repl_pair.runtime.registry.model import Decorator, Entry
 from repl_pair.runtime.registry.origin import BUILTIN
+from repl_pair.runtime.registry.steps import STEPS, named_by, public_method, taker_of
 from repl_pair.runtime.signatures.code_hints import code_in
 from repl_pair.runtime.values.classes import is_installed, is_map, is_row, real_class
 from repl_pair.runtime.values.frozen import walk
@@ -69,9 +70,8 @@ def check_events(reading: Reading, slot: str, events: Any) -> None:
         if read is None:
             continue
         name = str(read[0])
-        handler = reading.find("handler", name)
         own = own_methods(reading.component, reading.story)
-        taker = own.get(name) if handler is None else handler.body.component.resolve()
+        taker = taker_of(reading.component, name, own, reading.find)
         if taker is None:
             reading.blame(_unhandled(slot, name, [*reading.ids("handler"), *own]))
         else:
@@ -83,12 +83,12 @@ def check_play(reading: Reading, slot: str, lines: Any) -> None:
     for index, line in enumerate(rows_of(reading, slot, lines)):
         where = f"{slot}[{index}]"
         head: Any = line[0] if is_row(line) and line else None
-        named = not isinstance(head, str) or head in _STEPS
+        named = not isinstance(head, str) or head in STEPS
         if not named and reading.find("assertion", head) is None:
             reading.blame(f"{where}: {unknown_step(head, reading.ids('assertion'))}")
             continue
         if reading.read(lambda line=line, where=where: read_steps(where, [line])):
-            _STEPS.get(head, _check_assertion)(reading, where, line)
+            (_check_step if head in STEPS else _check_assertion)(reading, where, line)
 
 
 def check_plays(reading: Reading, slot: str, plays: Any) -> None:
@@ -114,7 +114,7 @@ def own_methods(component: Any, story: Entry | None) -> dict[str, Callable[..., 
     return {
         name: getattr(member, "__func__", member)
         for name, member in found.items()
-        if not name.startswith("_") and real_class(member) in _METHODS
+        if real_class(member) in _METHODS and public_method(component, name) is not None
     }
 
 
@@ -137,9 +137,20 @@ def _check_call(reading: Reading, where: str, line: Any) -> None:
         reading.blame(*given_faults(own[line[1]], given, where=f"{where}: {line[1]}"))
 
 
-def _check_set(reading: Reading, where: str, line: Any) -> None:
-    check_path(reading, where, line[1])
-    reading.blame(*data_faults(line[2], where=where))
+def _check_step(reading: Reading, where: str, line: Any) -> None:
+    first = 2
+    match named_by(line):
+        case "event":
+            check_events(reading, where, line[1:2])
+        case "path":
+            check_path(reading, where, line[1])
+        case "method":
+            _check_call(reading, where, line)
+            first = 3
+        case _:
+            first = 1
+    for value in line[first:]:
+        reading.blame(*data_faults(value, where=where))
 
 
 def _check_assertion(reading: Reading, where: str, line: Any) -> None:
@@ -197,9 +208,3 @@ _TAKING_PATTERNS = ("path_matches", "raises", "rendered_text")
 _LITERAL = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]?", re.DOTALL)
 """An escape, or a class with all that it holds."""
 _METHODS = (FunctionType, staticmethod, classmethod)
-_STEPS: dict[str, Callable[[Reading, str, Any], None]] = {
-    "dispatch": lambda reading, where, line: check_events(reading, where, line[1:2]),
-    "wait": lambda _reading, _where, _line: None,
-    "set": _check_set,
-    "call": _check_call,
-}

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from repl_pair.errors import AuthoringError, ReplPairError, did_you_mean
 from repl_pair.runtime.authoring.agent_data import given_faults, loader_faults
-from repl_pair.runtime.registry.model import KINDS, PUBLISHED, Entry, Function
+from repl_pair.runtime.registry.model import KINDS, Entry
 from repl_pair.runtime.values.classes import is_row, real_class
 from repl_pair.runtime.values.frozen import refs_in
 
@@ -17,9 +17,7 @@ DEEPEST = 64
 
 _JSON = frozenset({str, int, float, bool, type(None), list, dict})
 
-WRITABLE = tuple(
-    kind for kind, row in KINDS.items() if row.body is not Function and kind not in PUBLISHED
-)
+WRITABLE = tuple(kind for kind, row in KINDS.items() if row.has_tier)
 """The kinds of which agents register entries."""
 
 

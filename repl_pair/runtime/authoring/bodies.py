@@ -11,8 +11,9 @@ from repl_pair.runtime.registry.ids import WORDS, check_id
 from repl_pair.runtime.registry.model import BuiltStep, Decorator, Use
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.places import secret_args
-from repl_pair.runtime.values.classes import is_map, is_row
+from repl_pair.runtime.values.classes import is_row
 from repl_pair.runtime.values.freeze import freeze, freeze_response
+from repl_pair.runtime.values.frozen import is_payload
 from repl_pair.runtime.values.marks import Sensitive
 
 
@@ -115,11 +116,6 @@ def named_line(line: Any) -> tuple[str, Mapping[str, Any]] | None:
 def line_of(line: Any) -> list[Any]:
     """Return a line as a list, empty for what is no list or tuple."""
     return list(cast("Iterable[Any]", line)) if type(line) in (list, tuple, BuiltStep) else []
-
-
-def is_payload(value: Any) -> bool:
-    """Return whether a value is a mapping of names."""
-    return is_map(value) and all(isinstance(key, str) for key in value)
 
 
 def list_of(where: str, slot: str, value: Any) -> Iterable[Any]:

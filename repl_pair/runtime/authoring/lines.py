@@ -7,26 +7,14 @@ from typing import Any, cast
 from repl_pair.errors import AuthoringError, did_you_mean
 from repl_pair.records import record
 from repl_pair.runtime.authoring.args import bad_body, check_mapping, freeze_plain
-from repl_pair.runtime.authoring.bodies import is_payload, line_of, list_of, named_line
+from repl_pair.runtime.authoring.bodies import line_of, list_of, named_line
 from repl_pair.runtime.registry.model import Event, Play, Step
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.secrets.places import keys_of
+from repl_pair.runtime.registry.steps import STEPS, named_by
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.takes import takes_of
-
-
-@record
-class StepSignature:
-    """What follows the name of a step, in words; `fits` checks what is given."""
-
-    words: str
-    fits: Callable[[Sequence[Any]], bool]
-
-    def fault(self, given: Sequence[Any]) -> str:
-        """Describe what is wrong with the words of a step; nothing if they fit."""
-        return "" if self.fits(given) else f"it takes {self.words}, not {list(given)!r:.80}."
 
 
 def unknown_step(name: str, assertions: Iterable[str]) -> str:
@@ -35,37 +23,6 @@ def unknown_step(name: str, assertions: Iterable[str]) -> str:
         f"There is no step {name!r}.{did_you_mean(name, [*STEPS, *assertions])} A step is "
         f"{', '.join(STEPS)}, or an assertion that is registered."
     )
-
-
-def _is_wait(given: Sequence[Any]) -> bool:
-    ms: Any = given[0] if len(given) == 1 else None
-    is_number = isinstance(ms, (int, float)) and not isinstance(ms, bool)
-    return is_number and 0 <= ms <= MOST_MS
-
-
-def _is_set(given: Sequence[Any]) -> bool:
-    return len(given) == 2 and isinstance(given[0], (str, list, tuple)) and bool(keys_of(given[0]))
-
-
-def _is_call(given: Sequence[Any]) -> bool:
-    return 1 <= len(given) <= 2 and isinstance(given[0], str) and all(map(is_payload, given[1:]))
-
-
-MOST_MS = 30_000
-
-STEPS: dict[str, StepSignature] = {
-    "dispatch": StepSignature(
-        words="one event: [name, {payload}]",
-        fits=lambda given: len(given) == 1 and isinstance(given[0], list),
-    ),
-    "wait": StepSignature(words=f"milliseconds from 0 to {MOST_MS}", fits=_is_wait),
-    "set": StepSignature(words="a path into the live object, and a value", fits=_is_set),
-    "call": StepSignature(words="a public method's name and perhaps {arguments}", fits=_is_call),
-}
-"""Every step that is no assertion, by name."""
-
-ACTING = STEPS.keys() - {"wait"}
-"""Those that may change the live object."""
 
 
 @record
@@ -151,10 +108,10 @@ def read_step(where: str, line: Any) -> Step:
             f"@repl_pair.assertion({name!r}).",
             detail={"kind": "step", "id": name},
         )
-    if name == "dispatch":
-        return [name, *(read_event(where, event) for event in words[1:])]
-    payload = enumerate(words[1:])
-    return [name, *(freeze(value, where=f"{where}: play {name}[{i}]") for i, value in payload)]
+    first = 2 if named_by(words) == "event" else 1
+    events = [read_event(where, event) for event in words[1:first]]
+    data = enumerate(words[first:], start=first - 1)
+    return [name, *events, *(freeze(v, where=f"{where}: play {name}[{i}]") for i, v in data)]
 
 
 def read_steps(where: str, lines: Iterable[Any]) -> tuple[Step, ...]:

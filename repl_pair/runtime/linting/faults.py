@@ -1,17 +1,24 @@
 """What lint reports of one entry: unknown names, and what is wrong with its events and plays."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import record
 from repl_pair.runtime.assertions.view import ROOTS
-from repl_pair.runtime.authoring.lines import STEPS, Signature, signature_of, unknown_step
+from repl_pair.runtime.authoring.lines import Signature, signature_of, unknown_step
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry, Step
 from repl_pair.runtime.registry.origin import BUILTIN, file_of
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.steps import (
+    STEPS,
+    named_by,
+    public_method,
+    public_methods,
+    taker_of,
+)
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.paths import parse_path
 
@@ -68,40 +75,35 @@ _REMEDIES = {
 
 def event_faults(entry: Entry, names: Sequence[str]) -> Iterator[Fault]:
     """Report events that neither a handler nor a method of the story's class takes."""
-    own = _methods_of(entry)
-    if entry.kind == "variant" and own is None:
+    component = _component_of(entry)
+    if entry.kind == "variant" and not isinstance(component, type):
         # What a function gives is there only once it ran: its methods may take the events.
         return
-    left = names if own is None else [name for name in names if not own(name)]
+    left = [name for name in names if taker_of(component, name) is None]
     yield from unknown_names(entry, "handler", left)
 
 
 def step_faults(entry: Entry, steps: Sequence[Step]) -> Iterator[Fault]:
     """Report the lines of a play that no run could carry out."""
     for step in steps:
-        name = str(step[0])
-        if name == "dispatch":
+        name, names = str(step[0]), named_by(step)
+        if names == "event":
             yield from event_faults(entry, [str(step[1][0])])
-        elif name == "call":
+        elif names == "method":
             yield from _call_faults(entry, str(step[1]))
         elif name not in STEPS:
             yield from _assertion_faults(entry, name, step[1:])
 
 
-def _methods_of(entry: Entry) -> Callable[[str], bool] | None:
-    """Return what a name is a public method by; None where the component is no class."""
+def _component_of(entry: Entry) -> Any:
     story = REGISTRY.find("story", story_of(entry.id)) if entry.kind == "variant" else None
-    component = None if story is None else story.body.component.resolve()
-    if not isinstance(component, type):
-        return None
-    return lambda name: not name.startswith("_") and callable(getattr(component, name, None))
+    return None if story is None else story.body.component.resolve()
 
 
 def _call_faults(entry: Entry, method: str) -> Iterator[Fault]:
-    is_own = _methods_of(entry)
-    if is_own is not None and not is_own(method):
-        cls = REGISTRY.get("story", story_of(entry.id)).body.component.resolve()
-        near = did_you_mean(method, [name for name in dir(cls) if is_own(name)])
+    cls = _component_of(entry)
+    if isinstance(cls, type) and public_method(cls, method) is None:
+        near = did_you_mean(method, public_methods(cls))
         what = f"call: {cls.__name__} has no public method {method!r}.{near}"
         yield fault_of(entry, "unknown-method", what, "Name a method that it has.")
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypedDict
 
 from repl_pair.records import to_dict
-from repl_pair.runtime.authoring.lines import ACTING
 from repl_pair.runtime.capture.bundles import leaving_of, texts_of
 from repl_pair.runtime.op_base.answers import Preview, Run
 from repl_pair.runtime.op_base.call import Call
@@ -13,6 +12,7 @@ from repl_pair.runtime.op_base.listing import is_filled
 from repl_pair.runtime.op_base.planned import Detail
 from repl_pair.runtime.planning.plan import SUBSTRATE
 from repl_pair.runtime.registry.outcomes import show_outcome
+from repl_pair.runtime.registry.steps import ACTING
 from repl_pair.runtime.results.record import RunRecord, raised_in
 from repl_pair.runtime.running.captured_calls import CapturedCall
 from repl_pair.runtime.secrets.egress import learn_from

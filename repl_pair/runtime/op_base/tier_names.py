@@ -16,8 +16,7 @@ from repl_pair.runtime.values.classes import real_class
 
 HIDDEN = "hidden"
 
-_TIERED = ("story", "variant", "workspace", "mode", "decorator", "tag", "panel")
-"""The kinds whose entries have a tier."""
+_TIERED = tuple(kind for kind, row in KINDS.items() if row.has_tier)
 _WORDS = "|".join((*_TIERED, "extends"))
 _NAMED = rf"\b(?P<word>(?i:{_WORDS})) (?P<quote>['\"])(?P<id>[^'\"\s]+)(?P=quote)"
 _LINKED = r"[^\s'\"]+(?= -> )|(?<= -> )[^\s'\"]+?(?=\.?(?:\s|$))"

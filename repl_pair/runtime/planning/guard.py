@@ -20,7 +20,8 @@ from repl_pair.runtime.reading.closed import is_closed
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import is_agents
-from repl_pair.runtime.registry.registry import REGISTRY, is_over, registered
+from repl_pair.runtime.registry.registry import REGISTRY, is_over
+from repl_pair.runtime.registry.steps import taker_of
 from repl_pair.runtime.secrets.entries import mode_args, slots_of
 from repl_pair.runtime.secrets.places import mark_secrets
 from repl_pair.runtime.signatures.code_hints import field_hints
@@ -183,7 +184,7 @@ def _sent_faults(plan: Plan, given: Mapping[str, Any], *, where: str) -> list[st
     """Return what is wrong with args that go out as events, as of what takes each of them."""
     faults: list[str] = []
     for arg, event in plan.variant.args_to_events.items():
-        taker = registered("handler", event) or getattr(plan.component, event, None)
+        taker = taker_of(plan.component, event)
         if arg in given and taker is not None:
             faults += given_faults(taker, {arg: given[arg]}, where=where)
     return faults

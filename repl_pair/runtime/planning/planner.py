@@ -5,7 +5,6 @@ from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean, next_step
 from repl_pair.runtime.authoring.args import check_names, freeze_args, freeze_by_hints
-from repl_pair.runtime.authoring.lines import STEPS
 from repl_pair.runtime.authoring.shared import GLOBAL_ARGS, GLOBAL_DECORATORS
 from repl_pair.runtime.authoring.substrates import unknown_substrate
 from repl_pair.runtime.planning.guard import check
@@ -16,6 +15,7 @@ from repl_pair.runtime.registry.model import Decorator, Entry, Event, Play, Stor
 from repl_pair.runtime.registry.origin import is_agents, is_of_agent
 from repl_pair.runtime.registry.outcomes import Identity
 from repl_pair.runtime.registry.registry import REGISTRY, is_over
+from repl_pair.runtime.registry.steps import STEPS, named_by
 from repl_pair.runtime.secrets.egress import learn_from
 from repl_pair.runtime.secrets.known import made_of
 from repl_pair.runtime.store import STORE
@@ -241,7 +241,7 @@ def _functions_named(
         if step[0] == "derived_equals" and len(step) > 1:
             yield "derived", str(step[1][0] if is_row(step[1]) and step[1] else step[1])
     events = [*before, *body.loaders_teardown]
-    events += [step[1] for step in steps if step[0] == "dispatch"]
+    events += [step[1] for step in steps if named_by(step) == "event"]
     events += [event for setup in setups for event in (*setup.init, *setup.teardown)]
     for name in sorted({str(event[0]) for event in events}):
         yield "handler", name

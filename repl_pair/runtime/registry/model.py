@@ -227,6 +227,11 @@ class Kind:
         """The name of the member of the store that holds the entries."""
         return f"registry/{self.name}"
 
+    @property
+    def has_tier(self) -> bool:
+        """Whether its entries have tiers, and agents register some: not functions, nor an app's."""
+        return self.body is not Function and self.name not in PUBLISHED
+
 
 _BODIES: dict[str, tuple[Grammar, type]] = {
     "story": (STORY, Story),

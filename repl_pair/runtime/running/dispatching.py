@@ -10,7 +10,8 @@ from repl_pair.runtime.planning.guard import check_set, method_for_agent
 from repl_pair.runtime.reading.steps import follow, read_member
 from repl_pair.runtime.reading.stored import read_field
 from repl_pair.runtime.registry.model import Event
-from repl_pair.runtime.registry.registry import REGISTRY, registered
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.steps import public_method, public_methods, taker_of
 from repl_pair.runtime.running.copies import copy_containers
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.loading import load_data
@@ -44,12 +45,13 @@ async def dispatch(frame: Frame, event: Event, *, from_agent: bool = False) -> A
 async def call_method(frame: Frame, name: str, kwargs: Mapping[str, Any]) -> Any:
     """Call a public method of the live object for a play, and return what it returned."""
     live, plan = frame.live, frame.plan
-    method = method_for_agent(plan, live, name) if plan.plays_by_agent else method_of(live, name)
-    if method is None:
-        near = did_you_mean(name, public_methods(live))
+    cls = real_class(live)
+    if not plan.plays_by_agent and public_method(cls, name) is None:
+        near = did_you_mean(name, public_methods(cls))
         raise RequestError(
             "cannot_run", f"{type(live).__name__} has no public method {name!r}.{near}"
         )
+    method = method_for_agent(plan, live, name) if plan.plays_by_agent else getattr(live, name)
     frame.gave = secret_results(method)
     return await frame.value_of(method(**kwargs))
 
@@ -83,30 +85,18 @@ def set_path(live: Any, path: str | list[Any], value: Any, *, from_agent: bool =
         holder[int(last) if is_row(holder) else last] = value
 
 
-def method_of(live: Any, name: str) -> Callable[..., Any] | None:
-    """Return a public method of an object by its class, None if it has none of that name."""
-    if name.startswith("_") or is_map(live) or not callable(getattr(real_class(live), name, None)):
-        return None
-    return getattr(live, name)
-
-
-def public_methods(live: Any) -> list[str]:
-    """Name the methods of an object that events may go to."""
-    return [name for name in dir(real_class(live)) if method_of(live, name) is not None]
-
-
 def _handler_of(frame: Frame, name: str, *, from_agent: bool) -> Callable[..., Any]:
-    handler = registered("handler", name)
-    if handler is not None:
-        return partial(handler, frame.live)
+    live, cls = frame.live, real_class(frame.live)
+    taker = taker_of(cls, name)
+    if taker is not None and REGISTRY.find("handler", name) is not None:
+        return partial(taker, live)
     if from_agent:
-        return method_for_agent(frame.plan, frame.live, name)
-    method = method_of(frame.live, name)
-    if method is not None:
-        return method
-    near = did_you_mean(name, [*REGISTRY.ids("handler"), *public_methods(frame.live)])
+        return method_for_agent(frame.plan, live, name)
+    if taker is not None:
+        return getattr(live, name)
+    near = did_you_mean(name, [*REGISTRY.ids("handler"), *public_methods(cls)])
     raise RequestError(
         "cannot_run",
         f"Nothing handles the event {name!r}: there is no handler, and "
-        f"{type(frame.live).__name__} has no such method.{near}",
+        f"{type(live).__name__} has no such method.{near}",
     )

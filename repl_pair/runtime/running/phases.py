@@ -5,10 +5,10 @@ from typing import Any
 
 from repl_pair.errors import ReplPairError
 from repl_pair.runtime.authoring.decorator_uses import Used
-from repl_pair.runtime.authoring.lines import ACTING
 from repl_pair.runtime.capture.showing import show_open, show_value
 from repl_pair.runtime.planning.plan import PlannedEvent
 from repl_pair.runtime.registry.model import Event
+from repl_pair.runtime.registry.steps import ACTING
 from repl_pair.runtime.running.calling import check_required
 from repl_pair.runtime.running.copies import copy_live
 from repl_pair.runtime.running.decorating import apply_decorators

@@ -15,11 +15,12 @@ from repl_pair.runtime.assertions.verdicts import (
     without_secrets,
 )
 from repl_pair.runtime.assertions.view import Places, Read, RunView, watch
-from repl_pair.runtime.authoring.lines import ACTING, STEPS, first_word, signature_of, unknown_step
+from repl_pair.runtime.authoring.lines import first_word, signature_of, unknown_step
 from repl_pair.runtime.registry.model import Play, Step
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.outcomes import Outcome, StepRecord, Verdict
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.steps import ACTING, STEPS
 from repl_pair.runtime.running.copies import copy_judged, copy_state
 from repl_pair.runtime.running.dispatching import call_method, dispatch, set_path
 from repl_pair.runtime.running.frame import Frame

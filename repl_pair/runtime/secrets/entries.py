@@ -13,11 +13,11 @@ from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Component, Entry, Play, Step, Story, effect_answered
 from repl_pair.runtime.registry.origin import BUILTIN, is_agents
 from repl_pair.runtime.registry.registry import REGISTRY, registered
+from repl_pair.runtime.registry.steps import STEPS, named_by, public_method, taker_of
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.secrets.places import (
     answers_secret,
-    keys_of,
     leads_to_declared,
     secret_event,
     secret_line,
@@ -28,7 +28,7 @@ from repl_pair.runtime.values.classes import is_row
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Secret, secrets_in, sensitive_paths
 from repl_pair.runtime.values.marks import Sensitive, is_secret_key
-from repl_pair.runtime.values.paths import Place, meets
+from repl_pair.runtime.values.paths import Place, keys_of, meets
 from repl_pair.runtime.values.takes import takes_of
 
 MOST_HINTS = 64
@@ -40,9 +40,9 @@ def _expectations(story: Story, steps: Sequence[Step], args: Sequence[Place]) ->
     component = story.component.resolve()
     result = [] if isinstance(component, type) else secret_results(component)
     state = result if story.state is None else secret_results(story.state.resolve())
-    acting = [fn for step in steps if (fn := _taker(component, step)) is not None]
+    called = [fn for step in steps for fn in _called(component, step)]
     # `last` is what any step of the play may have left.
-    last = [*result, *(place for fn in acting for place in secret_results(fn))]
+    last = [*result, *(place for fn in called for place in secret_results(fn))]
     given = {"result": result, "state": state, "last": last, "args": args}
     return [
         (str(index), str(word))
@@ -51,23 +51,20 @@ def _expectations(story: Story, steps: Sequence[Step], args: Sequence[Place]) ->
     ]
 
 
-def _taker(component: Callable[..., Any], step: Step) -> Callable[..., Any] | None:
-    """Return what a step calls: a handler, or a method of the component's."""
+def _called(component: Callable[..., Any], step: Step) -> Iterable[Callable[..., Any]]:
+    """Return what a step may call: a handler, or that method of what it may act on."""
+    asked = {"event": taker_of, "method": public_method}.get(named_by(step))
     word: Any = step[1] if len(step) > 1 else ""
     name = str(word[0] if is_row(word) and word else word)
-    handler = registered("handler", name) if step[0] == "dispatch" else None
-    if handler is not None:
-        return handler
-    found = getattr(component, name, None) if step[0] in ("dispatch", "call") else None
-    return found if callable(found) else None
+    return filter(None, (asked(cls, name) for cls in takers_of(component)) if asked else ())
 
 
 def _first_word(step: Step, given: Mapping[str, Sequence[Place]]) -> int:
     """Return the place of the first word about a secret, past the last where none is."""
     none, entry = len(step), REGISTRY.find("assertion", str(step[0]))
-    if entry is None:
+    if step[0] in STEPS:
         return none
-    if entry.origin.key != BUILTIN:  # what the person's assertions look at is not known
+    if entry is None or entry.origin.key != BUILTIN:  # what it looks at is not known
         return 1 if any(given.values()) else none
     takes = entry.body.takes
     if takes in ("[expected]", "[text]"):

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from repl_pair.errors import AuthoringError, RequestError
+from repl_pair.errors import AuthoringError
 from repl_pair.runtime.registry.registry import registered
+from repl_pair.runtime.registry.steps import named_by, public_method, taker_of
 from repl_pair.runtime.values.classes import (
     hint_class,
     is_map,
@@ -23,7 +24,7 @@ from repl_pair.runtime.values.hints import (
     item_hint,
 )
 from repl_pair.runtime.values.marks import is_secret_key
-from repl_pair.runtime.values.paths import Place, Steps, parse_path
+from repl_pair.runtime.values.paths import Place, keys_of, parse_path
 from repl_pair.runtime.values.takes import takes_of
 
 
@@ -60,16 +61,16 @@ def secret_patches(component: Callable[..., Any], paths: Iterable[str]) -> list[
 
 def secret_payload(cls: type | None, name: str, payload: Mapping[str, Any]) -> list[Place]:
     """Return the secret places in the payload of an event that goes to its handler, or to `cls`."""
-    handler = registered("handler", name)
-    if handler is None:
-        return secret_arguments(cls, name, payload)
-    return secret_args(handler, payload)
+    return _secret_given(taker_of(cls, name), payload)
 
 
 def secret_arguments(cls: type | None, name: str, given: Mapping[str, Any]) -> list[Place]:
     """Return the secret places in what a public method of a class is called with."""
-    method = None if cls is None or name.startswith("_") else getattr(cls, name, None)
-    return secret_args(method, given) if callable(method) else list(sensitive_paths(given))
+    return _secret_given(public_method(cls, name), given)
+
+
+def _secret_given(fn: Callable[..., Any] | None, given: Mapping[str, Any]) -> list[Place]:
+    return list(sensitive_paths(given)) if fn is None else secret_args(fn, given)
 
 
 def answers_secret(id: str) -> bool:
@@ -100,14 +101,6 @@ def leads_to_declared(takers: Iterable[Callable[..., Any]], path: Any) -> bool:
     return False
 
 
-def keys_of(path: Any) -> Steps:
-    """Return the keys of a path; none for what is no path, which leads nowhere."""
-    try:
-        return parse_path(path)
-    except (RequestError, TypeError):
-        return ()
-
-
 def secret_line(takers: Sequence[Callable[..., Any]], step: Sequence[Any]) -> list[Place]:
     """Return the secret places in a line of a play; `takers` are what it may act on."""
     return list(dict.fromkeys(_secret_words(takers, step)))
@@ -130,18 +123,17 @@ def secret_event(takers: Iterable[Any], event: Any) -> list[Place]:
 
 def _secret_words(takers: Sequence[Callable[..., Any]], step: Sequence[Any]) -> Iterable[Place]:
     yield from sensitive_paths(list(step))
-    name, words = step[0], step[1:]
-    if name in ("dispatch", "dispatched") and words:
+    name, words, names = step[0], step[1:], named_by(step)
+    if (names == "event" or name == "dispatched") and words:
         yield from (("1", *place) for place in secret_event(takers, words[0]))
-    elif name == "set" and len(words) == 2 and leads_to_declared(takers, words[0]):
-        yield ("2",)
-    elif name == "call" and len(words) == 2 and is_map(words[1]):
+    elif names == "path" and words and leads_to_declared(takers, words[0]):
+        yield from ((str(at),) for at in range(2, len(step)))
+    elif names == "method" and len(words) == 2 and is_map(words[1]):
         for cls in (taker for taker in takers if isinstance(taker, type)):
             yield from (("2", *place) for place in secret_arguments(cls, words[0], words[1]))
     elif name == "effect_emitted" and len(words) == 2 and is_map(words[1]):
         do, payload = registered("effect", str(words[0])), words[1]
-        found = sensitive_paths(payload) if do is None else secret_args(do, payload)
-        yield from (("2", *place) for place in found)
+        yield from (("2", *place) for place in _secret_given(do, payload))
 
 
 def places_in(value: Any, hint: Hint, depth: int = 64) -> list[Place]:

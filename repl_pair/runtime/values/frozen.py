@@ -56,6 +56,11 @@ Frozen: TypeAlias = Any
 lists as lists, sets as frozensets, mappings as dicts, copied arrays and frames, and these nodes."""
 
 
+def is_payload(value: Any) -> bool:
+    """Return whether a value is a mapping of names."""
+    return is_map(value) and all(isinstance(key, str) for key in value)
+
+
 def bad_data(where: str, what: str) -> AuthoringError:
     """Describe what the value at a place is or does that data may not."""
     return AuthoringError("bad_body", f"{where} {what}.", detail={"path": where})

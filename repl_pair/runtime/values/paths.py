@@ -39,6 +39,14 @@ def parse_path(path: str | Sequence[Any]) -> Steps:
     return tuple(path)
 
 
+def keys_of(path: Any) -> Steps:
+    """Return the keys of a path; none for what is no path, which leads nowhere."""
+    try:
+        return parse_path(path)
+    except (RequestError, TypeError):
+        return ()
+
+
 def parse_cuts(path: str) -> tuple[Key | Cut, ...]:
     """Read a path whose steps may also be slices, `[10:20]`, and several axes, `[3, :5]`."""
     return _parse_text(path, cuts=True)

@@ -164,7 +164,8 @@ def test_an_assertion_that_left_the_registry_is_a_failed_outcome(counter):
     [
         (["dispach", ["add"]], r"no step 'dispach'\. Nearest: dispatch"),
         (["dispatch"], "dispatch: it takes one event"),
-        (["dispatch", ["add"], 1], "an event is"),
+        (["dispatch", ["add"], 1], "dispatch: it takes one event"),
+        (["dispatch", 1], "an event is"),
         (["dispatch", ["add", {"by": 1}], ["add"]], "dispatch: it takes one event"),
         (["wait", "long"], "wait: it takes milliseconds"),
         (["wait", -1], "wait: it takes milliseconds"),

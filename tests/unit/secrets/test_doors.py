@@ -467,6 +467,8 @@ def test_what_an_assertion_of_the_persons_own_expects_leaves_redacted(component,
     repl_pair.variant("open/Mine", args={"note": "x"}, play=[line])
     shown = ask("get_variant", variant_id="open/Mine")["result"]
     assert shown["play"] == [line], "nothing of this story is secret"
+    REGISTRY.unregister("assertion", "is_like")
+    assert "4417" not in str(ask("get_variant", variant_id="gives/Mine"))
 
 
 def giving(_cls: type) -> Any:
