@@ -22,6 +22,18 @@ async def add_async(a: float, b: float) -> float:
     return a + b
 
 
+class Sum:
+    def __init__(self, a: float, b: float) -> None:
+        self.result = a + b
+
+
+STORIES = {
+    "sum.plain": (add, "result"),
+    "sum.class": (Sum, "result.result"),
+    "sum.async": (add_async, "result"),
+}
+
+
 def figures() -> list[Row]:
     with registered(FEW):
         few = added_ms()
@@ -55,13 +67,13 @@ def few_rows(taken: dict[str, tuple[float, float]]) -> Generator[Row]:
 
 @contextmanager
 def registered(variants: int) -> Generator[None]:
-    """Register two stories with so many variants each during the block."""
+    """Register the stories with so many variants each during the block."""
     undo = repl_pair.registry.checkpoint()
     try:
-        for story, component in (("sum.plain", add), ("sum.async", add_async)):
+        for story, (component, path) in STORIES.items():
             repl_pair.story(story, component=component)
             for number in range(variants):
-                play = [check.path_equals("result", 3.0)]
+                play = [check.path_equals(path, 3.0)]
                 repl_pair.variant(f"{story}/Of_{number}", args={"a": 1.0, "b": 2.0}, play=play)
         yield
     finally:
@@ -73,6 +85,7 @@ def added_ms() -> dict[str, tuple[float, float]]:
     loop = asyncio.new_event_loop()
     calls = {
         "a plain function": ("sum.plain/Of_3", lambda: add(1.0, 2.0)),
+        "a class": ("sum.class/Of_3", lambda: Sum(1.0, 2.0)),
         "an async function": (
             "sum.async/Of_3",
             lambda: loop.run_until_complete(add_async(1.0, 2.0)),

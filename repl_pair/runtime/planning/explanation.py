@@ -61,7 +61,7 @@ def explain(
         frozen = freeze_overrides(component, overrides or {}, lay_over(chain).args_to_events)
     except RequestError as error:
         conflicts.append(error.message)
-    plan, refusals = _plan(variant_id, active, overrides)
+    plan, refusals = _plan(variant_id, active, overrides, caller)
     plays = () if plan is None else plan.plays
     sent = () if plan is None else plan.events[: len(plan.dispatched)]
     fitting = _nearest(entries, "substrates")
@@ -113,13 +113,14 @@ def explain(
 
 
 def _plan(
-    variant_id: str, modes: Sequence[Entry], overrides: Mapping[str, Any] | None
+    variant_id: str, modes: Sequence[Entry], overrides: Mapping[str, Any] | None, caller: str
 ) -> tuple[Plan | None, list[str]]:
     """Plan with the modes that do not clash; what is wrong comes as sentences."""
     clashes = clashes_of(modes)
     fitting = [mode.id for n, mode in enumerate(modes) if not clashes_of(modes[: n + 1])]
     try:
-        return plan_variant(variant_id, modes=fitting, overrides=overrides), clashes
+        planned = plan_variant(variant_id, modes=fitting, overrides=overrides, caller=caller)
+        return planned, clashes
     except RequestError as error:
         return None, [*clashes, error.message]
 

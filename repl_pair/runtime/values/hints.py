@@ -216,15 +216,17 @@ def _items_of(container: Container, key: Any, fields: Fields) -> tuple[Hint, ...
 
 def hints_of(target: Any) -> tuple[dict[str, Any], bool]:
     """Return the hints of a callable or class, and whether all of them could be resolved."""
-    with suppress(TypeError):  # the person's callable cannot be hashed or held weakly
-        if (known := _CACHE.get(target)) is not None:
+    is_class = isinstance(target, type)
+    with suppress(TypeError):  # a metaclass of the person's may not hash
+        if is_class and (known := _CACHE.get(target)) is not None:
             return known, True
     try:
         hints = typing.get_type_hints(target, include_extras=True)
     except Exception:  # noqa: BLE001  annotations are the person's code and may raise anything
         return _resolve_singly(target), False
     with suppress(TypeError):
-        _CACHE[target] = hints
+        if is_class:
+            _CACHE[target] = hints
     return hints, True
 
 

@@ -2,11 +2,13 @@
 
 import inspect
 import types
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABCMeta
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import cached_property, partial
+from operator import is_
 from typing import Any, cast, get_args
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from repl_pair.records import record
 from repl_pair.runtime.values.classes import (
@@ -14,6 +16,8 @@ from repl_pair.runtime.values.classes import (
     is_model_class,
     is_named_tuple,
     is_typed_dict,
+    lineage,
+    real_class,
 )
 from repl_pair.runtime.values.hints import (
     Hint,
@@ -23,8 +27,18 @@ from repl_pair.runtime.values.hints import (
     required_keys,
 )
 
-_TAKES: "WeakKeyDictionary[Any, tuple[Any, Any, Takes]]" = WeakKeyDictionary()
+_TAKES: "WeakKeyDictionary[Any, tuple[Sequence[Any], Takes]]" = WeakKeyDictionary()
+_MOST = 5000
+"""How many are kept: one whose hints name itself is not let go of by its weak key."""
 _SEVERAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_METACLASSES = (type, ABCMeta)
+"""Those that neither change what a class takes nor how classes are compared."""
+_FIXED = (types.WrapperDescriptorType, types.BuiltinFunctionType)
+_NOTHING, _NEXT = object(), object()
+
+
+class _UnknownFactsError(Exception):
+    """What a callable takes may change unnoticed."""
 
 
 @record
@@ -35,8 +49,13 @@ class Takes:
     """None where the callable has no signature, as some builtins."""
     hints: Mapping[str, Any]
     """The hint of each named parameter; Any where there is none or it cannot be resolved."""
-    returns: Any
-    """The hint of what it gives; a class gives itself."""
+    returned: Any
+    """The hint of what it gives; of a class a weak reference, so that its Takes may be kept."""
+
+    @property
+    def returns(self) -> Any:
+        """The hint of what it gives; a class gives itself."""
+        return self.returned() if real_class(self.returned) is ref else self.returned
 
     @cached_property
     def read(self) -> Mapping[str, Hint]:
@@ -48,7 +67,7 @@ class Takes:
         """The parameters that are declared secret as a whole."""
         return frozenset(name for name, hint in self.read.items() if hint.sensitive)
 
-    @cached_property
+    @property
     def gives(self) -> Hint:
         """The hint of what it gives, flattened."""
         return read_hint(self.returns)
@@ -64,15 +83,68 @@ def takes_of(fn: Callable[..., Any]) -> Takes:
 
     `Annotated` is kept. A hint that names a secret and cannot be resolved stays a secret.
     """
-    if type(fn) is not types.FunctionType or fn.__dict__ or fn.__kwdefaults__:
+    try:
+        facts = tuple(_facts_of(fn))
+    except _UnknownFactsError:
         return _read_callable(fn)[0]
     known = _TAKES.get(fn)
-    if known is not None and known[0] is fn.__code__ and known[1] is fn.__defaults__:
-        return known[2]
+    if known is not None and len(known[0]) == len(facts) and all(map(is_, known[0], facts)):
+        return known[1]
     takes, is_complete = _read_callable(fn)
     if is_complete:
-        _TAKES[fn] = fn.__code__, fn.__defaults__, takes
+        if len(_TAKES) >= _MOST:
+            _TAKES.clear()
+        _TAKES[fn] = facts, takes
     return takes
+
+
+def _facts_of(fn: Any) -> Iterable[Any]:
+    """Return all that the reading of a function or class depends on, to be compared by identity.
+
+    Nothing of it keeps the function or class. `_UnknownFactsError` for other callables.
+    """
+    kind = real_class(fn)
+    if kind is types.FunctionType:
+        return _facts_of_function(fn)
+    if kind in _METACLASSES:
+        bases = map(vars, lineage(fn)[:-1])
+        return [ref(fn), *(fact for space in bases for fact in _facts_of_base(space))]
+    raise _UnknownFactsError
+
+
+def _facts_of_function(fn: types.FunctionType) -> Iterable[Any]:
+    try:
+        annotations = fn.__annotations__
+    except Exception:  # noqa: BLE001  annotations are the person's code and may raise anything
+        raise _UnknownFactsError from None
+    facts = [ref(fn), fn.__code__, fn.__defaults__, getattr(fn, "__type_params__", ())]
+    facts += [*annotations, *annotations.values(), _NEXT]
+    if keywords := fn.__kwdefaults__:
+        facts += [*keywords, *keywords.values(), _NEXT]
+    if own := fn.__dict__:
+        signature = own.get("__signature__")
+        if type(signature) not in (types.NoneType, inspect.Signature):
+            raise _UnknownFactsError
+        facts += [signature, own.get("__no_type_check__")]
+        if "__wrapped__" in own:
+            inspect.unwrap(fn)  # refuses one that wraps itself
+            facts += _facts_of(own["__wrapped__"])
+    return facts
+
+
+def _facts_of_base(space: Mapping[str, Any]) -> Iterable[Any]:
+    """Return what one class of a lineage brings by its own names."""
+    if "__signature__" in space or "__wrapped__" in space:
+        raise _UnknownFactsError
+    for name in ("__new__", "__init__"):
+        made = space.get(name, _NOTHING)
+        made = cast("Any", made).__func__ if type(made) is staticmethod else made
+        if type(made) is types.FunctionType:
+            yield from _facts_of_function(made)
+        elif made is _NOTHING or type(made) in _FIXED:
+            yield made
+        else:
+            raise _UnknownFactsError
 
 
 def _read_callable(fn: Any) -> tuple[Takes, bool]:
@@ -93,7 +165,7 @@ def _read_callable(fn: Any) -> tuple[Takes, bool]:
     takes = Takes(
         parameters=parameters,
         hints={name: resolved.get(name, Any) for name in named},
-        returns=resolved.get("return", Any) if made is None else made,
+        returned=resolved.get("return", Any) if made is None else ref(made),
     )
     return takes, is_complete
 

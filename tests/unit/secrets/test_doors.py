@@ -225,6 +225,15 @@ def test_an_agent_brings_no_secret_of_a_mode_to_an_open_arg_of_another_story(mod
     assert "4417" in repl_pair.run("echo/Any", modes=[mode]).result, "the person may"
 
 
+@pytest.mark.parametrize("mode", ["by-use", "by-word", "below", "itself"])
+def test_a_mode_that_an_agent_may_not_activate_is_explained_by_the_reason_of_its_run(modes, mode):
+    ran = ask("run_variant", variant_id="echo/Any", modes=[mode])["result"]
+    explained = ask("explain_variant", variant_id="echo/Any", modes=[mode])
+    assert explained["result"]["conflicts"] == [ran["reason"]]
+    assert "4417" not in str(explained)
+    assert repl_pair.explain("echo/Any", modes=[mode])["conflicts"] == [], "the person may"
+
+
 def test_an_agent_activates_a_mode_that_holds_a_secret_where_the_story_names_it(modes):
     ran = ask("run_variant", variant_id="log/In", modes=["by-use"])["result"]
     assert ran["status"] == "cannot_run"
