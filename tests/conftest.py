@@ -11,7 +11,7 @@ import pytest
 from bounds import BOUND_S
 from hypothesis import HealthCheck, settings
 from leftovers import find_leftovers, take_picture
-from parts import is_first_part, is_full, mark_full
+from parts import find_stale, is_first_part, is_full, mark_full
 from ports import use_own_ports
 from scheduling import Scheduling
 
@@ -34,6 +34,8 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     # They are for this run; nested runs of pytest would use them too.
     os.environ.pop("PYTEST_ADDOPTS", None)
+    if stale := find_stale(ROOT):
+        raise pytest.UsageError(f"tests/suite/parts.py names what is not there: {stale}")
     if is_first_part(config):
         settings.load_profile("first part")
     use_own_ports()

@@ -1,7 +1,6 @@
 """Front ends in Chromium, cut off from the net; agents beside them in the same kernels."""
 
 import asyncio
-import os
 import sys
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -18,9 +17,11 @@ from front_ends.sessions import open_sessions
 from front_ends.watching import watch
 from install import find_chromium, has_axe
 from mcp import Client, StdioServerParameters
+from missing import miss
 from playwright.async_api import async_playwright, expect
 
 FAILED = pytest.StashKey[bool]()
+HOW = "`make browser` installs it, or says why it cannot"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -28,12 +29,6 @@ def pytest_runtest_makereport(item):
     report = yield
     item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
     return report
-
-
-def miss(what):
-    """Skip; but what is installed for CI may not be missing there."""
-    why = f"there is no {what}: `make browser` installs it, or says why it cannot"
-    pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +45,7 @@ async def playwright():
 
 @pytest.fixture(scope="session")
 async def browser(playwright, server, tmp_path_factory):
-    program = find_chromium() or miss("Chromium")
+    program = find_chromium() or miss(f"there is no Chromium: {HOW}")
     home = tmp_path_factory.mktemp("chromium")
     async with open_browser(playwright, program, home, server.picture) as browser:
         yield browser
@@ -111,7 +106,7 @@ async def marimo(watched, tmp_path):
 def axe():
     """Finds barriers to people: `assert await axe(page, selector) == []`."""
     if not has_axe():
-        miss("axe-core")
+        miss(f"there is no axe-core: {HOW}")
     return find_barriers
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from bounds import BOUND_S
+from missing import miss
 from serving import http_environment, make_token, serve
 
 from repl_pair.bridge.scratch_kernel import scratch_kernel
@@ -62,8 +63,7 @@ queue.cell("owner", str, default="ada")
 def clients():
     """The folder of the clients' programs; installs them where that has not been done."""
     if shutil.which("npm") is None and not BIN.exists():
-        why = "there is no npm to install the clients with"
-        pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
+        miss("there is no npm to install the clients with")
     ran = subprocess.run(
         [sys.executable, str(HERE / "install.py")], capture_output=True, text=True, check=False
     )

@@ -24,8 +24,21 @@ ROWS = dict(re.findall(r"^\| ([^|]+) \| (.+) \|$", SECTION, re.MULTILINE))
 
 OP = '''
 
+class Colour(TypedDict):
+    """A colour."""
+
+    id: str
+
+
+class Colours(TypedDict):
+    """All colours."""
+
+    items: list[Colour]
+    total: int
+
+
 @op(access="read", lane="inline", toolset="story")
-def list_colours(call: Call) -> dict[str, Any]:
+def list_colours(call: Call) -> Colours:
     """List the colours."""
     return {"items": [{"id": "red"}], "total": 1}
 '''
@@ -62,13 +75,39 @@ def _colours() -> Iterator[Fault]:
 
 
 """
-VIEW = '''
+VIEW = '''from collections.abc import Mapping
+from typing import Any
 
-class ColoursView(TraceView):
+from repl_pair.panels.base.view import View
+
+
+class ColoursView(View[Any]):
     """Colours."""
 
     name = "colours"
     title = "Colours"
+
+    def start(self) -> Mapping[str, Any]:
+        return {"colours": ["red"]}
+'''
+SCRIPT = """
+async function draw({ root, start }) {
+  root.append(h("p", {}, "The colours: ", start.colours.join(" ")));
+}
+"""
+RECIPE = """
+    Recipe(title="Choose a colour", steps=(Step(does="Read them", op="list_colours"),)),
+"""
+PROMPT = """
+        Prompt(
+            name="paint", title="Paint", doc="Steps to a colour.", arguments=(), write=write_paint
+        ),
+"""
+PROMPT_TEXT = '''
+
+async def write_paint(caller: PromptCaller) -> Text:
+    """Write how a thing is painted."""
+    return "Paint it.", [caller.write("Read the colours", "list_colours")]
 '''
 LEAF = """
     Fraction: Leaf(
@@ -96,7 +135,7 @@ def row_of(constant, text):
 
 ADDITIONS = {
     "op": {"runtime/ops/kinds.py": [at_end(OP)]},
-    "kind": {"runtime/registry/model.py": [row_of("KINDS", "")]},
+    "kind": {"runtime/registry/model.py": [row_of("_BODIES", '    "colour": (WORDS, Tag),\n')]},
     "assertion": {
         "runtime/assertions/at_path.py": [at_end(ASSERTION)],
         "runtime/shipped.py": [
@@ -128,9 +167,14 @@ ADDITIONS = {
         ]
     },
     "panel": {
-        "panels/trace/view.py": [at_end(VIEW)],
+        "panels/colours/__init__.py": [at_end("")],
+        "panels/colours/view.py": [at_end(VIEW)],
+        "panels/colours/colours.js": [at_end(SCRIPT)],
         "panels/builtin.py": [
-            (r"(?m)^from repl_pair.panels.trace.view import ", "ColoursView, "),
+            (
+                r"(?m)^from repl_pair.panels.canvas.view import [^\n]*\n",
+                "from repl_pair.panels.colours.view import ColoursView\n",
+            ),
             row_of("VIEWS", "    ColoursView,\n"),
         ],
     },
@@ -159,6 +203,19 @@ ADDITIONS = {
             )
         ]
     },
+    "recipe of `repl-pair skill`": {"cli/setup/recipes.py": [row_of("RECIPES", RECIPE)]},
+    "URI of a resource": {
+        "mcp_server/uris.py": [
+            row_of("ROWS", '    _row("pair://colours", "list_colours", None, "Colours."),\n')
+        ]
+    },
+    "prompt": {
+        "mcp_server/prompts.py": [
+            (r"(?m)^from repl_pair.mcp_server.prompt_texts import \(\n", "    write_paint,\n"),
+            (r"(?m)^PROMPTS = \{\n.*\n.*\(\n", PROMPT),
+        ],
+        "mcp_server/prompt_texts.py": [at_end(PROMPT_TEXT)],
+    },
     "error code": {"errors.py": [row_of("CODES", '    "too_pale": "a colour is too pale",\n')]},
     "pattern of the byte gate": {
         "mcp_server/gate/patterns.py": [
@@ -167,7 +224,13 @@ ADDITIONS = {
     },
 }
 """What is added: by row of the table, file, and what goes behind which pattern."""
-KIND = '    "colour": (WORDS, Tag),\n'
+_NO_ROW = "a check is code of its own at a place that its sort decides; the module's tests hold it"
+EXCEPTIONS = {
+    "rule about what an agent may bring into a run": _NO_ROW,
+    "rule about what an agent may register": _NO_ROW,
+    "rule about what is a secret": _NO_ROW,
+}
+"""The rows of the table of which none is added here, and why."""
 STORIES = """
 import repl_pair as rp
 from repl_pair import check, step
@@ -187,16 +250,12 @@ def home(tmp_path_factory):
     for files in ADDITIONS.values():
         for name, edits in files.items():
             path = home / "repl_pair" / name
-            text = path.read_text(encoding="utf-8")
+            path.parent.mkdir(exist_ok=True)
+            text = path.read_text(encoding="utf-8") if path.exists() else ""
             for pattern, addition in edits:
                 text, count = re.subn(pattern, lambda m, add=addition: m[0] + add, text, count=1)
                 assert count == 1, (name, pattern)
             path.write_text(text, encoding="utf-8")
-    model = home / "repl_pair" / "runtime/registry/model.py"
-    text = model.read_text(encoding="utf-8")
-    tag = '    "tag": (WORDS, Tag),\n'
-    assert tag in text
-    model.write_text(text.replace(tag, tag + KIND), encoding="utf-8")
     return home
 
 
@@ -212,8 +271,15 @@ def package(home):
     return run
 
 
-def ask_server(home, frames):
-    """Return what a server answers to the last frame; its input stays open until then."""
+def ask_server(home, method, **params):
+    """Return what a server answers to a request; its input stays open until then."""
+    info = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    info["clientInfo"] = {"name": "t", "version": "1"}
+    frames = (
+        {"id": 1, "method": "initialize", "params": info},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": method, "params": params},
+    )
     words = ("-m", "repl_pair", "mcp", "--here", "--toolsets", "story")
     with subprocess.Popen(
         [sys.executable, *words],
@@ -226,10 +292,10 @@ def ask_server(home, frames):
         for frame in frames:
             print(json.dumps({"jsonrpc": "2.0", **frame}), file=server.stdin, flush=True)
         replies = map(json.loads, server.stdout)
-        reply = next(each for each in replies if each.get("id") == frames[-1]["id"])
+        reply = next(each for each in replies if each.get("id") == 2)
         server.stdin.close()
         assert server.wait(100) == 0
-    return reply
+    return reply["result"]
 
 
 def runner(home, project):
@@ -255,9 +321,12 @@ def listed(package, kind):
     return reply["result"]
 
 
+def test_each_row_of_the_table_is_added_or_excepted():
+    assert {*ROWS} - {"a …"} == {*ADDITIONS, *EXCEPTIONS}
+
+
 @pytest.mark.parametrize("name", ADDITIONS)
 def test_the_table_names_the_files_that_an_addition_touches(name):
-
     unnamed = [
         file
         for file in ADDITIONS[name]
@@ -274,24 +343,26 @@ def test_an_op_is_a_tool_a_command_and_a_row_of_the_docs(home, package):
     assert listed(package, "colours")["items"] == [{"id": "red"}]
     ops = json.loads(package("-m", "repl_pair", "ops", "--toolsets", "story", "--here", "--json"))
     assert "list_colours" in [op["name"] for op in ops["result"]["items"]]
-    frames = [
-        {
-            "id": 1,
-            "method": "initialize",
-            "params": {
-                "protocolVersion": "2025-06-18",
-                "capabilities": {},
-                "clientInfo": {"name": "t", "version": "1"},
-            },
-        },
-        {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/list"},
-    ]
-    reply = ask_server(home, frames)
-    tools = {tool["name"]: tool for tool in reply["result"]["tools"]}
+    tools = {tool["name"]: tool for tool in ask_server(home, "tools/list")["tools"]}
     assert tools["list_colours"]["description"] == "List the colours."
-    table = package("-c", f"import runpy\nprint(runpy.run_path({str(TABLES)!r})['ops_table']())")
-    assert "| `list_colours` | read | story | List the colours. |" in table
+    tables = f"import runpy\ntables = runpy.run_path({str(TABLES)!r})\n"
+    rows = package("-c", f"{tables}print(tables['ops_table']())")
+    assert "| `list_colours` | read | story | List the colours. |" in rows
+    answers = package("-c", f"{tables}print(tables['answers_list']())")
+    assert "\n- `list_colours`: `{items: [{id}], total: integer}`\n" in answers
+
+
+def test_a_resource_and_a_prompt_are_listed_and_answered_and_a_recipe_is_in_the_guide(
+    home, package
+):
+    uris = [row["uri"] for row in ask_server(home, "resources/list")["resources"]]
+    assert "pair://colours" in uris
+    (content,) = ask_server(home, "resources/read", uri="pair://colours")["contents"]
+    assert '"red"' in content["text"]
+    assert "paint" in [row["name"] for row in ask_server(home, "prompts/list")["prompts"]]
+    (message,) = ask_server(home, "prompts/get", name="paint")["messages"]
+    assert "list_colours()" in message["content"]["text"]
+    assert "Choose a colour" in package("-m", "repl_pair", "skill")
 
 
 def test_an_assertion_and_a_step_are_listed_and_run_in_plays_and_under_pytest(package):
@@ -383,13 +454,25 @@ print(list(REGISTRY.ids("colour")))
     assert package("-c", source) == "It is colour 'hidden'.\n[]\n"
 
 
-def test_a_panel_is_listed_and_a_command_is_in_the_palette(package, home):
+OPEN = """
+from repl_pair.panels.base.context import Focus, PanelContext
+from repl_pair.panels.base.widget import open_entry
+opened = open_entry(repl_pair.registry.find("panel", "colours"), PanelContext(Focus()))
+[opened.start, "The colours: " in opened._esm]
+"""
+
+
+def test_a_panel_is_listed_and_opened_with_its_script_and_a_command_is_in_the_palette(
+    package, home
+):
     with scratch_kernel(environment={"PYTHONPATH": str(home)}) as kernel:
         assert kernel.run("import repl_pair\nshell = repl_pair.show()").error is None
         titles = kernel.run("[row['title'] for row in shell.view.on_commands()]").value
         panels = kernel.run("list(repl_pair.registry.ids('panel'))").value
+        opened = kernel.run(OPEN).value
     assert "Paint" in titles
     assert "colours" in panels
+    assert opened == "[{'colours': ['red']}, True]"
 
 
 def test_an_option_is_in_the_help_of_pytest_and_a_client_in_that_of_init(package):

@@ -208,7 +208,14 @@ def test_the_server_entry_starts_a_server_that_answers_for_the_kernel(kernel, ce
 
 
 def test_the_generated_parts_are_up_to_date(tables):
-    for page, text in tables.generated().items():
+    pages = tables.generated()
+    assert {page.name for page in pages} == {
+        "README.md",
+        "ARCHITECTURE.md",
+        "stories.md",
+        "tools.md",
+    }
+    for page, text in pages.items():
         assert page.read_text(encoding="utf-8") == text, f"{page.name}: run `make docs`"
 
 

@@ -92,6 +92,15 @@ async def eventually(condition, *, what):
             await asyncio.sleep(0.005)
 
 
+async def until_asked(link, count):
+    """Wait until so many requests wait, one of them by a message in the kernel's queue."""
+
+    def is_asked():
+        return len(link._silence._waiting) == count and link.line.in_turn_since is not None
+
+    await eventually(is_asked, what=f"{count} requests")
+
+
 def cell_that_waits_for(gate):
     return f"import os, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.01)\n'mine'"
 
@@ -293,7 +302,7 @@ async def test_a_cell_that_fails_fails_and_costs_a_waiting_request_nothing(
     code = cell_that_waits_for(gate).replace("time.sleep", waits)
     cell = await at_desk(person.start, f"import asyncio\n{code}; 1 / 0")
     waiting = [run(link), asyncio.create_task(ask(link, "list_stories"))]
-    await asyncio.sleep(0.1)
+    await until_asked(link, len(waiting))
     gate.touch()
     assert (await at_desk(person.finish, cell)).reply["status"] == "error"
     assert [(await reply)["ok"] for reply in waiting] == [True, True]
@@ -484,7 +493,7 @@ async def test_a_restart_is_reported_and_nothing_that_waited_runs_in_the_next_li
     await at_desk(person.start, "import time; time.sleep(30)")
     waiting = run(link, overrides={"path": str(mark)})
     reading = asyncio.create_task(ask(link, "list_stories"))
-    await asyncio.sleep(0.1)
+    await until_asked(link, 2)
     await at_desk(kernel.restart)
     assert (await waiting)["error"]["code"] == "outcome_unknown"
     read = await reading

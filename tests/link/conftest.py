@@ -20,6 +20,7 @@ from answers import find_faults, find_step_faults
 from bounds import BOUND_S
 from jupyter_client.manager import KernelManager
 from jupyter_core.utils import ensure_event_loop
+from missing import miss
 
 from repl_pair.bridge.kernels.discover import find_kernel
 from repl_pair.bridge.link.direct_link import DirectLink
@@ -198,7 +199,7 @@ def old_kernel(desk: Desk, tmp_path_factory: Any) -> Iterator[ScratchKernel]:
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder)]
     installed = subprocess.run([*pip, OLD], capture_output=True, text=True, timeout=BOUND_S)
     if installed.returncode:
-        pytest.skip(f"pip has no index to install {OLD} from: {installed.stderr.strip()[-200:]}")
+        miss(f"pip has no index to install {OLD} from: {installed.stderr.strip()[-200:]}")
     path = os.pathsep.join([str(folder), str(ROOT), os.environ.get("PYTHONPATH", "")])
     with scratch_kernel(environment={"PYTHONPATH": path.rstrip(os.pathsep)}) as kernel:
         assert desk.submit(kernel.run, MARK).result().error is None

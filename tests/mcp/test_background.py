@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-import time
+import threading
 
 import pytest
 from bounds import BOUND_S
@@ -13,6 +13,7 @@ from serving import ERAS, make_token, run_command, serve
 from repl_pair.bridge import manifest
 from repl_pair.bridge.ops.workers import OF_WORKERS
 from repl_pair.errors import next_step
+from repl_pair.mcp_server.web import principal
 from repl_pair.wire import REPLY_CHARS
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -61,6 +62,10 @@ level = app.cell("level", int, default=0, expose=True)
 def place(order: str) -> str:
     note(order)
     return order
+"""
+CLIENTS = """
+from repl_pair.runtime.clients.clients import CLIENTS
+print(len(CLIENTS.present()))
 """
 OWN = sorted(manifest.of_toolset(manifest.MANAGE))
 WRITING = ("--allow", "write", "--toolsets", "manage")
@@ -173,11 +178,8 @@ def test_what_runs_ends_with_the_server(start_own_kernel, connect, until):
         until(lambda: agent.ask("list_triggers")["result"]["items"][0]["runs"], "it ran")
         kept = agent.ask("kernel_status")["result"]["pid"]
     assert kept
-    began = time.monotonic()
-    count = kernel.cell("print(ran().count('t'))")
-    assert time.monotonic() - began < BOUND_S
-    time.sleep(1.2)
-    assert kernel.cell("print(ran().count('t'), '>' in ran())") == count.strip() + " False\n"
+    until(lambda: kernel.cell(CLIENTS) == "0\n", "the server has left the kernel")
+    assert ">" not in kernel.cell("print(ran())")
 
 
 @pytest.mark.full
@@ -340,9 +342,24 @@ def test_another_tokens_run_and_trigger_read_like_none(served, era):
 
 
 @pytest.mark.full
-def test_a_client_comes_back_for_its_run_and_its_triggers_ended_with_it(served, until, kernel):
-    server, (one, _) = served
+def test_a_client_comes_back_for_its_run_and_its_triggers_ended_with_it(
+    own_env, here, until, kernel, monkeypatch
+):
+    opens = {"allow": ("write",), "toolsets": ("manage",), "kernels": (kernel.id,)}
+    one, left = make_token(own_env, "one", **opens), threading.Event()
+    end = principal.Principal.end_triggers
+
+    def end_and_note(of):
+        end(of)
+        left.set()
+
+    monkeypatch.setattr(principal.Principal, "end_triggers", end_and_note)
     kernel.cell('Path("ran").write_text("")')
+    with here() as (server, _):
+        check_that_it_comes_back(server, one, left, until, kernel)
+
+
+def check_that_it_comes_back(server, one, left, until, kernel):
     with server.connect(one, "legacy") as opened:
         minute = {"variant_id": "shop.slow/Minute", "timeout_s": 120}
         going = opened.ask("trigger_void", call="run_variant", args=minute)["result"]["run"]
@@ -350,8 +367,9 @@ def test_a_client_comes_back_for_its_run_and_its_triggers_ended_with_it(served, 
         run = opened.ask("trigger_void", call="app.place", args=args)["result"]["run"]
         on = {"every_s": 1}
         opened.ask("register_trigger", call="app.place", args={"order": "t"}, on=on)
-        time.sleep(1.5)
-    time.sleep(3)
+        until(lambda: opened.ask("list_triggers")["result"]["items"][0]["runs"], "it ran")
+        assert not left.is_set()
+    assert left.wait(BOUND_S)
     with server.connect(one, "legacy") as opened:
         assert opened.ask("read_run", run=run)["result"]["value"] == "r"
         assert opened.ask("read_run", run=going, wait_s=0)["result"]["state"] == "running"

@@ -8,6 +8,7 @@ import re
 
 import anyio
 import pytest
+from bounds import BOUND_S
 from hypothesis import given, strategies as st
 from mcp import Client, MCPError
 from mcp.types import ImageContent, TextContent
@@ -452,7 +453,7 @@ def test_a_client_that_gives_up_cancels_the_call(mode):
     async def body(client, session):
         with pytest.raises(MCPError):
             await client.call_tool("wait_long", {}, read_timeout_seconds=0.2)
-        with anyio.fail_after(5):
+        with anyio.fail_after(BOUND_S):
             await session.cancelled.wait()
         return await client.call_tool("list_kernels", {})
 

@@ -137,7 +137,9 @@ def test_the_instructions_are_short(agent):
 
 
 def test_the_schemas_are_closed_inlined_and_typed(agent):
-    for tool in agent.tools():
+    tools = agent.tools()
+    assert len(tools) == len(DEFAULT)
+    for tool in tools:
         schema = tool.input_schema
         assert (schema["type"], schema["additionalProperties"]) == ("object", False), tool.name
         assert "$ref" not in json.dumps(schema)
@@ -147,7 +149,9 @@ def test_the_schemas_are_closed_inlined_and_typed(agent):
 
 
 def test_the_annotations_state_the_worst(agent):
-    for tool in agent.tools():
+    tools = agent.tools()
+    assert len(tools) == len(DEFAULT)
+    for tool in tools:
         hints = tool.annotations
         runs = tool.name in ("run_variant", "run_variants", "run_op")
         assert (hints.read_only_hint, bool(hints.destructive_hint)) == (not runs, runs), tool.name

@@ -4,6 +4,8 @@ import asyncio
 import threading
 from contextlib import contextmanager, suppress
 
+from bounds import BOUND_S
+
 
 class _Proxy:
     def __init__(self, port, token):
@@ -56,7 +58,7 @@ def authorized():
 
         proxy = _Proxy(port, token)
         tasks.append(asyncio.run_coroutine_threadsafe(proxy.serve(started, ended), loop))
-        assert found.wait(10)
+        assert found.wait(BOUND_S)
         return ports[0]
 
     try:
@@ -64,7 +66,7 @@ def authorized():
     finally:
         loop.call_soon_threadsafe(ended.set)
         for task in tasks:
-            task.result(10)
+            task.result(BOUND_S)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         for task in asyncio.all_tasks(loop):

@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import types
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from pathlib import Path
 
@@ -133,11 +134,16 @@ def _for_all_stories() -> Iterator[Hashable]:
 
 
 def _threads() -> Iterator[Hashable]:
+    lasting = Counter[str]()
     for thread in threading.enumerate():
         is_own = thread.name.startswith("repl_pair")
         # The threads of a loop's executor end with the loop, which may serve a whole file.
         is_lasting = thread.daemon or thread.name.startswith("asyncio_")
-        if thread.name not in LASTING_THREADS if is_own else not is_lasting:
+        if thread.name in LASTING_THREADS:
+            lasting[thread.name] += 1
+            if lasting[thread.name] > 1:
+                yield f"{thread.name}, number {lasting[thread.name]}"
+        elif is_own or not is_lasting:
             yield thread
 
 

@@ -107,6 +107,18 @@ FIRST_ONLY = (
 """Of each file there, the first test is in the first part, and of each test its first case."""
 
 
+def find_stale(root: Path) -> list[str]:
+    """Return the names in both lists of which there is no folder, file or test."""
+    return [one for one in (*FULL, *FIRST_ONLY) if not _names_something(root, one)]
+
+
+def _names_something(root: Path, one: str) -> bool:
+    place, mark, test = one.partition("::")
+    if not mark:
+        return any(root.glob(f"{place}*"))
+    return (root / place).is_file() and f"def {test}" in (root / place).read_text(encoding="utf-8")
+
+
 def is_first_part(config: pytest.Config) -> bool:
     """Return whether this run is of the first part alone, as `make test` runs it."""
     return config.getoption("markexpr") == "not full"

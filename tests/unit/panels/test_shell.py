@@ -275,13 +275,21 @@ def test_html_in_the_text_of_a_panel_stays_text():
 # --- the pump
 
 
+@pytest.fixture(scope="module")
+def thread():
+    """A panel thread beside that of the process; neither ends."""
+    own = PanelThread()
+    assert flush(own)
+    assert flush(PANEL_THREAD)
+    return own
+
+
 @pytest.mark.parametrize(
     ("keys", "sent"), [("abc", frozenset("abc")), (map(str, range(MANY + 1)), None)]
 )
-def test_changes_are_sent_in_batches_by_key_and_very_many_as_the_whole(keys, sent):
+def test_changes_are_sent_in_batches_by_key_and_very_many_as_the_whole(thread, keys, sent):
     undo_declared = STORE.declare(Collection(name="probe"))
     received, are_put = [], threading.Event()
-    thread = PanelThread()
     undo = thread.subscribe(received.append)
     thread.submit(lambda: are_put.wait(BOUND_S))
     for key in keys:
@@ -293,8 +301,8 @@ def test_changes_are_sent_in_batches_by_key_and_very_many_as_the_whole(keys, sen
     assert [batch["probe"] for batch in received if "probe" in batch] == [sent]
 
 
-def test_a_task_that_raises_becomes_a_warning_and_the_next_one_runs():
-    thread, begin = PanelThread(), threading.Event()
+def test_a_task_that_raises_becomes_a_warning_and_the_next_one_runs(thread):
+    begin = threading.Event()
     thread.submit(lambda: begin.wait(BOUND_S) and 1 / 0)
 
     def begin_and_flush():
@@ -319,8 +327,8 @@ def test_a_view_without_a_script_is_closed_again():
     assert len(closed) == 1
 
 
-def test_a_listener_that_raises_keeps_no_change_from_the_others():
-    thread, received, begin = PanelThread(), [], threading.Event()
+def test_a_listener_that_raises_keeps_no_change_from_the_others(thread):
+    received, begin = [], threading.Event()
     thread.submit(lambda: begin.wait(BOUND_S))
     undos = [thread.subscribe(lambda _changes: 1 / 0), thread.subscribe(received.append)]
     thread.publish({FOCUS: None}, None)
@@ -364,9 +372,9 @@ def test_a_run_is_listed_as_waiting_until_it_is_done():
     assert any(RUNNING in changes for changes, _ in received)
 
 
-@pytest.mark.parametrize("make", [Store, PanelThread])
-def test_listeners_that_come_and_go_on_many_threads_lose_none_that_stays(make):
-    heard, undos, subscribed = [], [], make()
+@pytest.mark.parametrize("kind", ["store", "thread"])
+def test_listeners_that_come_and_go_on_many_threads_lose_none_that_stays(thread, kind):
+    heard, undos, subscribed = [], [], Store() if kind == "store" else thread
 
     def come_and_go(at):
         for _ in range(300):
@@ -380,7 +388,7 @@ def test_listeners_that_come_and_go_on_many_threads_lose_none_that_stays(make):
             list(pool.map(come_and_go, range(4)))
     finally:
         sys.setswitchinterval(interval)
-    if make is Store:
+    if kind == "store":
         subscribed.declare(Event(name="rung", doc=""))
         subscribed.emit("rung", None)
     else:

@@ -225,7 +225,7 @@ def test_a_function_that_hangs_keeps_neither_the_app_nor_a_reader_nor_another_pr
             read("stuck/odd")
         began = time.perf_counter()
         loss.set(0.9)
-        assert time.perf_counter() - began < 1.0
+        assert time.perf_counter() - began < BOUND_S / 2
         assert read("fine/red")["value"] is True
         assert STATES["stuck/odd"].computed._waiting == []  # readers that gave up leave nothing
     finally:

@@ -609,7 +609,9 @@ async def test_a_trigger_of_time_has_one_run_at_a_time(session, app, monkeypatch
     on = {"every_s": 0.01}
     await ask(session, "register_trigger", call="app.wait", on=on)
     await until(lambda: app.begun[""])
-    await asyncio.sleep(0.05)
+    await ask(session, "register_trigger", call="list_stories", on=on)
+    other = session.background.triggers.list()[-1]
+    await until(lambda: other.count == 5)
     assert app.begun[""] == 1
     app.go.set()
     await until(lambda: app.begun[""] >= 3)
