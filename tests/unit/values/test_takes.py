@@ -229,6 +229,20 @@ def test_an_init_that_comes_between_and_other_bases_are_seen():
     assert list(takes_of(child).parameters) == ["between"]
 
 
+def test_a_new_and_a_mark_against_hints_are_seen_when_they_change_alone():
+    class Own:
+        def __new__(cls, a: int = 1):
+            return super().__new__(cls)
+
+    assert takes_of(Own).hints == {"a": int}
+    Own.__new__ = lambda cls, z: object.__new__(cls)
+    assert takes_of(Own).hints == {"z": Any}
+    fn = copied()["inner"]
+    for is_off, hint in ((False, int), (True, Any), (False, int)):
+        fn.__no_type_check__ = is_off
+        assert takes_of(fn).hints["a"] is hint
+
+
 def test_a_signature_set_again_is_seen():
     fn = copied()["inner"]
     for one in (other, plain, wrapping_a_class):
