@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,18 +17,9 @@ import zmq
 from bounds import BOUND_S
 from jupyter_client.connect import ConnectionFileMixin
 from ports import write_connection_file
+from waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
-
-
-def wait_until(condition: Callable[[], Any], *, what: str, timeout_s: float = BOUND_S) -> Any:
-    """Return the first true answer of `condition`; fail with `what` after the bound."""
-    until = time.monotonic() + timeout_s
-    while time.monotonic() < until:
-        if answer := condition():
-            return answer
-        time.sleep(0.005)
-    pytest.fail(f"not within {timeout_s:g} s: {what}")
 
 
 WAITS = """

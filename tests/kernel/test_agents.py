@@ -7,14 +7,13 @@ from contextlib import AsyncExitStack, aclosing
 
 import pytest
 from bounds import BOUND_S
+from waiting import wait_until
 
 from repl_pair.bridge.kernels.discover import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
 from repl_pair.wire import View
-
-from .conftest import wait_until
 
 pytestmark = pytest.mark.anyio
 

@@ -4,10 +4,9 @@ import asyncio
 
 import pytest
 from bounds import BOUND_S
+from waiting import wait_until
 
 from repl_pair.wire import View
-
-from .conftest import wait_until
 
 pytestmark = pytest.mark.anyio
 

@@ -10,6 +10,7 @@ import time
 import psutil
 import pytest
 from halting import halt
+from waiting import wait_until
 
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.kernels.discover import find_kernel, find_kernels, unusable_files
@@ -19,8 +20,6 @@ from repl_pair.bridge.kernels.processes import (
     read_parent,
     scan_processes,
 )
-
-from .conftest import wait_until
 
 STALE = 100
 MUTES = 20

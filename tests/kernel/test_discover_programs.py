@@ -23,6 +23,7 @@ import zmq
 from bounds import BOUND_S
 from halting import halt
 from ports import free_ports, write_connection_file
+from waiting import wait_until
 
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.kernels.discover import find_kernel, find_kernels, read_connection
@@ -33,7 +34,7 @@ from repl_pair.bridge.session import Session
 from repl_pair.errors import KernelError
 from repl_pair.wire import View
 
-from .conftest import ROOT, WAITS, Person, wait_until
+from .conftest import ROOT, WAITS, Person
 
 pytestmark = pytest.mark.anyio
 
@@ -185,17 +186,17 @@ def _start_all(desk: Desk, terminal: int, sockets: Path) -> None:
     desk.start("curve", *launcher, "-f", str(curve))
     ipc = _write_file(desk.runtime / "kernel-ipc.json", transport="ipc", ip=str(sockets / "s"))
     desk.start("ipc", *launcher, "-f", str(ipc))
-    wait_until(desk.server_file, what="the server's runtime file", timeout_s=START_S)
+    wait_until(desk.server_file, what="the server's runtime file", bound_s=START_S)
     session = {
         "path": "work/prices.ipynb",
         "name": "prices.ipynb",
         "type": "notebook",
         "kernel": {"name": "python3"},
     }
-    opened = wait_until(lambda: _post(desk, session), what="a session", timeout_s=START_S)
+    opened = wait_until(lambda: _post(desk, session), what="a session", bound_s=START_S)
     desk.session_id, desk.kernel_id = opened["id"], opened["kernel"]["id"]
     for name in NAMES:
-        wait_until(lambda name=name: desk.find(name), what=name, timeout_s=START_S)
+        wait_until(lambda name=name: desk.find(name), what=name, bound_s=START_S)
     # To the server a kernel is starting until it has answered some front end.
     Person(SimpleNamespace(path=desk.find("server").path)).close()
 

@@ -15,14 +15,16 @@ from types import SimpleNamespace
 
 import pexpect
 import pytest
+from bounds import BOUND_S
 from ports import free_ports
+from waiting import wait_until
 
 from repl_pair.bridge.kernels.discover import find_kernels
 from repl_pair.bridge.kernels.target import resolve
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.wire import View
 
-from .conftest import BOUND_S, ROOT, wait_until
+from .conftest import ROOT
 from .embedding_programs import APP, EMBEDDING, ENDS, GIVEN_BACK, LEFT_ALONE, LOOKS, STORIES
 
 pytestmark = pytest.mark.anyio

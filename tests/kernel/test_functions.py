@@ -5,13 +5,13 @@ import asyncio
 import signal
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.wire import PERSON, View
 
 pytestmark = pytest.mark.anyio
 
 AGENT = View(principal="claude")
-BOUND_S = 30.0
 APP = """
 import repl_pair, threading, time, warnings
 @repl_pair.function("app.speak", expose=True, mutates=False)

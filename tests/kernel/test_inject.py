@@ -11,6 +11,8 @@ from pathlib import Path
 import click
 import ipykernel
 import pytest
+from bounds import BOUND_S
+from waiting import wait_until
 
 from repl_pair.__main__ import program
 from repl_pair.bridge.kernels.discover import find_kernel
@@ -18,11 +20,9 @@ from repl_pair.bridge.link.inject import expression
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.wire import View
 
-from .conftest import wait_until
-
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 90.0
+INJECTING_S = 1.5 * BOUND_S
 AGENT = View(principal="agent")
 
 # As a virtual environment without the package: all else that is installed, and no more.
@@ -103,7 +103,7 @@ async def link_to(bare_kernel):
 
 
 async def ask(link, op, **args):
-    return await link.request(op, args, view=AGENT, timeout_s=BOUND_S)
+    return await link.request(op, args, view=AGENT, timeout_s=INJECTING_S)
 
 
 async def result_of(link, op, **args):
@@ -179,7 +179,7 @@ def test_every_command_that_takes_a_kernel_ships_it_on_request():
 async def test_the_command_line_ships_it_on_request(bare_kernel, bare_person):
     command = [sys.executable, "-m", "repl_pair", "op", "kernel_status", "--inject"]
     command += ["--kernel", str(bare_kernel.path)]
-    run = partial(subprocess.run, command, capture_output=True, text=True, timeout=BOUND_S)
+    run = partial(subprocess.run, command, capture_output=True, text=True, timeout=INJECTING_S)
 
     def seen():
         ran.append(run())
@@ -257,7 +257,7 @@ def bare_python(code):
         input=code,
         capture_output=True,
         text=True,
-        timeout=BOUND_S,
+        timeout=INJECTING_S,
     )
 
 

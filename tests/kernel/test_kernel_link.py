@@ -8,6 +8,7 @@ import pytest
 import zmq.asyncio
 from bounds import BOUND_S
 from halting import halt
+from waiting import eventually
 
 from repl_pair.bridge.kernels.discover import find_kernel
 from repl_pair.bridge.kernels.heartbeat import HEARTBEAT_S
@@ -39,15 +40,6 @@ del repl_pair, pathlib
 
 async def ask(link, op, timeout_s=BOUND_S, on_progress=None, **args):
     return await link.request(op, args, view=AGENT, timeout_s=timeout_s, on_progress=on_progress)
-
-
-async def eventually(condition, *, what):
-    until = time.monotonic() + BOUND_S
-    while time.monotonic() < until:
-        if answer := condition():
-            return answer
-        await asyncio.sleep(0.01)
-    return pytest.fail(f"not within {BOUND_S:g} s: {what}")
 
 
 async def in_thread(fn, *args):

@@ -12,6 +12,7 @@ from collections import Counter
 
 import pytest
 from bounds import BOUND_S
+from waiting import eventually
 
 from repl_pair.bridge.kernels.discover import find_kernel, read_connection
 from repl_pair.bridge.link.kernel_link import KernelLink
@@ -98,14 +99,6 @@ async def ask(link, op, on_progress=None, **args):
 
 async def run(link, variant_id, **args):
     return await ask(link, "run_variant", variant_id=variant_id, **args)
-
-
-async def eventually(condition, *, what, bound_s=BOUND_S):
-    """Return the first true answer of an async condition."""
-    async with asyncio.timeout(bound_s):
-        while not (answer := await condition()):
-            await asyncio.sleep(0.01)
-    return answer
 
 
 async def ask_control(kernel, kind, **content):

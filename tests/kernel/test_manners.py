@@ -7,6 +7,7 @@ import time
 
 import pytest
 from bounds import BOUND_S
+from waiting import eventually
 
 from repl_pair.wire import View
 
@@ -92,12 +93,6 @@ async def ask(link, op, on_progress=None, **args):
 
 def run(link, variant_id="busy/It", on_progress=None, **args):
     return asyncio.create_task(ask(link, "run_variant", on_progress, variant_id=variant_id, **args))
-
-
-async def eventually(condition, *, what):
-    async with asyncio.timeout(BOUND_S):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 def output_of(ran):

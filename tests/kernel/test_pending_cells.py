@@ -5,11 +5,10 @@ import time
 
 import pytest
 from bounds import BOUND_S
+from waiting import wait_until
 
 from repl_pair.runtime.kernel.pending_cells import NOTICE_S
 from repl_pair.wire import PERSON, View
-
-from .conftest import wait_until
 
 pytestmark = pytest.mark.anyio
 

@@ -15,6 +15,7 @@ import zmq
 import zmq.asyncio
 from bounds import BOUND_S
 from ports import write_connection_file
+from waiting import eventually
 from zmq.utils.monitor import recv_monitor_message
 
 from repl_pair.bridge.kernels.discover import find_kernel
@@ -84,12 +85,6 @@ def run(link, **args):
 
 async def at_desk(fn, *args):
     return await asyncio.to_thread(fn, *args)
-
-
-async def eventually(condition, *, what):
-    async with asyncio.timeout(BOUND_S):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 async def until_asked(link, count):

@@ -11,6 +11,7 @@ from textwrap import indent
 import pytest
 from bounds import BOUND_S
 from halting import halt
+from waiting import eventually
 
 from repl_pair.bridge.kernels.discover import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
@@ -146,12 +147,6 @@ async def last_known(link, op):
 async def timed(call):
     began = time.monotonic()
     return await call, time.monotonic() - began
-
-
-async def eventually(condition, *, what):
-    async with asyncio.timeout(BOUND_S):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 async def remembered(link):

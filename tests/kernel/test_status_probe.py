@@ -11,6 +11,7 @@ import zmq
 from bounds import BOUND_S
 from halting import halt
 from jupyter_client.connect import ConnectionFileMixin
+from waiting import wait_until
 
 from repl_pair.bridge.kernels.discover import discover_kernels, find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
@@ -19,7 +20,7 @@ from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
 from repl_pair.wire import View
 
-from .conftest import HOLD, WAITS, wait_until
+from .conftest import HOLD, WAITS
 
 pytestmark = pytest.mark.anyio
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import pytest
 from bounds import BOUND_S
+from waiting import eventually
 
 from repl_pair.bridge.kernels.discover import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
@@ -216,18 +217,6 @@ def start(*args, **kwargs):
 
 async def stuck(link):
     return (await ask(link, "ping"))["result"].get("stuck", {})
-
-
-async def eventually(condition, *, what):
-    """Wait for a condition, sync or not; give its answer."""
-    async with asyncio.timeout(BOUND_S):
-        while True:
-            found = condition()
-            if hasattr(found, "__await__"):
-                found = await found
-            if found:
-                return found
-            await asyncio.sleep(0.005)
 
 
 def verdict(record):

@@ -6,10 +6,9 @@ import time
 import psutil
 import pytest
 from bounds import BOUND_S
+from waiting import wait_until
 
 from repl_pair.wire import View, raise_for_error
-
-from .conftest import wait_until
 
 pytestmark = pytest.mark.anyio
 

@@ -1,6 +1,7 @@
 """Functions of the app over each link: what a view sees, how one is called, and what it asks."""
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.wire import PERSON, View
 
@@ -67,7 +68,7 @@ def hidden() -> None: ran.append("hidden")
 @repl_pair.function("orders._floor", expose=True)
 def floor() -> None: ran.append("floor")
 """
-AGENT, BOUND_S = View(principal="agent"), 20.0
+AGENT = View(principal="agent")
 SEEN = ["asks", "beside", "fail", "loop", "of_ops", "place", "slow", "watch"]
 LINES = [{"sku": "a", "n": 2}, {"sku": "b", "note": None}]
 AT = "2026-01-31T12:00:00"

@@ -18,6 +18,7 @@ from bounds import BOUND_S
 from jupyter_client.manager import KernelManager
 from mcp import Client, MCPError, StdioServerParameters, types
 from serving import http_environment, serve_here
+from waiting import wait_until
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.scratch_kernel import scratch_kernel
@@ -25,16 +26,6 @@ from repl_pair.mcp_server.web import serve as web
 
 ROOT = Path(__file__).parents[2]
 RECORDER = Path(__file__).with_name("recorder.py")
-
-
-def wait_until(condition, what, bound_s=BOUND_S):
-    """Return the first true answer of `condition`; fail with `what` after the bound."""
-    until = time.monotonic() + bound_s
-    while time.monotonic() < until:
-        if answer := condition():
-            return answer
-        time.sleep(0.005)
-    return pytest.fail(f"not within {bound_s:g} s: {what}")
 
 
 class Record:

@@ -4,8 +4,10 @@ import subprocess
 import sys
 
 import pytest
+from bounds import BOUND_S
+from waiting import wait_until
 
-from .conftest import BOUND_S, environment, wait_until
+from .conftest import environment
 
 SECRET = "Kx55-embedded-token-91"
 PROGRAM = f"""

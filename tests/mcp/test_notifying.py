@@ -3,14 +3,14 @@
 import asyncio
 from types import SimpleNamespace
 
-import anyio
 import pytest
+from bounds import BOUND_S
 from mcp import Client, MCPError, types
 from mcp.server.subscriptions import ToolsListChanged
+from waiting import eventually
 
 from repl_pair.mcp_server.notifying import Notifications, NotifyingServer
 
-BOUND_S = 30
 LEGACY = "legacy"
 ERAS = [LEGACY, "auto"]
 
@@ -60,18 +60,13 @@ def talk(mode, body, known=("surface://training/loss",)):
     asyncio.run(main())
 
 
-async def until(condition):
-    while not condition():
-        await anyio.sleep(0.005)
-
-
 @pytest.mark.parametrize("mode", ERAS)
 def test_a_change_of_the_tools_reaches_a_client_that_asked(mode):
     async def body(desk, client):
         if mode == LEGACY:
             await client.list_tools()
             await desk.sent.tools_changed()
-            await until(lambda: desk.arrived)
+            await eventually(lambda: desk.arrived)
             assert isinstance(desk.arrived[0], types.ToolListChangedNotification)
         else:
             async with client.listen(tools_list_changed=True) as stream:

@@ -7,7 +7,9 @@ from contextlib import asynccontextmanager
 from itertools import pairwise
 
 import pytest
+from bounds import BOUND_S
 from mcp import Client, types
+from waiting import eventually
 
 import repl_pair
 from repl_pair.bridge.policy import Policy
@@ -18,7 +20,6 @@ from repl_pair.mcp_server.server import build
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.wire import CHANGES_WINDOW_S, error_reply
 
-BOUND_S = 30
 LEGACY, MODERN = "legacy", "auto"
 ERAS = [LEGACY, MODERN]
 LOSS, RATE, HIDDEN = (f"surface://training/{name}" for name in ("loss", "rate", "hidden"))
@@ -98,7 +99,7 @@ def talk(body, mode=MODERN, policy=None):
                 desk = Desk(session, client)
                 messages.append(desk.messages)
                 await body(desk)
-            await until(lambda: not desk.requests)
+            await eventually(lambda: not desk.requests)
             await session.close()
 
     undo, before = REGISTRY.checkpoint(), set(threading.enumerate())
@@ -111,11 +112,6 @@ def talk(body, mode=MODERN, policy=None):
         undo()
 
 
-async def until(condition):
-    while not condition():
-        await asyncio.sleep(0.005)
-
-
 def now():
     return asyncio.get_running_loop().time()
 
@@ -126,8 +122,8 @@ def test_there_is_one_request_while_somebody_subscribes_and_none_otherwise(mode)
         assert await desk.read(LOSS) == 0.0
         assert desk.requests == []
         async with desk.follow(LOSS), desk.follow(RATE):
-            await until(lambda: len(desk.requests) == 1)  # one that is cancelled is gone soon
-        await until(lambda: not desk.requests)
+            await eventually(lambda: len(desk.requests) == 1)  # one that is cancelled is gone soon
+        await eventually(lambda: not desk.requests)
 
     talk(body, mode)
 
@@ -150,11 +146,11 @@ def test_a_late_answer_of_an_earlier_generation_does_nothing():
 
         desk.session.read_internal = answer_late
         async with desk.follow(LOSS) as first:
-            await until(lambda: late)
+            await eventually(lambda: late)
             async with desk.follow(RATE) as second:
-                await until(lambda: len(late) == 2 and desk.requests)
+                await eventually(lambda: len(late) == 2 and desk.requests)
                 desk.loss.set(1.0)
-                await until(lambda: first)
+                await eventually(lambda: first)
                 assert (list(first), list(second)) == ([LOSS], [])
 
     talk(body)
@@ -164,14 +160,14 @@ def test_a_late_answer_of_an_earlier_generation_does_nothing():
 def test_a_hot_member_is_notified_once_in_a_window_and_its_last_change_never_lost(mode):
     async def body(desk):
         async with desk.follow(LOSS) as followed:
-            await until(lambda: desk.requests)
+            await eventually(lambda: desk.requests)
             began, step = now(), 0
             while now() - began < 1.0:
                 step += 1
                 desk.loss.set(float(step))
                 await asyncio.sleep(0)
             count = len(followed)
-            await until(lambda: len(followed) > count)
+            await eventually(lambda: len(followed) > count)
             assert await desk.read(LOSS) == step
             assert 2 <= len(followed) <= (now() - began) / CHANGES_WINDOW_S + 1
 
@@ -190,7 +186,7 @@ def test_answers_that_follow_each_other_closely_keep_the_window_too():
         desk.session.read_internal = answer_at_once
         async with desk.follow(LOSS) as followed:
             began = now()
-            await until(lambda: len(followed) >= 4)
+            await eventually(lambda: len(followed) >= 4)
             assert now() - began >= 3 * 0.9 * CHANGES_WINDOW_S
             desk.session.read_internal = ask
 
@@ -200,12 +196,12 @@ def test_answers_that_follow_each_other_closely_keep_the_window_too():
 def test_a_single_change_arrives_within_one_window_and_a_half():
     async def body(desk):
         async with desk.follow(LOSS) as followed:
-            await until(lambda: desk.requests)
+            await eventually(lambda: desk.requests)
             took = []
             while not took or min(took) > 1.5 * CHANGES_WINDOW_S:  # on a busy machine not each does
                 count, began = len(followed), now()
                 desk.loss.set(len(took) + 1.0)
-                await until(lambda count=count: len(followed) > count)
+                await eventually(lambda count=count: len(followed) > count)
                 took.append(now() - began)
             assert min(took) >= 0.95 * CHANGES_WINDOW_S
 
@@ -216,7 +212,7 @@ def test_a_single_change_arrives_within_one_window_and_a_half():
 def test_what_the_view_does_not_see_wakes_no_request(mode):
     async def body(desk):
         async with desk.follow(LOSS) as followed:
-            await until(lambda: desk.requests)
+            await eventually(lambda: desk.requests)
             await asyncio.sleep(CHANGES_WINDOW_S)
             (request,) = desk.requests
             desk.hidden.set(1.0)
@@ -242,12 +238,12 @@ def test_what_fails_is_tried_again_by_one_timer_as_long_as_somebody_subscribes(m
 
         desk.session.read_internal = fail
         async with desk.follow(LOSS, RATE) as followed:
-            await until(lambda: len(failed) > 20)
+            await eventually(lambda: len(failed) > 20)
             gaps = [later - earlier for earlier, later in pairwise(failed)]
             assert min(gaps) >= 0.9 * pusher.RETRY_S
             desk.loss.set(1.0)
             desk.session.read_internal = ask
-            await until(lambda: followed)
+            await eventually(lambda: followed)
             assert list(followed) == [LOSS]
         desk.session.read_internal = fail
         tries = len(failed)
@@ -262,13 +258,13 @@ def test_nothing_is_replayed(mode):
     async def body(desk):
         desk.loss.set(1.0)
         async with desk.follow(LOSS) as followed:
-            await until(lambda: desk.requests)
+            await eventually(lambda: desk.requests)
             desk.loss.set(2.0)
-            await until(lambda: followed)
+            await eventually(lambda: followed)
         desk.loss.set(3.0)
         async with desk.follow(LOSS, RATE) as followed:
             desk.rate.set(1.0)
-            await until(lambda: followed)
+            await eventually(lambda: followed)
             assert list(followed) == [RATE]
 
     talk(body, mode)
@@ -278,13 +274,13 @@ def test_nothing_is_replayed(mode):
 def test_an_exposure_that_is_tightened_ends_what_it_forbids(mode):
     async def body(desk):
         async with desk.follow(LOSS, RATE) as followed:
-            await until(lambda: desk.requests)
+            await eventually(lambda: desk.requests)
             desk.train.cell("loss", float, default=0.0)
-            await until(lambda: followed)
+            await eventually(lambda: followed)
             for value in (1.0, 2.0):
                 desk.train.cell("loss", float, default=value, expose=True)
             desk.rate.set(1.0)
-            await until(lambda: RATE in followed)
+            await eventually(lambda: RATE in followed)
             assert list(followed) == [LOSS, RATE]
 
     talk(body, mode)
@@ -293,11 +289,11 @@ def test_an_exposure_that_is_tightened_ends_what_it_forbids(mode):
 def test_a_stream_ends_when_nothing_is_left_that_it_may_follow():
     async def body(desk):
         async with desk.follow(LOSS) as followed:
-            await until(lambda: desk.requests)
+            await eventually(lambda: desk.requests)
             repl_pair.registry.unregister("member", "training/loss")
-            await until(lambda: followed.ended)
+            await eventually(lambda: followed.ended)
             assert list(followed) == [LOSS]
-            await until(lambda: not desk.requests)
+            await eventually(lambda: not desk.requests)
 
     talk(body)
 
@@ -307,10 +303,10 @@ def test_whoever_unsubscribes_in_the_middle_of_a_request_gets_no_more(mode):
     async def body(desk):
         async with desk.follow(RATE) as rates:
             async with desk.follow(LOSS):
-                await until(lambda: desk.requests)
+                await eventually(lambda: desk.requests)
                 desk.loss.set(1.0)
             desk.rate.set(1.0)
-            await until(lambda: rates)
+            await eventually(lambda: rates)
             assert list(rates) == [RATE]
 
     talk(body, mode)
@@ -320,11 +316,13 @@ def test_two_subscribers_of_one_uri_are_both_notified_and_leave_on_their_own():
     async def body(desk):
         async with desk.follow(LOSS) as first:
             async with desk.follow(LOSS, RATE) as second:
-                await until(lambda: len(desk.requests) == 1)  # one that is cancelled is gone soon
+                await eventually(
+                    lambda: len(desk.requests) == 1
+                )  # one that is cancelled is gone soon
                 desk.loss.set(1.0)
-                await until(lambda: first and second)
+                await eventually(lambda: first and second)
             desk.loss.set(2.0)
-            await until(lambda: len(first) == 2)
+            await eventually(lambda: len(first) == 2)
             assert (list(first), list(second)) == ([LOSS, LOSS], [LOSS])
 
     talk(body)
@@ -334,7 +332,7 @@ def test_two_subscribers_of_one_uri_are_both_notified_and_leave_on_their_own():
 def test_the_end_of_the_server_leaves_no_task_and_no_request(mode):
     async def body(desk):
         async with desk.follow(LOSS):
-            await until(lambda: desk.requests)
+            await eventually(lambda: desk.requests)
 
     async def main():
         session = Session.direct(Policy())
@@ -345,8 +343,8 @@ def test_the_end_of_the_server_leaves_no_task_and_no_request(mode):
                 await body(desk)
             listening = desk.follow(LOSS)
             await listening.__aenter__()
-            await until(lambda: desk.requests)
-        await until(lambda: not desk.requests and asyncio.all_tasks() <= before)
+            await eventually(lambda: desk.requests)
+        await eventually(lambda: not desk.requests and asyncio.all_tasks() <= before)
         await session.close()
 
     undo = REGISTRY.checkpoint()

@@ -39,7 +39,6 @@ rows.update(a=1, b=2, **{{api_token: 3, {GITHUB!r}: 4}})
 ERAS = ["legacy", "auto"]
 LOSS = "surface://training/loss"
 PAIR = [f"pair://{name}" for name in ("context", "functions", "triggers", "workers")]
-BOUND_S = 60
 NOT_THERE = (
     "surface://training/hidden",
     "surface://training/unknown",

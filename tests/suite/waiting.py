@@ -1,11 +1,45 @@
-"""Runs what an op awaits, as the kernel does, on the thread that calls."""
+"""Waits for a condition, on a thread or in a loop; and runs what an op awaits, as a kernel does."""
 
+import asyncio
+import inspect
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
+
+import pytest
+from bounds import BOUND_S
 
 from repl_pair.runtime.stopping.waiting import Waiters
 
 T = TypeVar("T")
+
+
+def wait_until(
+    condition: Callable[[], Any], what: str = "the condition", bound_s: float = BOUND_S
+) -> Any:
+    """Return the first true answer of `condition`; fail with `what` after the bound."""
+    until = time.monotonic() + bound_s
+    while not (found := condition()):
+        if time.monotonic() > until:
+            pytest.fail(f"not within {bound_s:g} s: {what}")
+        time.sleep(0.005)
+    return found
+
+
+async def eventually(
+    condition: Callable[[], Any], what: str = "the condition", bound_s: float = BOUND_S
+) -> Any:
+    """Do the same in a loop, where the answer may be awaitable."""
+    until = time.monotonic() + bound_s
+    while True:
+        found = condition()
+        if inspect.isawaitable(found):
+            found = await found
+        if found:
+            return found
+        if time.monotonic() > until:
+            pytest.fail(f"not within {bound_s:g} s: {what}")
+        await asyncio.sleep(0.005)
 
 
 def finish(work: Coroutine[Any, Any, T]) -> T:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from bounds import BOUND_S
+from waiting import eventually
 
 from repl_pair.bridge.kernels.discover import read_connection
 from repl_pair.bridge.link.line import Line
@@ -104,15 +105,6 @@ def sit(start_kernel, tmp_path, monkeypatch):
     yield start
     for person in seated:
         person.close()
-
-
-async def eventually(condition, *, what):
-    try:
-        async with asyncio.timeout(BOUND_S):
-            while not condition():
-                await asyncio.sleep(0.005)
-    except TimeoutError:
-        pytest.fail(f"not within {BOUND_S:g} s: {what}")
 
 
 def parts_that_differ(alone, beside):

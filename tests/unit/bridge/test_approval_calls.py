@@ -1,10 +1,9 @@
 """Calls that wait for the person, as a session over this process holds them."""
 
 import asyncio
-import time
 
 import pytest
-from bounds import BOUND_S
+from waiting import eventually
 
 import repl_pair
 from repl_pair.bridge import manifest, ops, pending_call
@@ -53,17 +52,9 @@ def register(session, tag="t_slow", **slots):
     return session.call("register_tag", {"tag_id": tag, "body": {"doc": "Slow"}}, **slots)
 
 
-async def until(condition):
-    """Wait for a condition, with a bound."""
-    end = time.monotonic() + BOUND_S
-    while not condition():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.005)
-
-
 async def waits(count=1):
     """Return what waits for the person once it is so many."""
-    await until(lambda: len(QUEUE.pending()) == count)
+    await eventually(lambda: len(QUEUE.pending()) == count)
     return QUEUE.pending()
 
 
@@ -73,7 +64,7 @@ async def test_it_is_asked_as_often_as_it_takes(open_session, monkeypatch):
     call = asyncio.create_task(register(session, on_progress=seen.append))
     [asked] = await waits()
     before = len(BOOT._calls)
-    await until(lambda: len(BOOT._calls) > before + 3)
+    await eventually(lambda: len(BOOT._calls) > before + 3)
     assert not call.done()
     assert REGISTRY.find("tag", "t_slow") is None
     QUEUE.answer(asked.handle, "once")
@@ -147,7 +138,7 @@ async def test_a_cancelled_call_is_taken_back_and_a_cancelled_reading_is_not(ope
     handle = (await register(later))["error"]["detail"]["handle"]
     args, seen = {"handle": handle}, []
     reading = asyncio.create_task(later.call("read_approval", args, on_progress=seen.append))
-    await until(lambda: seen)
+    await eventually(lambda: seen)
     reading.cancel()
     [asked] = await waits()
     QUEUE.answer(asked.handle, "once")

@@ -1,9 +1,6 @@
-import threading
-import time
-
 import pytest
-from bounds import BOUND_S
 from flushing import flush
+from waiting import wait_until
 
 from repl_pair.panels.base.context import Focus, PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
@@ -13,13 +10,7 @@ from repl_pair.panels.base.panel_thread import PANEL_THREAD
 def eventually():
     """Waits until a condition holds: `eventually(lambda: view.done)`."""
 
-    def wait(holds):
-        until = time.monotonic() + BOUND_S
-        while not holds():
-            assert time.monotonic() < until, "it did not come"
-            threading.Event().wait(0.005)
-
-    return wait
+    return wait_until
 
 
 @pytest.fixture

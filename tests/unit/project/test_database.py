@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +14,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from bounds import BOUND_S
 from hypothesis import given, settings, strategies as st
+from waiting import wait_until
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.project import database as databases, opening
@@ -50,13 +50,6 @@ def files_of(database):
     """Return every file in the folder of the database, with its bytes."""
     folder = database.file.parent
     return {file.name: file.read_bytes() for file in folder.iterdir()} if folder.exists() else {}
-
-
-def wait_until(condition):
-    until = time.monotonic() + BOUND_S
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.005)
 
 
 def in_process(database, code, **how):

@@ -14,6 +14,8 @@ import types
 import weakref
 
 import pytest
+from bounds import BOUND_S
+from waiting import wait_until
 
 import repl_pair
 from repl_pair.bridge import manifest
@@ -38,7 +40,6 @@ from repl_pair.runtime.stopping.stop import (
 from repl_pair.wire import ACCESS, View
 
 LATE = Stop("error", "late")
-BOUND_S = 10.0
 
 
 def drive(coroutine):
@@ -63,13 +64,6 @@ def in_a_thread(fn):
     thread.start()
     thread.join()
     return found[0]
-
-
-def until(condition):
-    end = time.monotonic() + BOUND_S
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.001)
 
 
 @pytest.fixture(autouse=True)
@@ -565,16 +559,16 @@ def test_timers_call_in_order_what_was_not_called_off():
     timers.after(0.01, lambda: called.append("first"))
     timers.after(0.015, lambda: [][0])  # its failure is logged
     undo()
-    until(lambda: len(called) == 2)
+    wait_until(lambda: len(called) == 2)
     assert called == ["first", "second"]
     end = timers.every(0.001, lambda: called.append("again"))
-    until(lambda: called.count("again") > 3)
+    wait_until(lambda: called.count("again") > 3)
     end()
     timers.close()
-    until(lambda: "repl_pair timers" not in {t.name for t in threading.enumerate()})
+    wait_until(lambda: "repl_pair timers" not in {t.name for t in threading.enumerate()})
     late = []
     timers.after(0.0, lambda: late.append(True))
-    until(lambda: late)
+    wait_until(lambda: late)
 
 
 def test_timers_hold_nothing_of_what_they_have_called():
@@ -586,7 +580,7 @@ def test_timers_hold_nothing_of_what_they_have_called():
     is_held = weakref.ref(held)
     timers.after(0.0, held.call)
     del held
-    until(lambda: called and is_held() is None)
+    wait_until(lambda: called and is_held() is None)
     assert "repl_pair timers" in {t.name for t in threading.enumerate()}
     timers.close()
 
@@ -596,7 +590,7 @@ def test_timers_that_were_cancelled_are_not_kept_until_they_would_be_due():
     for _ in range(2_000):
         timers.after(100.0, list)()
     timers.after(0.0, lambda: reached.append(True))
-    until(lambda: reached)
+    wait_until(lambda: reached)
     kept = sum(type(one) is _Entry for one in gc.get_objects())
     assert kept < 3 * MOST_CANCELLED
     timers.close()

@@ -3,7 +3,8 @@ import time
 import warnings
 
 import pytest
-from waiting import finish
+from bounds import BOUND_S
+from waiting import finish, wait_until
 
 import repl_pair as rp
 from repl_pair.errors import AuthoringError, RequestError
@@ -13,19 +14,10 @@ from repl_pair.runtime.surfaces.state import STATES, watch
 from repl_pair.wire import View
 
 AGENT = View(principal="agent")
-BOUND_S = 60.0
 
 
 def read(member, **args):
     return finish(read_member(Call(view=AGENT), member, **args))
-
-
-def until(wanted):
-    """Wait for a condition, at most a minute."""
-    end = time.monotonic() + BOUND_S
-    while not wanted():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def newest(last: int = 10) -> int:
@@ -206,12 +198,12 @@ def test_a_function_runs_only_for_a_reader_or_a_watcher_and_never_on_the_thread_
     assert STATES["agent/own"].value == 100.0
     for number in range(2_000):
         loss.set(float(number))
-    until(lambda: STATES["agent/own"].value == 1999.0)
+    wait_until(lambda: STATES["agent/own"].value == 1999.0)
     stop()
     assert len(threads) < 100
     assert threading.current_thread() not in threads
     assert all(thread.daemon for thread in threads)
-    until(lambda: not any(thread.is_alive() for thread in threads))
+    wait_until(lambda: not any(thread.is_alive() for thread in threads))
 
 
 def test_a_function_that_hangs_keeps_neither_the_app_nor_a_reader_nor_another_projection(
@@ -230,7 +222,7 @@ def test_a_function_that_hangs_keeps_neither_the_app_nor_a_reader_nor_another_pr
         assert STATES["stuck/odd"].computed._waiting == []  # readers that gave up leave nothing
     finally:
         go.set()
-    until(lambda: STATES["stuck/odd"].value is True)
+    wait_until(lambda: STATES["stuck/odd"].value is True)
 
 
 def test_a_projection_of_a_projection_follows_the_first_source(train, loss):
@@ -241,7 +233,7 @@ def test_a_projection_of_a_projection_follows_the_first_source(train, loss):
     watch(["last/green"], lambda _id: changed.set())
     loss.set(0.9)
     assert changed.wait(BOUND_S)
-    until(lambda: STATES["last/green"].value is False)
+    wait_until(lambda: STATES["last/green"].value is False)
     assert read("last/loss")["value"] == 0.9
     rp.registry.unregister("member", "training/loss")
     assert not [id for id in STATES if id.startswith(("first/", "last/"))]

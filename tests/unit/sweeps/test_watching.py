@@ -1,9 +1,9 @@
 import linecache
 import threading
-import time
 
 import pytest
 from bounds import BOUND_S
+from waiting import wait_until
 
 import repl_pair
 from repl_pair.runtime.clients.own_calls import OWN_CALLS, PERSON, OwnCalls
@@ -22,15 +22,6 @@ def drift_since(variant_id, watched):
     }
     assert DriftCheck().describe(variant_id, last_result(variant_id), watched) == text[variant_id]
     return text[variant_id]
-
-
-def until(condition, what):
-    end = time.monotonic() + BOUND_S
-    while time.monotonic() < end:
-        if condition():
-            return
-        time.sleep(0.005)
-    pytest.fail(f"not within {BOUND_S:g} s: {what}")
 
 
 @pytest.fixture
@@ -148,7 +139,7 @@ def test_a_watched_variant_runs_again_when_it_drifts_and_not_before(prices, watc
     repl_pair.variant("price/A", args={"n": 1}, doc="cosmetic")
     repl_pair.variant("price/B", args={"n": 7})
     repl_pair.variant("price/A", args={"n": 3})
-    until(lambda: heard, "a run of price/A")
+    wait_until(lambda: heard, "a run of price/A")
     assert [(r.variant_id, dict(r.effective_args), r.status) for r in heard] == [
         ("price/A", {"n": 3}, "pass")
     ]
@@ -163,7 +154,7 @@ def test_nothing_runs_again_once_the_watch_is_over(prices, watch):
     repl_pair.variant("price/A", args={"n": 3})
     end = watch("price/B", heard.append)
     repl_pair.variant("price/B", args={"n": 4})
-    until(lambda: heard, "a run of price/B")
+    wait_until(lambda: heard, "a run of price/B")
     end()
     assert [record.variant_id for record in heard] == ["price/B"]
 
@@ -177,7 +168,7 @@ def test_a_callback_that_raises_warns_and_stops_nothing(prices, watch, recwarn):
     watch("price/A", fail)
     watch("price/A", heard.append)
     repl_pair.variant("price/A", args={"n": 3})
-    until(lambda: heard, "the second callback")
+    wait_until(lambda: heard, "the second callback")
     assert ["raised KeyError: 'mine'" in str(w.message) for w in recwarn] == [True]
 
 
@@ -192,7 +183,7 @@ def test_what_changes_in_a_cell_is_looked_at_behind_it_and_runs_once(prices, wat
     assert (heard, OWN_CALLS.has_handler) == ([], False)
     monkeypatch.setattr(CELLS, "current", None)
     WATCHES.check()
-    until(lambda: heard, "a run of price/A")
+    wait_until(lambda: heard, "a run of price/A")
     seen = baseline_of(last_result("price/A"))
     assert [dict(record.effective_args) for record in heard] == [{"n": 14}]
     assert WATCHES.baselines().get("price/A") == seen
@@ -209,11 +200,11 @@ def test_what_is_looked_at_during_its_run_is_not_run_for_the_same_change_twice(w
     repl_pair.variant("slow/A")
     watch("slow/A", heard.append)
     repl_pair.variant("slow/A", args={"n": 2})
-    until(lambda: ran, "the run")
+    wait_until(lambda: ran, "the run")
     WATCHES.check()
     join_looks()
     go.set()
-    until(lambda: heard and not (WATCHES._due or WATCHES._running), "the end of all runs")
+    wait_until(lambda: heard and not (WATCHES._due or WATCHES._running), "the end of all runs")
     assert ran == [2]
 
 
@@ -304,7 +295,7 @@ def test_all_runs_of_a_watch_are_taken_by_the_host_that_the_first_one_made(price
     try:
         for n in (3, 4, 5):
             repl_pair.variant("price/A", args={"n": n})
-            until(lambda n=n: [r.effective_args["n"] for r in ran][-1:] == [n], "its run")
+            wait_until(lambda n=n: [r.effective_args["n"] for r in ran][-1:] == [n], "its run")
     finally:
         undo()
     assert served == [1]

@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 from bounds import BOUND_S
 from hypothesis import given, settings, strategies as st
+from waiting import eventually
 
 import repl_pair
 from repl_pair.bridge import manifest
@@ -106,15 +107,6 @@ async def ask(session, op, **args):
     return reply["result"]
 
 
-async def until(condition):
-    """Wait for a condition, with a bound."""
-    end = time.monotonic() + BOUND_S
-    while not (found := condition()):
-        assert time.monotonic() < end
-        await asyncio.sleep(0.005)
-    return found
-
-
 # --- runs
 
 
@@ -208,7 +200,7 @@ async def test_the_reply_of_a_run_is_that_of_the_call_itself(session):
 async def test_a_call_is_answered_at_once_and_its_reader_wakes_at_its_end(session, app):
     began = time.monotonic()
     run = (await ask(session, "trigger_void", call="app.wait", args={"name": "n"}))["run"]
-    await until(lambda: app.begun["n"])
+    await eventually(lambda: app.begun["n"])
     early = await session.call("read_run", {"run": run, "wait_s": 0})
     assert early["result"] == {"state": "running", "depth": 0}
     assert early["next_steps"] == [next_step("read_run", run=run, wait_s=45)]
@@ -280,7 +272,7 @@ async def test_large_replies_are_kept_up_to_a_weight(session, monkeypatch):
     made = []
     for _ in range(2):
         made.append((await ask(session, "trigger_void", call="list_surfaces"))["run"])
-        await until(lambda: session.background.runs.get(made[-1]).task.done())
+        await eventually(lambda: session.background.runs.get(made[-1]).task.done())
     assert [await _code(session, run) for run in made] == ["not_found", None]
 
 
@@ -311,7 +303,7 @@ async def test_another_principals_run_and_trigger_read_like_none(open_session):
 async def test_a_cancelled_run_says_so_whether_it_waited_or_went_on(session, app):
     first = (await ask(session, "trigger_enqueue", call="app.wait", args={"name": "1"}))["run"]
     second = (await ask(session, "trigger_enqueue", call="app.wait", args={"name": "2"}))["run"]
-    await until(lambda: app.begun["1"])
+    await eventually(lambda: app.begun["1"])
     for run in (second, first):
         assert await ask(session, "cancel_run", run=run) == {"run": run, "state": "cancelled"}
         reply = await session.call("read_run", {"run": run})
@@ -421,9 +413,9 @@ async def test_a_member_may_be_written_as_the_uri_of_its_resource(session, app):
     (trigger,) = (await ask(session, "list_triggers"))["items"]
     assert trigger["on"] == {"changed": "app/level"}
     assert (await ask(session, "read_member", member="surface://app/level"))["value"] == 0
-    await until(lambda: session.background.triggers.list()[0].marks)
+    await eventually(lambda: session.background.triggers.list()[0].marks)
     app.level.set(1)
-    await until(lambda: session.background.triggers.list()[0].count)
+    await eventually(lambda: session.background.triggers.list()[0].count)
 
 
 async def test_a_gate_that_is_open_is_for_direct_calls_only(open_session):
@@ -449,7 +441,7 @@ async def test_without_the_ops_there_are_none(open_session):
 async def test_what_fires_is_checked_again_by_the_policy_of_that_moment(session, app):
     first = (await ask(session, "trigger_enqueue", call="app.wait"))["run"]
     later = (await ask(session, "trigger_enqueue", call="app.climb"))["run"]
-    await until(lambda: app.begun[""])
+    await eventually(lambda: app.begun[""])
     session.policy = Policy(without=frozenset({"run_function"}), revision=1)
     app.go.set()
     assert (await session.call("read_run", {"run": first}))["ok"]
@@ -463,7 +455,7 @@ async def test_a_kernel_whose_person_paused_agents_refuses_what_fires(session, a
     later = (await ask(session, "trigger_enqueue", call="app.climb"))["run"]
     on = {"changed": "app/level"}
     await ask(session, "register_trigger", call="app.climb", on=on)
-    await until(lambda: app.begun[""])
+    await eventually(lambda: app.begun[""])
     clients.pause()
     app.go.set()
     assert (await session.call("read_run", {"run": run}))["ok"]
@@ -479,8 +471,8 @@ async def test_a_kernel_whose_person_paused_agents_refuses_what_fires(session, a
 async def test_a_run_waits_for_the_person_and_is_made_once_when_they_approve(open_session, app):
     session = open_session(approvals=ApprovalCalls(wait_s=0.0))
     run = (await ask(session, "trigger_void", call="app.change"))["run"]
-    waiting = await until(QUEUE.pending)
-    await until(lambda: session.background.runs.get(run).message)
+    waiting = await eventually(QUEUE.pending)
+    await eventually(lambda: session.background.runs.get(run).message)
     state = await ask(session, "read_run", run=run, wait_s=0)
     assert state == {
         "state": "running",
@@ -494,9 +486,9 @@ async def test_a_run_waits_for_the_person_and_is_made_once_when_they_approve(ope
 async def test_cancelling_a_run_withdraws_what_it_asked_for(open_session):
     session = open_session(approvals=ApprovalCalls())
     run = (await ask(session, "trigger_void", call="app.change"))["run"]
-    await until(QUEUE.pending)
+    await eventually(QUEUE.pending)
     await ask(session, "cancel_run", run=run)
-    await until(lambda: not QUEUE.pending())
+    await eventually(lambda: not QUEUE.pending())
 
 
 async def test_a_trigger_never_asks_the_person(open_session, app):
@@ -510,7 +502,7 @@ async def test_a_trigger_never_asks_the_person(open_session, app):
     repl_pair.function("app.climb", expose=True, mutates=False, ask=True)(app.climb)
     app.level.set(5)
     (trigger,) = session.background.triggers.list()
-    await until(lambda: trigger.last and trigger.last.task.done())
+    await eventually(lambda: trigger.last and trigger.last.task.done())
     line = (await ask(session, "list_triggers"))["items"][0]
     assert (line["runs"], line["state"], line["error"]) == (1, "ended", "approval_unavailable")
     assert QUEUE.pending() == []
@@ -566,7 +558,7 @@ async def test_a_trigger_runs_at_each_change_and_its_last_run_can_be_read(sessio
     }
     for n in (1, 2):
         app.level.set(n)
-        await until(lambda n=n: session.background.triggers.list()[0].count == n)
+        await eventually(lambda n=n: session.background.triggers.list()[0].count == n)
         line = (await ask(session, "list_triggers"))["items"][0]
         assert (await ask(session, "read_run", run=line["run"]))["total"] == 1
     ended = await ask(session, "unregister_trigger", trigger=trigger)
@@ -580,16 +572,16 @@ async def test_what_fires_a_trigger_while_it_runs_gives_one_further_run(session,
     on = {"changed": "app/level"}
     await ask(session, "register_trigger", call="app.wait", on=on)
     app.level.set(1)
-    await until(lambda: app.begun[""])
+    await eventually(lambda: app.begun[""])
     for n in range(2, 6):
         app.level.set(n)
     app.go.set()
     (trigger,) = session.background.triggers.list()
-    await until(lambda: trigger.count == 2)
-    await until(lambda: trigger.last.task.done())
+    await eventually(lambda: trigger.count == 2)
+    await eventually(lambda: trigger.last.task.done())
     app.level.set(6)
-    await until(lambda: trigger.count == 3)
-    await until(lambda: app.begun[""] == 3)
+    await eventually(lambda: trigger.count == 3)
+    await eventually(lambda: app.begun[""] == 3)
 
 
 async def test_a_trigger_that_fires_itself_stops_until_something_else_does(session, app):
@@ -598,7 +590,7 @@ async def test_a_trigger_that_fires_itself_stops_until_something_else_does(sessi
     (trigger,) = session.background.triggers.list()
     for n in (1, 2):
         app.level.set(app.level.get() + 100)
-        await until(lambda n=n: trigger.skipped == n)
+        await eventually(lambda n=n: trigger.skipped == n)
         assert trigger.count == n * triggers_module.MOST_IN_A_ROW
     line = (await ask(session, "list_triggers"))["items"][0]
     assert line["skipped"] == 2
@@ -608,13 +600,13 @@ async def test_a_trigger_of_time_has_one_run_at_a_time(session, app, monkeypatch
     monkeypatch.setattr(firing, "LEAST_S", 0.01)
     on = {"every_s": 0.01}
     await ask(session, "register_trigger", call="app.wait", on=on)
-    await until(lambda: app.begun[""])
+    await eventually(lambda: app.begun[""])
     await ask(session, "register_trigger", call="list_stories", on=on)
     other = session.background.triggers.list()[-1]
-    await until(lambda: other.count == 5)
+    await eventually(lambda: other.count == 5)
     assert app.begun[""] == 1
     app.go.set()
-    await until(lambda: app.begun[""] >= 3)
+    await eventually(lambda: app.begun[""] >= 3)
 
 
 async def test_a_trigger_whose_member_left_says_so_and_fires_when_it_is_back(session, app):
@@ -622,12 +614,12 @@ async def test_a_trigger_whose_member_left_says_so_and_fires_when_it_is_back(ses
     await ask(session, "register_trigger", call="list_surfaces", on=on)
     (trigger,) = session.background.triggers.list()
     repl_pair.surface("app").cell("level", int, default=1)
-    await until(lambda: trigger.fault == "not_found")
+    await eventually(lambda: trigger.fault == "not_found")
     assert (await ask(session, "list_triggers"))["items"][0]["fault"] == "not_found"
     count = trigger.count
     repl_pair.surface("app").cell("level", int, default=1, expose=True)
-    await until(lambda: trigger.count > count)
-    await until(lambda: trigger.fault == "")
+    await eventually(lambda: trigger.count > count)
+    await eventually(lambda: trigger.fault == "")
 
 
 async def test_the_triggers_of_a_session_are_bounded_and_end_with_it(session, app):
@@ -652,10 +644,10 @@ async def test_a_trigger_that_finds_no_room_fires_again(session, app, monkeypatc
     monkeypatch.setattr(firing, "LEAST_S", 0.01)
     await ask(session, "register_trigger", call="app.climb", on={"every_s": 0.02})
     (trigger,) = session.background.triggers.list()
-    await until(lambda: trigger.fault == "cannot_run")
+    await eventually(lambda: trigger.fault == "cannot_run")
     assert trigger.count == 0
     app.go.set()
-    await until(lambda: trigger.count > 0 and trigger.fault == "")
+    await eventually(lambda: trigger.count > 0 and trigger.fault == "")
 
 
 async def test_triggers_that_are_registered_at_once_are_no_more_than_others(session, app):
@@ -674,7 +666,7 @@ async def test_the_runs_of_a_trigger_take_no_room_of_others(session, app, monkey
     await ask(session, "register_trigger", call="app.climb", on=on)
     (trigger,) = session.background.triggers.list()
     app.level.set(50)
-    await until(lambda: trigger.skipped)
+    await eventually(lambda: trigger.skipped)
     assert await _code(session, kept) is None
     assert len(session.background.runs._runs) <= 3
 
