@@ -51,13 +51,13 @@ if TYPE_CHECKING:
     from repl_pair.runtime.results.docs import docs as docs
     from repl_pair.runtime.results.links import parse_share_url as parse_share_url
     from repl_pair.runtime.results.record import RunRecord as RunRecord
-    from repl_pair.runtime.results.share import share as share
+    from repl_pair.runtime.results.sharing import share as share
     from repl_pair.runtime.running.effects import effect
     from repl_pair.runtime.running.live import live as live
     from repl_pair.runtime.running.recording import record as record
     from repl_pair.runtime.running.runner import arun, run
     from repl_pair.runtime.running.stubs import stub as stub
-    from repl_pair.runtime.snapshots.judge import accept_snapshot as accept_snapshot
+    from repl_pair.runtime.snapshots.assertions import accept_snapshot as accept_snapshot
     from repl_pair.runtime.snapshots.review import write_accepted as write_accepted
     from repl_pair.runtime.snapshots.serializers import serializer as serializer
     from repl_pair.runtime.surfaces.function_calls import Call as Call
@@ -119,13 +119,13 @@ results.debugger debug
 results.docs docs
 results.links parse_share_url
 results.record RunRecord
-results.share share
+results.sharing share
 running.effects effect
 running.live live
 running.recording record
 running.runner arun run
 running.stubs stub
-snapshots.judge accept_snapshot
+snapshots.assertions accept_snapshot
 snapshots.review write_accepted
 snapshots.serializers serializer
 surfaces.function_calls Call

@@ -114,10 +114,10 @@ def _serve_http(
     without: frozenset[str],
     **sites: tuple[str, ...],
 ) -> None:
-    from repl_pair.mcp_server.web import serve  # uvicorn
+    from repl_pair.mcp_server.web import serving  # uvicorn
 
-    tokens = serve.read_tokens()
-    defaults = serve.Defaults(
+    tokens = serving.read_tokens()
+    defaults = serving.Defaults(
         without=without,
         kernels=choice.kernels,
         inject=choice.inject,
@@ -125,8 +125,10 @@ def _serve_http(
         ask_expires_s=choice.ask_expires_s,
         audit=audit,
     )
-    where = serve.parse_place(place)
-    serve.run(serve.Serving(place=where, defaults=defaults, tokens=tokens, debug=debug, **sites))
+    where = serving.parse_place(place)
+    serving.run(
+        serving.Serving(place=where, defaults=defaults, tokens=tokens, debug=debug, **sites)
+    )
 
 
 @program.command()

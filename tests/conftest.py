@@ -15,7 +15,7 @@ from parts import find_stale, is_first_part, is_full, mark_full
 from ports import use_own_ports
 from scheduling import Scheduling
 
-from repl_pair.runtime.notices import in_replies, later
+from repl_pair.runtime.notices import deferred_writes, in_replies
 from repl_pair.runtime.project import database
 
 ROOT = Path(__file__).parent
@@ -109,9 +109,9 @@ def own_project(project_folder, monkeypatch):
     own = database.Database(project_folder)
     monkeypatch.setattr(database, "_open", [own])
     yield own
-    later.LATER._waiting.clear()
+    deferred_writes.LATER._waiting.clear()
     in_replies.REPLY_NOTICES.forget()
-    with later.LATER._writing:  # a write that was under way has ended
+    with deferred_writes.LATER._writing:  # a write that was under way has ended
         own.close()
         if own.file.exists():
             shutil.rmtree(own.file.parent)

@@ -12,7 +12,7 @@ from repl_pair.errors import RequestError, did_you_mean, next_step
 from repl_pair.runtime.signatures.arguments import (
     check_arguments,
     read_call_arguments,
-    weight_fault,
+    size_fault,
 )
 from repl_pair.wire import Args
 
@@ -89,7 +89,7 @@ def read_arguments(policy: Policy, descriptor: Descriptor, args: Args) -> dict[s
     """Return the arguments as the op takes them; `bad_arguments` with the call that is meant."""
     name = descriptor["name"]
     schema = policy.visible_parameters(descriptor)
-    if fault := weight_fault(args):
+    if fault := size_fault(args):
         raise RequestError("bad_arguments", f"{name} was not called: {fault}")
     own = read_call_arguments(schema, args)
     if faults := check_arguments(schema, own):

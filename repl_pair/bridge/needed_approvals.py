@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from repl_pair.bridge.approval_calls import ApprovalCalls
-from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.link.link import Link
 from repl_pair.bridge.policy import GATED, Policy
+from repl_pair.bridge.session_links import SessionLinks
 from repl_pair.errors import KernelError, NextStep, RequestError
 from repl_pair.wire import Args, Reply
 
@@ -49,7 +49,7 @@ def build_unavailable(
 
 
 async def link_to_ask(
-    links: HeldLinks, link: Link | None, op: str, closed: str, own: Args, target: str | None
+    links: SessionLinks, link: Link | None, op: str, closed: str, own: Args, target: str | None
 ) -> Link:
     """Return the link to the kernel in which the person is asked for a call; refuse where none is.
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from jupyter_client.blocking.client import BlockingKernelClient
 
-from repl_pair.bridge.kernels.discover import heartbeat_answers, read_connection
+from repl_pair.bridge.kernels.discovery import heartbeat_answers, read_connection
 from repl_pair.errors import KernelError
 
 BOUND_S = 30.0
@@ -24,7 +24,7 @@ FORGET = "--HistoryManager.enabled=False"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ran:
+class CellResult:
     """What a front end got from one cell; `error` is the exception's name and text."""
 
     count: int
@@ -43,7 +43,7 @@ class ScratchKernel:
         self.log = log
         self._client: Any = BlockingKernelClient()
 
-    def run(self, code: str, *, cell: str | None = None) -> Ran:
+    def run(self, code: str, *, cell: str | None = None) -> CellResult:
         """Run a cell to its end; `cell` is the id that a notebook would give it."""
         return self.finish(self.start(code, cell=cell))
 
@@ -59,7 +59,7 @@ class ScratchKernel:
             continue
         return begun
 
-    def finish(self, begun: str) -> Ran:
+    def finish(self, begun: str) -> CellResult:
         """Wait for the end of a cell that was started."""
         printed: list[str] = []
         value: str | None = None
@@ -75,7 +75,7 @@ class ScratchKernel:
         failed = reply["status"] != "ok"
         error = f"{reply.get('ename')}: {reply.get('evalue')}" if failed else None
         count = reply.get("execution_count", 0)
-        return Ran(count=count, printed="".join(printed), value=value, error=error)
+        return CellResult(count=count, printed="".join(printed), value=value, error=error)
 
     def kill(self) -> None:
         """End the process at once, as a crash would."""

@@ -18,7 +18,6 @@ from repl_pair.bridge.call_checks import (
     read_arguments,
     split_kernel,
 )
-from repl_pair.bridge.held_links import HeldLinks, import_direct_link
 from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, Link, OnProgress
 from repl_pair.bridge.needed_approvals import (
@@ -33,12 +32,13 @@ from repl_pair.bridge.pending_call import ApprovalRequest
 from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.refusals import complete_refusal
 from repl_pair.bridge.replies import name_kernel_in_steps, reply_timeout_s, with_kernel
+from repl_pair.bridge.session_links import SessionLinks, import_direct_link
 from repl_pair.errors import ReplPairError, RequestError
 from repl_pair.wire import PERSON, Args, Reply, error_reply
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _SessionCall:
     """One call as it was asked for; `policy` is what it may reach.
 
     Without `may_ask` the person is not asked, `ask_wait_s` is how long it waits for them.
@@ -57,8 +57,8 @@ class _Asked:
 class Session:
     """What one caller may do, and the kernel it does it in.
 
-    Attaches at the first call that needs a kernel; `HeldLinks` chooses which. Without `approvals`
-    the person cannot be asked: what needs their approval is refused.
+    Attaches at the first call that needs a kernel; `SessionLinks` chooses which. Without
+    `approvals` the person cannot be asked: what needs their approval is refused.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Session:
         self.policy = policy
         self.approvals = approvals
         self.principal = principal
-        self.links = HeldLinks(
+        self.links = SessionLinks(
             target, principal=principal, inject=inject, here=here, within=within, shared=shared
         )
         workers = Workers(self.links, principal=principal, inject=inject)
@@ -109,7 +109,7 @@ class Session:
         the op. `is_reported` is false where the caller gets the result alone.
         """
         return await self._answer(
-            _Asked(self.policy, op, args or {}, on_progress, kernel, is_reported=is_reported)
+            _SessionCall(self.policy, op, args or {}, on_progress, kernel, is_reported=is_reported)
         )
 
     async def call_unattended(
@@ -131,7 +131,7 @@ class Session:
         except RequestError as error:
             return error_reply(error)
         return await self._answer(
-            _Asked(
+            _SessionCall(
                 self.policy.close_gates(),
                 op,
                 args,
@@ -148,9 +148,11 @@ class Session:
     ) -> Reply:
         """Answer a call that came `via` read_op or run_op: with access to ops that read or run."""
         check_forwarded(self.policy, via, op, args)
-        return await self._answer(_Asked(self.policy.close_gates(), op, args, on_progress, kernel))
+        return await self._answer(
+            _SessionCall(self.policy.close_gates(), op, args, on_progress, kernel)
+        )
 
-    async def _answer(self, asked: _Asked) -> Reply:
+    async def _answer(self, asked: _SessionCall) -> Reply:
         policy, op, on_progress = asked.policy, asked.op, asked.on_progress
         approvals = self.approvals if asked.may_ask else None
         here = BridgeCall(

@@ -7,7 +7,7 @@ from repl_pair.bridge import manifest
 from repl_pair.errors import NextStep, next_step
 from repl_pair.runtime.registry.ids import check_id
 from repl_pair.runtime.registry.model import KINDS
-from repl_pair.runtime.signatures.mending import correct_arguments, has_blanks, write_call
+from repl_pair.runtime.signatures.corrections import correct_arguments, has_blanks, write_call
 
 
 def write_step(step: NextStep) -> str:

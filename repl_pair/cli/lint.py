@@ -19,7 +19,7 @@ from repl_pair.runtime.authoring.agent_data import held_data
 from repl_pair.runtime.authoring.fixtures import fixtures_in
 from repl_pair.runtime.linting.checks import find_faults
 from repl_pair.runtime.linting.faults import Fault, entries_of, fault_of
-from repl_pair.runtime.loading.load import DoubledIds, load_stories, place_of
+from repl_pair.runtime.loading.load import DuplicateIds, load_stories, place_of
 from repl_pair.runtime.registry.origin import file_of
 from repl_pair.wire import ok_reply
 
@@ -45,7 +45,7 @@ def lint(as_json: bool) -> None:
 
 
 def _describe(file: Path, error: Exception) -> Iterator[Fault]:
-    if isinstance(error, DoubledIds):
+    if isinstance(error, DuplicateIds):
         for first, again in error.pairs:
             yield Fault(
                 code="duplicate-id",

@@ -42,7 +42,7 @@ def realm() -> None:
 def init(name: str, folder: Path) -> None:
     """Make a realm in FOLDER, here by default; it may be a repo of its own."""
     with report_refusal(as_json=False):
-        _say(f"made {membership.init_realm(name, folder)}")
+        _print_line(f"made {membership.init_realm(name, folder)}")
 
 
 @realm.command()
@@ -54,7 +54,7 @@ def join(folder: Path, name: str | None) -> None:
     with report_refusal(as_json=False):
         home = membership.join_realm(root, folder, name)
         report_changes(project(), create=True)
-        _say(f"{root} is {home.repo} in {home.folder}")
+        _print_line(f"{root} is {home.repo} in {home.folder}")
 
 
 @realm.command()
@@ -69,7 +69,7 @@ def bind(domain: str, role: Any, exports: Sequence[str], imports: Sequence[str])
         made = bind_repo(home, domain, role=role, exports=exports, imports=imports)
         report_changes(project(), create=True)
         if domain not in known:
-            _say(f"{domain} is a new domain.{did_you_mean(domain, known)}", err=True)
+            _print_line(f"{domain} is a new domain.{did_you_mean(domain, known)}", err=True)
         _show_binding(domain, home.repo, made)
 
 
@@ -84,7 +84,7 @@ def unbind(domain: str, exports: Sequence[str], imports: Sequence[str]) -> None:
         left = unbind_repo(home, domain, exports=exports, imports=imports)
         report_changes(project(), create=True)
         if left is None:
-            _say(f"{home.repo} is not bound to {domain} any more")
+            _print_line(f"{home.repo} is not bound to {domain} any more")
         else:
             _show_binding(domain, home.repo, left)
 
@@ -131,7 +131,7 @@ async def save(
     made = saving.save_contract(home, domain, contract, edition)
     report_changes(project(), create=True)
     words = f"saved {domain}/{contract} {made['version']}, owned by {made['owner']}"
-    return caller.print(ok_reply(made), lambda _: _say(words))
+    return caller.print(ok_reply(made), lambda _: _print_line(words))
 
 
 @realm.command()
@@ -212,5 +212,5 @@ def _line_of(word: str, fault: Fault) -> str:
     return escape(f"{word}: {fault['file']}: {fault['kind']}: {fault['message']}")
 
 
-def _say(text: str, *, err: bool = False) -> None:
+def _print_line(text: str, *, err: bool = False) -> None:
     click.echo(escape(text), err=err)

@@ -135,14 +135,14 @@ async def _run_if_drifted(
     reply = await caller.call("snapshot_identity", {"variant_id": id})
     hashes = [reply["result"][n] for n in ("content_hash", "code_hash")] if reply["ok"] else None
     is_same = before is not None and before["hashes"] == hashes and before["status"] == "pass"
-    if before is not None and is_same and not _rests_on(id, changed):
+    if before is not None and is_same and not _depends_on_changed(id, changed):
         return {**before, "ran": False}
     verdict = raise_for_error(await caller.call("run_variant", {"variant_id": id}))
     result = {name: verdict.get(name, "") for name in ("status", "reason")}
     return {"id": id, "hashes": hashes, "ran": True, **result}
 
 
-def _rests_on(id: str, changed: Sequence[Path]) -> bool:
+def _depends_on_changed(id: str, changed: Sequence[Path]) -> bool:
     """Return whether a file changed that the hashes do not follow: data, or what is imported."""
     if any(path.suffix != ".py" for path in changed):
         return True

@@ -7,7 +7,7 @@ from repl_pair.bridge.policy import NAMED, OPEN
 from repl_pair.bridge.session import Session
 from repl_pair.bridge.suggestions import through_op
 from repl_pair.errors import next_step
-from repl_pair.mcp_server.expose import unlisted_ops
+from repl_pair.mcp_server.tool_list import unlisted_ops
 from repl_pair.wire import Reply
 
 COUNTED = ("story", "variant", "function")

@@ -16,11 +16,11 @@ from mcp.types import Tool
 from repl_pair.bridge.link.link import EVERYTHING, Link
 from repl_pair.bridge.session import Session
 from repl_pair.errors import KernelError
-from repl_pair.mcp_server.expose import NAME, annotations, clean_schema, clean_text
+from repl_pair.mcp_server.tool_list import NAME, annotations, clean_schema, clean_text
 from repl_pair.records import Undo
 from repl_pair.wire import Event
 
-MOST_TOOLS = 16
+MAX_TOOLS = 16
 LISTED_S = 1.5
 """How long a list waits for the functions of the kernel; without them it names the ops alone."""
 GATHERED_S = 0.1
@@ -132,7 +132,7 @@ class FunctionTools:
             return
         self._link = link
         view = self._session.policy.view(self._session.principal)
-        args = {"most": MOST_TOOLS}
+        args = {"most": MAX_TOOLS}
         reply = await link.request("list_function_tools", args, view=view, is_reported=False)
         if not reply["ok"]:
             return
@@ -143,9 +143,9 @@ class FunctionTools:
     def _take(self, link: Link, found: Mapping[str, Any]) -> None:
         tools = (_read_line(line, link.kernel.id) for line in found["items"])
         self._known = {each.tool.name: each for each in tools if NAME.fullmatch(each.tool.name)}
-        if found["total"] > MOST_TOOLS:
+        if found["total"] > MAX_TOOLS:
             words = "%d of %d functions are listed as tools; run_function calls every one"
-            _log.warning(words, MOST_TOOLS, found["total"])
+            _log.warning(words, MAX_TOOLS, found["total"])
 
     def _leave(self) -> None:
         if self._unsubscribe is not None:

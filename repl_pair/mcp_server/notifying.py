@@ -25,7 +25,7 @@ Context: TypeAlias = ServerRequestContext[Any, Any]
 Admit: TypeAlias = Callable[[str], Awaitable[int]]
 """Returns the mark of a URI now, from which on changes count; MCPError where it may not be."""
 
-MOST_URIS = 256
+MAX_URIS = 256
 """How many subscriptions a server takes."""
 
 
@@ -179,8 +179,8 @@ class Notifications:
 
     async def _admitted(self, uris: Iterable[str]) -> dict[str, int]:
         wanted = sorted(set(uris))
-        if len(self.uris.keys() | wanted) > MOST_URIS:
-            words = f"This server follows {MOST_URIS} resources at most; unsubscribe from some."
+        if len(self.uris.keys() | wanted) > MAX_URIS:
+            words = f"This server follows {MAX_URIS} resources at most; unsubscribe from some."
             raise MCPError(types.INVALID_PARAMS, words)
         return {uri: await self._admit(uri) for uri in wanted}
 

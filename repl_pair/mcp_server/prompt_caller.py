@@ -13,9 +13,9 @@ from repl_pair.bridge.session import Session
 from repl_pair.bridge.suggestions import through_op, write_step
 from repl_pair.errors import next_step
 from repl_pair.mcp_server import completion
-from repl_pair.mcp_server.expose import unlisted_ops
 from repl_pair.mcp_server.gate.byte_gate import scrub_text
 from repl_pair.mcp_server.pages import read_items
+from repl_pair.mcp_server.tool_list import unlisted_ops
 from repl_pair.wire import MUTATES
 
 ASKED = "the person approves each such call"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from repl_pair.bridge.background.calls import ops_to_call
-from repl_pair.bridge.background.firing import LEAST_S, MOST_S
+from repl_pair.bridge.background.firing import MAX_S, MIN_S
 from repl_pair.bridge.suggestions import check_new_id, required_args
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.mcp_server.completion import find_ids
@@ -19,8 +19,8 @@ from repl_pair.wire import REDACTED
 Text: TypeAlias = tuple[str, Sequence[str]]
 """What is to be done, and how: a line a step."""
 
-MOST_TAGS = 20
-MOST_FAILURES = 5
+MAX_TAGS = 20
+MAX_FAILURES = 5
 
 
 async def write_function(caller: PromptCaller, *, name: str) -> Text:
@@ -121,8 +121,8 @@ def _read_seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = math.nan
-    if not LEAST_S <= seconds <= MOST_S:
-        words = f"every_s is {LEAST_S:g} to {MOST_S:,} seconds, not {quote(text)}."
+    if not MIN_S <= seconds <= MAX_S:
+        words = f"every_s is {MIN_S:g} to {MAX_S:,} seconds, not {quote(text)}."
         raise RequestError("bad_arguments", words)
     return int(seconds) if seconds.is_integer() else seconds
 
@@ -130,8 +130,8 @@ def _read_seconds(text: str) -> float:
 async def write_triage(caller: PromptCaller, *, tags: str = "") -> Text:
     """Write how failing variants are looked into."""
     asked = [word for word in map(str.strip, tags.split(",")) if word]
-    if len(asked) > MOST_TAGS:
-        raise RequestError("bad_arguments", f"tags are {MOST_TAGS} at most, not {len(asked)}.")
+    if len(asked) > MAX_TAGS:
+        raise RequestError("bad_arguments", f"tags are {MAX_TAGS} at most, not {len(asked)}.")
     for tag in asked:
         check_new_id("tag", tag)
     of: dict[str, Any] = {"tags": asked} if asked else {}
@@ -157,7 +157,7 @@ async def _read_failing(caller: PromptCaller, of: dict[str, Any]) -> tuple[list[
     """Return the first variants that fail, and that in words; `not_found` for a tag out of view."""
     if not caller.session.links.is_chosen:
         return [], "Nothing was read of the kernel yet."
-    args = {**of, "limit": MOST_FAILURES}
+    args = {**of, "limit": MAX_FAILURES}
     reply = await caller.session.call("read_failures", args, is_reported=False)
     if not reply["ok"]:
         error = reply["error"]

@@ -10,7 +10,7 @@ from repl_pair.bridge.background.calls import ops_to_call
 from repl_pair.bridge.session import Session
 from repl_pair.errors import ReplPairError, RequestError, did_you_mean
 from repl_pair.mcp_server import completion
-from repl_pair.mcp_server.completion import Found, find_ids, find_words, merge
+from repl_pair.mcp_server.completion import Completions, find_ids, find_words, merge
 from repl_pair.mcp_server.notifying import Context
 from repl_pair.mcp_server.pages import page_of
 from repl_pair.mcp_server.prompt_caller import PromptCaller, quote
@@ -26,7 +26,7 @@ ARGUMENT_CHARS = 400
 SHOWN_NEAR = 5
 SCHEDULES = ("10", "60", "300", "3600")
 
-Complete: TypeAlias = Callable[[Session, str], Awaitable[Found]]
+Complete: TypeAlias = Callable[[Session, str], Awaitable[Completions]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,21 +50,21 @@ class Prompt:
     write: Callable[..., Awaitable[Text]]
 
 
-async def _complete_tags(session: Session, typed: str) -> Found:
+async def _complete_tags(session: Session, typed: str) -> Completions:
     """Complete the last of the tags between commas."""
     before, comma, last = typed.rpartition(",")
     found = await find_ids(session, "tag", last.strip())
     return found._replace(values=[f"{before}{comma}{value}" for value in found.values])
 
 
-async def _complete_calls(session: Session, typed: str) -> Found:
+async def _complete_calls(session: Session, typed: str) -> Completions:
     functions = await find_ids(session, "function", typed)
     return merge(functions, find_words(ops_to_call(session.policy), typed))
 
 
-async def _complete_seconds(_session: Session, typed: str) -> Found:
+async def _complete_seconds(_session: Session, typed: str) -> Completions:
     values = [word for word in SCHEDULES if word.startswith(typed)]
-    return Found(values, len(values))
+    return Completions(values, len(values))
 
 
 PROMPTS = {
@@ -171,7 +171,7 @@ class Prompts:
             raise completion.refuse()
         typed = params.argument.value
         if len(typed) > ARGUMENT_CHARS:  # a completed tag repeats those before it
-            return completion.answer(Found((), 0))
+            return completion.answer(Completions((), 0))
         return completion.answer(await argument.complete(self._session, typed))
 
     async def _write(self, name: str, given: Mapping[str, str]) -> str:

@@ -12,10 +12,10 @@ from repl_pair.bridge.session import Session
 from repl_pair.bridge.suggestions import through_op, write_step
 from repl_pair.mcp_server import completion, results
 from repl_pair.mcp_server.context import read_context
-from repl_pair.mcp_server.expose import DOC_CHARS, input_schema, unlisted_ops
 from repl_pair.mcp_server.gate.byte_gate import Json, scrub
 from repl_pair.mcp_server.notifying import Context
 from repl_pair.mcp_server.pages import page_of, read_items
+from repl_pair.mcp_server.tool_list import DOC_CHARS, input_schema, unlisted_ops
 from repl_pair.mcp_server.uris import (
     CONTEXT,
     LONGEST,
@@ -28,7 +28,7 @@ from repl_pair.mcp_server.uris import (
 from repl_pair.wire import OVERFLOW, Reply
 
 MIME = "application/json"
-MOST_MEMBERS = 1_000
+MAX_MEMBERS = 1_000
 """How many members are listed."""
 _MISSING = ("not_found", "bad_arguments")
 
@@ -113,9 +113,9 @@ class Resources:
                 for member in surface["members"]:
                     doc = member.get("doc") or f"A {member['kind']} of the app."
                     found.append(_resource(member_uri(member["id"]), doc))
-                if len(found) >= MOST_MEMBERS:
+                if len(found) >= MAX_MEMBERS:
                     break
-        return found[:MOST_MEMBERS]
+        return found[:MAX_MEMBERS]
 
     async def _refuse(self, uri: str, target: Target, reply: Reply) -> NoReturn:
         """Refuse a read: what the view does not see as unknown, else for the op's own reason."""

@@ -18,7 +18,7 @@ from repl_pair.mcp_server.pages import page_of
 from repl_pair.mcp_server.prompts import Prompts
 from repl_pair.mcp_server.pusher import Pusher
 from repl_pair.mcp_server.resources import Resources
-from repl_pair.mcp_server.tool_calls import Face, KnownKernel, KnownOps, call_tool
+from repl_pair.mcp_server.tool_calls import KnownKernel, KnownOps, ServerState, call_tool
 from repl_pair.version import VERSION
 
 NAME = "repl-pair"
@@ -91,7 +91,7 @@ def build(session: Session, *, shared: bool = False, audit: Audit | None = None)
     notifications = pusher.notifications
     functions = FunctionTools(session, notifications.tools_changed, shared=shared)
     known_kernel = None if shared else KnownKernel(session)
-    face = Face(
+    face = ServerState(
         session=session, functions=functions, known_kernel=known_kernel, ops=KnownOps(session)
     )
     calls, reads, gets = on_call_tool, _guarded(resources.read), _guarded(prompts.get)

@@ -15,9 +15,9 @@ from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.session import Session
 from repl_pair.errors import did_you_mean
 from repl_pair.mcp_server import results
-from repl_pair.mcp_server.expose import callable_ops, list_tools, unlisted_ops
 from repl_pair.mcp_server.function_tools import FunctionTool, FunctionTools
 from repl_pair.mcp_server.notifying import Context
+from repl_pair.mcp_server.tool_list import callable_ops, list_tools, unlisted_ops
 from repl_pair.wire import Args, Reply
 
 PROGRESS_BUFFER = 64
@@ -85,7 +85,7 @@ class KnownOps:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Face:
+class ServerState:
     """What the calls of one server share."""
 
     session: Session
@@ -94,24 +94,26 @@ class Face:
     ops: KnownOps
 
 
-async def call_tool(face: Face, ctx: Context, name: str, args: Args) -> types.CallToolResult:
+async def call_tool(
+    server: ServerState, ctx: Context, name: str, args: Args
+) -> types.CallToolResult:
     """Call an op, or a function that is a tool; MCPError for a name that is neither."""
-    session = face.session
-    ops = face.ops.read()
+    session = server.session
+    ops = server.ops.read()
     if name not in ops.callable:
-        function = await face.functions.find(name)
+        function = await server.functions.find(name)
         if function is None:
-            raise _unknown_tool(name, [*ops.callable, *face.functions.names], session.policy)
-        reply = await _call_function(face, ctx, function, args)
+            raise _unknown_tool(name, [*ops.callable, *server.functions.names], session.policy)
+        reply = await _call_function(server, ctx, function, args)
         if not reply["ok"] and reply["error"]["code"] == "not_found":
-            face.functions.read_soon()
+            server.functions.read_soon()
             raise _unknown_tool(name, ops.callable, session.policy)
         descriptor, args = ops.known["run_function"], {"args": args}
     else:
         descriptor = ops.callable[name]
         reply = await _call(session, ctx, name, args)
-    if face.known_kernel is not None:
-        reply = face.known_kernel.leave_out(reply, args)
+    if server.known_kernel is not None:
+        reply = server.known_kernel.leave_out(reply, args)
     name, args = _answered_call(session, ops.known, descriptor["name"], args)
     schema = session.policy.visible_parameters(ops.known[name])
     return results.render(reply, name=name, args=args, schema=schema, unlisted=ops.unlisted)
@@ -135,11 +137,13 @@ def _unknown_tool(name: str, known: Iterable[str], policy: Policy) -> MCPError:
     return MCPError(types.INVALID_PARAMS, words)
 
 
-async def _call_function(face: Face, ctx: Context, function: FunctionTool, args: Args) -> Reply:
+async def _call_function(
+    server: ServerState, ctx: Context, function: FunctionTool, args: Args
+) -> Reply:
     """Call a function in the kernel that it was read from, which decides whether it may be."""
     time = {} if function.timeout_s is None else {"timeout_s": function.timeout_s}
     call = {"function": function.id, "args": args, **time}
-    return await _call(face.session, ctx, "run_function", call, kernel=function.kernel)
+    return await _call(server.session, ctx, "run_function", call, kernel=function.kernel)
 
 
 async def _call(

@@ -13,13 +13,13 @@ from repl_pair.runtime.registry.outcomes import Outcome
 from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
 from repl_pair.runtime.registry.visible import variants_of
 from repl_pair.runtime.results.docs import docs
-from repl_pair.runtime.results.last import is_stale, last_verdict
+from repl_pair.runtime.results.last_results import is_stale, last_verdict
 from repl_pair.runtime.results.links import Link, ReadLink, parse_share_url
 from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, table
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.running.runner import run
 from repl_pair.runtime.secrets.egress import send_out
-from repl_pair.runtime.secrets.truncate import Limits
+from repl_pair.runtime.secrets.truncation import Limits
 from repl_pair.runtime.values.paths import below
 
 _SHORT = Limits(depth=3, width=8, text=120, nodes=40)

@@ -14,7 +14,7 @@ from repl_pair.runtime.registry.origin import file_of
 from repl_pair.runtime.results.diff_lines import describe_difference
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
-from repl_pair.runtime.secrets.truncate import Limits
+from repl_pair.runtime.secrets.truncation import Limits
 
 _LIMITS = Limits(depth=16, width=5_000, text=200_000, nodes=20_000)
 _LONGEST_WORD = 80

@@ -16,9 +16,9 @@ from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.snapshots.artifacts import forget_difference
 from repl_pair.runtime.snapshots.places import folder_beside, folder_of
+from repl_pair.runtime.snapshots.records import SnapshotKey
 from repl_pair.runtime.snapshots.review import Rules, as_environment, rules_of
 from repl_pair.runtime.snapshots.store import SNAPSHOTS, SnapshotStore
-from repl_pair.runtime.snapshots.stored import SnapshotKey
 from repl_pair.runtime.sweeps.matrix import pair
 
 TOLERANCE = "repl_pair_image_tolerance"

@@ -11,8 +11,8 @@ import pytest
 from repl_pair.pytest_plugin.snapshot_use import SnapshotUse
 from repl_pair.pytest_plugin.workers import USE_LINES, USES, is_worker, kept_in
 from repl_pair.records import row
+from repl_pair.runtime.snapshots.records import SnapshotKey, Unreadable
 from repl_pair.runtime.snapshots.store import SnapshotStore, shorten
-from repl_pair.runtime.snapshots.stored import SnapshotKey, Unreadable
 
 
 @row

@@ -46,10 +46,10 @@ ASSERTIONS: Mapping[str, tuple[str, str]] = {
     "contains": ("assertions.at_path", "[path, item]"),
     "length": ("assertions.at_path", "[path, n]"),
     "approx": ("assertions.at_path", "[path, expected, {abs, rel}]"),
-    "matches_snapshot": ("snapshots.judge", "[name?, {tolerance}]"),
+    "matches_snapshot": ("snapshots.assertions", "[name?, {tolerance}]"),
     "rendered_text": ("assertions.at_path", "[text]"),
     "within_ms": ("assertions.events", "[n]"),
-    "no_secret": ("snapshots.judge", "[]"),
+    "no_secret": ("snapshots.assertions", "[]"),
 }
 """The module below `repl_pair.runtime` of each assertion that ships, and its payload in words.
 

@@ -232,7 +232,7 @@ class Store:
 
 STORE = Store()
 """The store of this process."""
-PERSONS = Store(keep=1_000)
+PERSON_STORE = Store(keep=1_000)
 """The store that only the person looks at; no event of it leaves the process."""
 
 STORE.declare(Event(name="notices", doc="What the person and the agent should know, in sentences."))

@@ -17,11 +17,11 @@ from repl_pair.runtime.clients.approvals import QUEUE
 from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.project.database import project
 from repl_pair.runtime.registry.visible import visible_ids
-from repl_pair.runtime.results.last import RESULTS
+from repl_pair.runtime.results.last_results import RESULTS
 from repl_pair.runtime.review.annotations import create_annotation
 from repl_pair.runtime.review.reviews import submit_review
 from repl_pair.runtime.running.openings import _OPENINGS
-from repl_pair.runtime.store import PERSONS, STORE
+from repl_pair.runtime.store import PERSON_STORE, STORE
 from repl_pair.runtime.sweeps.watching import WATCHES
 from repl_pair.wire import View
 
@@ -99,12 +99,12 @@ ENDED: set[str | None] = set()
 
 def approved_calls() -> list[str]:
     """Deny what waits for the person; return the handles of approved calls that go on."""
-    for one in list(PERSONS.snapshot("approvals").values()):
+    for one in list(PERSON_STORE.snapshot("approvals").values()):
         if one.state in ("pending", "approved"):
             with suppress(RequestError):  # its client withdrew it, or used it
                 QUEUE.answer(one.handle, "deny")
     ENDED.update(a.approval for a in LOG.latest(KEPT) if a.state != "running")
-    asked = PERSONS.snapshot("approvals").values()
+    asked = PERSON_STORE.snapshot("approvals").values()
     made = {a.handle for a in asked if a.state == "used" and TABLE.get(a.op)}  # not by the server
     return sorted(made - ENDED)
 

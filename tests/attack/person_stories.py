@@ -26,7 +26,7 @@ from __main__ import CANARY, STANDING, VALUES, Login
 from repl_pair import Sensitive, check, step
 from repl_pair.errors import RequestError
 from repl_pair.runtime.clients.approvals import QUEUE
-from repl_pair.runtime.store import PERSONS
+from repl_pair.runtime.store import PERSON_STORE
 
 # --- what a component does with a secret
 
@@ -435,6 +435,6 @@ def answer_all() -> None:
                 continue  # it was withdrawn meanwhile
 
 
-PERSONS.subscribe(lambda change: HANDLES.put(change.key))
+PERSON_STORE.subscribe(lambda change: HANDLES.put(change.key))
 threading.Thread(target=answer_all, daemon=True).start()
 del CANARY

@@ -14,7 +14,7 @@ from measure import Row, row, scaled
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.handles import Handles
 from repl_pair.runtime.secrets.needles import Needles
-from repl_pair.runtime.secrets.truncate import Limits
+from repl_pair.runtime.secrets.truncation import Limits
 
 ROUNDS = 7
 BUDGETS = {10: ">= 20", 100: ">= 15"}

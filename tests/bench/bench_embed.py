@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 from measure import Row, make_environment, row, scaled
 
-from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.kernels.discovery import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.wire import View
 

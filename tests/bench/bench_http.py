@@ -39,7 +39,7 @@ import json, sys, uvicorn
 from mcp.server.lowlevel import Server
 from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool
 from measure import AGENT
-from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.kernels.discovery import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
 
 links, kept = [], json.loads(sys.argv[2])

@@ -16,7 +16,7 @@ from measure import (
     scaled,
 )
 
-from repl_pair.bridge.kernels.discover import read_connection
+from repl_pair.bridge.kernels.discovery import read_connection
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.link.line import Line
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel

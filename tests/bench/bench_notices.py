@@ -16,7 +16,7 @@ from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.kernel import requests
 from repl_pair.runtime.kernel.host import Host
 from repl_pair.runtime.kernel.lanes import LocalLanes
-from repl_pair.runtime.notices.later import LATER
+from repl_pair.runtime.notices.deferred_writes import LATER
 from repl_pair.runtime.project import database
 from repl_pair.wire import Reply, Request
 

@@ -304,7 +304,7 @@ async def test_the_five_layouts_each_have_their_look(lab):
     await expect(cards.locator(".rp-faint").first).to_contain_text("pass")
 
 
-async def test_it_is_worked_by_keys_and_bars_nobody(lab, axe):
+async def test_it_is_worked_by_keys_and_is_accessible(lab, axe):
     notebook = await lab.notebook(SHOP, WORKSPACES, show("shop.sum"))
     await notebook.run_all()
     canvas, page = canvas_of(notebook), notebook.page

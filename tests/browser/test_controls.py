@@ -221,7 +221,7 @@ async def test_a_secret_is_masked_in_the_page_and_in_every_message_to_it(lab, wa
         assert secret not in seen
 
 
-async def test_it_is_worked_by_keys_and_bars_nobody(lab, axe):
+async def test_it_is_worked_by_keys_and_is_accessible(lab, axe):
     notebook = await lab.notebook(SHOP, ALONE)
     await notebook.run_all()
     controls, page = controls_of(notebook), notebook.page

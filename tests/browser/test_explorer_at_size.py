@@ -34,7 +34,7 @@ SHOW = "shown = repl_pair.show(panel='explorer')\nshown"
 UPDATES = """
 import threading, time
 from dataclasses import replace
-from repl_pair.runtime.results.last import keep_result
+from repl_pair.runtime.results.last_results import keep_result
 
 passed = repl_pair.run("crowd.s0000/Case_00")
 verdicts = [replace(passed, status=status) for status in ("fail", "pass", "error")]

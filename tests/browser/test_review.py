@@ -66,7 +66,7 @@ async def remark(panel, words):
     await expect(thread(panel, words)).to_be_visible()
 
 
-async def test_what_the_person_remarks_an_agent_mends_and_resolves_before_their_eyes(
+async def test_what_the_person_remarks_an_agent_fixes_and_resolves_while_the_panel_is_open(
     open_panel, attach
 ):
     notebook, panel = await open_panel(TWO)
@@ -199,7 +199,7 @@ async def test_what_is_pointed_at_does_not_move_when_a_remark_comes(open_panel):
     await expect(thread(panel, "the only one")).to_contain_text("resolved")
 
 
-async def test_a_deletion_says_what_goes_along_and_waits_for_a_word(open_panel):
+async def test_a_deletion_states_what_goes_along_and_waits_for_a_word(open_panel):
     notebook, panel = await open_panel(TWO)
     await remark(panel, "first")
     await remark(panel, "second")

@@ -29,7 +29,7 @@ repl_pair.panel("acme", title="Acme", placement="right", render=render)
 """
 SHOW = "repl_pair.show()"
 RAN = """
-from repl_pair.runtime.results.last import last_result
+from repl_pair.runtime.results.last_results import last_result
 print(last_result("shop.sum/Two") is not None)
 """
 
@@ -218,7 +218,7 @@ async def test_two_notebooks_show_one_kernel(lab):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-async def test_the_shell_takes_the_hosts_theme_and_bars_nobody(lab, axe, theme):
+async def test_the_shell_takes_the_hosts_theme_and_is_accessible(lab, axe, theme):
     notebook = await lab.notebook(SHOP, ACME, SHOW)
     await notebook.set_theme(theme)
     await notebook.run_all()

@@ -190,7 +190,7 @@ async def test_keys_in_it_reach_no_notebook(lab):
     assert await notebook.cells.count() == 2
 
 
-async def test_where_there_is_nothing_it_says_what_will_be_there(lab):
+async def test_where_there_is_nothing_it_states_what_will_be_there(lab):
     notebook, panel = await opened(lab, "import repl_pair", SHOW)
     await expect(panel).to_contain_text("No variables yet.")
     await notebook.run_cell("orders = [1]")

@@ -15,7 +15,7 @@ from repl_pair.__main__ import program as main
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
 from repl_pair.runtime.project import database
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.last import RESULTS
+from repl_pair.runtime.results.last_results import RESULTS
 from repl_pair.runtime.store import STORE
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ import pytest
 from repl_pair.__main__ import program as main
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
-from repl_pair.mcp_server.expose import list_tools
+from repl_pair.mcp_server.tool_list import list_tools
 
 COMMANDS = [
     "accept",
@@ -356,7 +356,7 @@ def test_a_person_sees_what_an_agent_sees_of_the_app_and_why_not_the_rest(projec
     assert "is registered as 'app/show'. Nearest: app/shown" in refused.stderr
 
 
-def test_a_server_that_exposes_all_says_so_once_on_stderr(shell):
+def test_a_server_that_exposes_all_reports_it_once_on_stderr(shell):
     warning = "--expose-all is for development"
     opened, usual = shell("mcp", "--expose-all"), shell("mcp")
     assert (opened.stderr.count(warning), usual.stderr.count(warning)) == (1, 0)

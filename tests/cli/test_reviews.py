@@ -101,7 +101,7 @@ def test_what_agents_wrote_is_text_in_the_terminal(project, reviews):
 
 
 @pytest.mark.parametrize(("answer", "left"), [("n", 1), ("y", 0)])
-def test_a_terminal_says_how_many_replies_go_and_asks(
+def test_a_terminal_states_how_many_replies_go_and_asks(
     project, reviews, pair, monkeypatch, answer, left
 ):
     id = reviews("add", TARGET, "Four?")["result"]["id"]

@@ -12,7 +12,7 @@ from repl_pair.bridge.policy import GATED, Policy
 from repl_pair.bridge.suggestions import write_step
 from repl_pair.cli.setup.hosts import HOSTS
 from repl_pair.errors import next_step
-from repl_pair.mcp_server.expose import list_tools
+from repl_pair.mcp_server.tool_list import list_tools
 
 TOTAL, CHART, WAIT = "shop.total/Two", "shop.chart/Dot", "shop.wait/Long"
 LENGTH = "surface://queue/length"

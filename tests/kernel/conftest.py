@@ -87,7 +87,7 @@ class Kernel:
         return self.path.stem.removeprefix("kernel-")
 
     def _beats(self) -> bool:
-        from repl_pair.bridge.kernels.discover import heartbeat_answers, read_connection
+        from repl_pair.bridge.kernels.discovery import heartbeat_answers, read_connection
 
         assert self.process.poll() is None, self.log.read_text()
         info = read_connection(self.path)
@@ -279,7 +279,7 @@ def person(kernel: Kernel, sit_at: Callable[[Kernel], Person]) -> Person:
 @pytest.fixture
 async def link(kernel: Kernel) -> AsyncIterator[Any]:
     """A link to the one running kernel."""
-    from repl_pair.bridge.kernels.discover import find_kernel
+    from repl_pair.bridge.kernels.discovery import find_kernel
     from repl_pair.bridge.link.kernel_link import KernelLink
 
     link = KernelLink(find_kernel(kernel.path))

@@ -51,7 +51,7 @@ repl_pair.variant("takes_out/It")
 
 # An ipykernel closes the files of threads that wrote and ended each ten seconds: here at once.
 COLLECT = r"""
-_AT_WORK = ("Host", "Lanes", "Job", "Timers", "Turns", "Section", "Call")
+_AT_WORK = ("Host", "Lanes", "Job", "Timers", "JobQueue", "Section", "Call")
 
 def _collect():
     import asyncio, gc

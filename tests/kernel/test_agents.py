@@ -9,7 +9,7 @@ import pytest
 from bounds import BOUND_S
 from waiting import wait_until
 
-from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.kernels.discovery import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
@@ -109,7 +109,7 @@ async def test_of_many_interleaved_calls_each_gets_its_own_answer(links):
     assert len(right) == 4
 
 
-async def test_no_agent_goes_hungry(links):
+async def test_no_agent_is_starved(links):
     done = Counter()
     enough = asyncio.Event()
 
@@ -149,7 +149,7 @@ async def test_runs_take_turns_in_the_order_they_came_and_the_persons_cells_amon
     assert min(counts) >= max(counts) // 2 - 1
 
 
-async def test_what_one_agent_breaks_off_is_nothing_to_the_others(links):
+async def test_a_call_that_one_agent_cancels_does_not_affect_the_others(links):
     async def break_off(agent):
         for n in range(30):
             args = {"variant_id": "long/It"} if n % 2 else {"since": 0, "wait_s": 5.0}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from bounds import BOUND_S
 
-from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.kernels.discovery import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.scratch_kernel import scratch_kernel
 from repl_pair.wire import View
@@ -33,7 +33,7 @@ await _given if hasattr(_given, "__await__") else _given
 STORIES = """
 import asyncio, json, logging, os, subprocess, sys, threading, time, warnings
 from pathlib import Path
-import repl_pair, repl_pair.runtime.results.last
+import repl_pair, repl_pair.runtime.results.last_results
 from IPython import get_ipython
 from IPython.display import HTML, clear_output, display, update_display
 
@@ -93,7 +93,7 @@ class Desk:
     async def record(self, variant_id: str) -> dict[str, Any]:
         """Return what the last run of a variant put out; empty slots are left out."""
         slots = f"{{slot: getattr(record, slot) for slot in {SLOTS!r}}}"
-        module = "__import__('repl_pair.runtime.results.last').runtime.results.last"
+        module = "__import__('repl_pair.runtime.results.last_results').runtime.results.last"
         last = f"{module}.last_result({variant_id!r})"
         given = await self.value(f"(lambda record: {slots})({last})")
         assert given["status"] == "pass"
@@ -390,7 +390,7 @@ wait_for({str(started)!r})
 print("mine"); display(HTML("mine"))
 Path({str(gate)!r}).touch()
 until = time.monotonic() + 20
-last = repl_pair.runtime.results.last
+last = repl_pair.runtime.results.last_results
 while last.last_result("captured/It") is None and time.monotonic() < until:
     time.sleep(0.005)
 """)
@@ -982,7 +982,8 @@ repl_pair.variant("plot.beside/It");
 plt.figure(figsize=(3, 1)); plt.title("mine")
 wait_for({str(started)!r})
 plt.ylabel("mine too"); Path({str(gate)!r}).touch()
-while repl_pair.runtime.results.last.last_result("plot.beside/It") is None: time.sleep(0.005)
+from repl_pair.runtime.results.last_results import last_result
+while last_result("plot.beside/It") is None: time.sleep(0.005)
 plt.gca().get_title(), plt.gca().get_ylabel(), plt.get_fignums()
 """
     await desk.cell(cell)

@@ -13,7 +13,7 @@ from halting import halt
 from waiting import wait_until
 
 from repl_pair.bridge.kernel_info import KernelInfo
-from repl_pair.bridge.kernels.discover import find_kernel, find_kernels, unusable_files
+from repl_pair.bridge.kernels.discovery import find_kernel, find_kernels, unusable_files
 from repl_pair.bridge.kernels.heartbeat import HEARTBEAT_S
 from repl_pair.bridge.kernels.processes import (
     files_named,

@@ -26,7 +26,7 @@ from ports import free_ports, write_connection_file
 from waiting import wait_until
 
 from repl_pair.bridge.kernel_info import KernelInfo
-from repl_pair.bridge.kernels.discover import find_kernel, find_kernels, read_connection
+from repl_pair.bridge.kernels.discovery import find_kernel, find_kernels, read_connection
 from repl_pair.bridge.kernels.target import resolve
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.policy import Policy

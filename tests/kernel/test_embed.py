@@ -19,7 +19,7 @@ from bounds import BOUND_S
 from ports import free_ports
 from waiting import wait_until
 
-from repl_pair.bridge.kernels.discover import find_kernels
+from repl_pair.bridge.kernels.discovery import find_kernels
 from repl_pair.bridge.kernels.target import resolve
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.wire import View
@@ -292,7 +292,7 @@ def send_on_control(person, kind, content):
 
 
 @pytest.mark.parametrize("cell", ["", "while True: pass", "import time; time.sleep(1)"])
-def test_an_interrupt_of_the_kernel_is_none_of_the_program(front_end, cell):
+def test_an_interrupt_of_the_kernel_does_not_affect_the_program(front_end, cell):
     person = front_end.person
     if cell:
         person.start(cell)
@@ -314,7 +314,7 @@ child.communicate(b"\\n")
 
 
 @pytest.mark.parametrize("restart", [False, True])
-def test_a_shutdown_of_the_kernel_is_none_of_the_program(start, sit_at, runtime_dir, restart):
+def test_a_shutdown_of_the_kernel_does_not_affect_the_program(start, sit_at, runtime_dir, restart):
     program = start(CHILD)
     person = sit_at(SimpleNamespace(path=program.read()))
     assert send_on_control(person, "shutdown_request", {"restart": restart})["status"] == "ok"
@@ -465,7 +465,7 @@ def test_embedding(start, runtime_dir, code):
     assert os.listdir(runtime_dir) == []
 
 
-def test_in_a_jupyter_kernel_it_says_what_to_do(person):
+def test_in_a_jupyter_kernel_it_states_what_to_do(person):
     embeds = (
         "try: repl_pair.embed()\nexcept repl_pair.ReplPairError as error: print(error.code, error)"
     )

@@ -15,7 +15,7 @@ from bounds import BOUND_S
 from waiting import wait_until
 
 from repl_pair.__main__ import program
-from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.kernels.discovery import find_kernel
 from repl_pair.bridge.link.inject import expression
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.wire import View

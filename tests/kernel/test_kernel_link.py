@@ -10,7 +10,7 @@ from bounds import BOUND_S
 from halting import halt
 from waiting import eventually
 
-from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.kernels.discovery import find_kernel
 from repl_pair.bridge.kernels.heartbeat import HEARTBEAT_S
 from repl_pair.bridge.link.kernel_link import RESTART_S, KernelLink
 from repl_pair.bridge.link.link import EVERYTHING

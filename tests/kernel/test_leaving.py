@@ -14,7 +14,7 @@ import pytest
 from bounds import BOUND_S
 from waiting import eventually
 
-from repl_pair.bridge.kernels.discover import find_kernel, read_connection
+from repl_pair.bridge.kernels.discovery import find_kernel, read_connection
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.link.line import Line
 from repl_pair.bridge.policy import Policy
@@ -670,7 +670,7 @@ async def test_a_link_that_closes_while_it_attaches_leaves_nothing(kernel, open_
 async def test_a_bridge_that_was_killed_is_forgotten_when_somebody_asks(kernel, open_link):
     code = (
         "import asyncio, sys\n"
-        "from repl_pair.bridge.kernels.discover import find_kernel\n"
+        "from repl_pair.bridge.kernels.discovery import find_kernel\n"
         "from repl_pair.bridge.link.kernel_link import KernelLink\n"
         "async def main():\n"
         "    await KernelLink(find_kernel(sys.argv[1])).attached()\n"

@@ -74,7 +74,7 @@ def kinds(ran):
     return [m["msg_type"] for m in ran.messages if m["msg_type"] != "status"]
 
 
-async def test_a_cell_that_waits_for_an_agents_run_says_so_until_it_begins(
+async def test_a_cell_that_waits_for_an_agents_run_reports_it_until_it_begins(
     link, person, sit_at, kernel, tmp_path
 ):
     gate, other = await in_thread(Gate, link, person, tmp_path), sit_at(kernel)

@@ -7,7 +7,7 @@ import signal
 import pytest
 from bounds import BOUND_S
 
-from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.kernels.discovery import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.wire import View, raise_for_error
 

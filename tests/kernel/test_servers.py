@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from repl_pair.bridge.kernels.servers import BOUND_S, Answer, Hosted, ask_servers
+from repl_pair.bridge.kernels.servers import BOUND_S, Answer, ServerKernel, ask_servers
 
 MUTES = 20
 TOKEN = "tok-4f1c0ffee9"
@@ -97,11 +97,11 @@ def test_a_server_names_its_notebooks_and_states_how_its_kernels_are(serve, writ
         Answer(
             server=f"Jupyter Server on port {port} (pid {os.getpid()})",
             kernels={
-                "k1": Hosted(
+                "k1": ServerKernel(
                     state="busy", active=ACTIVE, session=True, notebook="/home/ann/a/one.ipynb"
                 ),
-                "k2": Hosted(state="idle", active=None, session=True, notebook=None),
-                "k3": Hosted(state="starting", active=None, session=False, notebook=None),
+                "k2": ServerKernel(state="idle", active=None, session=True, notebook=None),
+                "k3": ServerKernel(state="starting", active=None, session=False, notebook=None),
             },
         ),
     )

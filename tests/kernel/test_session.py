@@ -6,7 +6,7 @@ import pytest
 from halting import halt
 
 from repl_pair.bridge.kernel_info import KernelInfo
-from repl_pair.bridge.kernels.discover import find_kernels
+from repl_pair.bridge.kernels.discovery import find_kernels
 from repl_pair.bridge.kernels.target import resolve
 from repl_pair.bridge.link.link import EVERYTHING
 from repl_pair.bridge.policy import Policy

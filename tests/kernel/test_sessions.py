@@ -8,7 +8,7 @@ import sys
 import pytest
 from bounds import BOUND_S
 
-from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.kernels.discovery import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.wire import PERSON, View
 
@@ -22,7 +22,7 @@ repl_pair.variant("shop/One")
 """
 WORKS = """
 import asyncio, sys
-from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.kernels.discovery import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.wire import View
 async def main():

@@ -18,7 +18,7 @@ from ports import write_connection_file
 from waiting import eventually
 from zmq.utils.monitor import recv_monitor_message
 
-from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.kernels.discovery import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.link.line import Line
 from repl_pair.bridge.link.link import EVERYTHING
@@ -103,7 +103,7 @@ def cell_that_waits_for(gate):
 # --- which kernels
 
 
-async def test_how_a_kernel_is_spoken_with_is_always_shown(kernel, kind, runtime_dir):
+async def test_the_channel_of_a_kernel_is_always_shown(kernel, kind, runtime_dir):
     session = Session(Policy(), str(kernel.path))
     lacks = "_main_asyncio_lock" if kind == "no lock" else "control_handlers, control_thread"
     status = (await session.call("kernel_status"))["result"]

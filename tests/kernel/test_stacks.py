@@ -9,11 +9,11 @@ import pytest
 from answers import find_faults
 from bounds import BOUND_S
 
-from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.kernels.discovery import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.scratch_kernel import scratch_kernel
 from repl_pair.errors import next_step
-from repl_pair.runtime.inspection.stacks import MOST_FRAMES, MOST_SHOWN
+from repl_pair.runtime.inspection.stacks import MAX_FRAMES, MAX_SHOWN
 from repl_pair.wire import View
 
 from .conftest import HOLD
@@ -188,7 +188,7 @@ async def test_the_line_of_a_running_cell_and_the_way_to_where_it_is_are_shown(l
     main = found["threads"][0]
     assert main["name"] == "MainThread"
     assert main["frames"][-1] == {"where": label, "line": line, "function": "<module>"}
-    assert len(main["frames"]) <= MOST_FRAMES
+    assert len(main["frames"]) <= MAX_FRAMES
     assert "code" not in json.dumps(found)
     assert coded["threads"][0]["frames"][-1]["code"] == code.splitlines()[line - 1].strip()
     assert found["tasks"] == []
@@ -198,9 +198,9 @@ async def test_a_deep_stack_is_shown_from_both_ends_and_the_rest_is_counted(link
     async with running(DEEP):
         found = await standing(link, lambda s: s["threads"][0].get("left_out", 0) > 800)
     main = found["threads"][0]
-    assert len(main["frames"]) == MOST_FRAMES
+    assert len(main["frames"]) == MAX_FRAMES
     # 901 calls of the function and the cell, and perhaps what the innermost one calls.
-    assert 902 <= main["left_out"] + MOST_FRAMES <= 904
+    assert 902 <= main["left_out"] + MAX_FRAMES <= 904
 
 
 async def test_of_a_library_what_was_called_and_the_innermost_are_shown_by_a_short_name(
@@ -289,17 +289,17 @@ over.set()
 for each in threads: each.join()"""
     ):
         found = await standing(link, lambda s: any(t.get("count") == 50 for t in s["threads"]))
-        while found["left_out"].get("threads", 0) != 20 - (MOST_SHOWN - 1):
+        while found["left_out"].get("threads", 0) != 20 - (MAX_SHOWN - 1):
             found = await read(link)
     alike = next(t for t in found["threads"] if t.get("count"))
     assert alike["name"] == "w-0"
     assert own(alike["frames"]) == [(41, "wait")]
-    assert len(found["threads"]) == 1 + MOST_SHOWN
+    assert len(found["threads"]) == 1 + MAX_SHOWN
     assert found["left_out"]["machinery_threads"] >= 3
     assert not [t for t in found["threads"] if t["name"].startswith(("repl_pair", "Control"))]
 
 
-async def test_an_idle_kernel_says_that_no_cell_runs(link):
+async def test_an_idle_kernel_states_that_no_cell_runs(link):
     found = await read(link)
     assert (found["cell"], found["tasks"]) == (None, [])
     assert found["threads"] == [{"name": "MainThread", "frames": []}]
@@ -499,7 +499,7 @@ while not sampled(): pass
 """
 
 
-async def test_sampling_ends_with_the_cell_and_says_how_long_it_was(link, running):
+async def test_sampling_ends_with_the_cell_and_states_how_long_it_was(link, running):
     async with running(
         SAMPLED + "until = time.monotonic() + 0.3\nwhile time.monotonic() < until: pass"
     ):
@@ -549,7 +549,7 @@ async def test_samples_that_c_code_kept_away_are_reported_and_count_for_its_line
     assert {line["line"]: line["share"] for line in found["lines"]}[4] > 0.3
 
 
-async def test_the_turns_of_the_interpreter_are_as_they_were_after_sampling(link, person, running):
+async def test_the_switch_interval_is_restored_after_sampling(link, person, running):
     async with running(LOOP):
         await begun(link)
         await hot_lines(link, seconds=0.3)
@@ -578,7 +578,7 @@ async def test_reading_again_and_again_leaves_nothing_behind(link, person, gate)
             await asyncio.sleep(0.05)
 
 
-async def test_while_c_code_holds_the_lock_the_call_says_so_and_answers_later(
+async def test_while_c_code_holds_the_lock_the_call_reports_it_and_answers_later(
     link, person, tmp_path
 ):
     gate = tmp_path / "fifo"

@@ -13,7 +13,7 @@ from halting import halt
 from jupyter_client.connect import ConnectionFileMixin
 from waiting import wait_until
 
-from repl_pair.bridge.kernels.discover import discover_kernels, find_kernel
+from repl_pair.bridge.kernels.discovery import discover_kernels, find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.link.status_probe import StatusProbe
 from repl_pair.bridge.policy import Policy

@@ -14,7 +14,7 @@ import pytest
 from bounds import BOUND_S
 from waiting import eventually
 
-from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.kernels.discovery import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.wire import View
 
@@ -304,7 +304,7 @@ async def ended_late(link):
     return found if "count" not in found else None
 
 
-async def test_a_run_that_swallows_every_stop_holds_the_main_thread_and_everyone_is_notified(
+async def test_a_run_that_catches_every_stop_holds_the_main_thread_and_everyone_is_notified(
     link, kernel, person, at_desk, tmp_path
 ):
     await at_desk(person.run, STORIES)
@@ -410,7 +410,7 @@ async def test_a_cancelled_call_stops_its_run_and_leaves_no_result(
 
 CLIENT = """
 import asyncio, sys
-from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.kernels.discovery import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.wire import View
 async def main():

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 from bounds import BOUND_S
 
-from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.kernels.discovery import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.errors import next_step
 from repl_pair.wire import View

@@ -22,14 +22,14 @@ from jupyter_client.manager import KernelManager
 from jupyter_core.utils import ensure_event_loop
 from missing import miss
 
-from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.kernels.discovery import find_kernel
 from repl_pair.bridge.link.direct_link import DirectLink
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.link.link import Link
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
 from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.last import RESULTS
+from repl_pair.runtime.results.last_results import RESULTS
 from repl_pair.runtime.store import STORE
 from repl_pair.wire import REPLY, REQUEST, Request, View
 
@@ -46,13 +46,13 @@ del repl_pair, sys, types
 RESET = """
 import sys
 sys.modules["_before"].undo()
-from repl_pair.runtime.results.last import RESULTS
+from repl_pair.runtime.results.last_results import RESULTS
 from repl_pair.runtime.store import STORE
 STORE.reset(RESULTS.name, {})
 STORE.set("global_args", {})
 from repl_pair.runtime.project.database import project
 if project().file.exists():
-    from repl_pair.runtime.notices.later import LATER
+    from repl_pair.runtime.notices.deferred_writes import LATER
     LATER.flush()
     with project().writing() as connection:
         connection.execute("PRAGMA defer_foreign_keys = ON")

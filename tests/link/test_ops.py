@@ -1687,7 +1687,7 @@ async def test_an_error_of_a_task_group_has_the_errors_in_it(link):
     ("name", "stood"),
     [("slow", {"time.sleep(0.005)", "while True:"}), ("waits", {"await asyncio.sleep(600)"})],
 )
-async def test_a_run_that_ran_out_of_time_keeps_its_output_and_says_where_it_stood(
+async def test_a_run_that_ran_out_of_time_keeps_its_output_and_states_where_it_stood(
     link, name, stood
 ):
     await link.define(RAISES)

@@ -22,7 +22,7 @@ from waiting import wait_until
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.scratch_kernel import scratch_kernel
-from repl_pair.mcp_server.web import serve as web
+from repl_pair.mcp_server.web import serving as web
 
 ROOT = Path(__file__).parents[2]
 RECORDER = Path(__file__).with_name("recorder.py")

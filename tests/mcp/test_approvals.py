@@ -23,9 +23,9 @@ SETUP = """
 import repl_pair
 from repl_pair.runtime.clients.activity import LOG
 from repl_pair.runtime.clients.approvals import QUEUE
-from repl_pair.runtime.op_base.asked_calls import preview_call
+from repl_pair.runtime.op_base.approval_rows import preview_call
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.store import PERSONS
+from repl_pair.runtime.store import PERSON_STORE
 
 @repl_pair.story("shop.total", tags=["test"])
 def total(count: int = 2) -> int:
@@ -198,7 +198,7 @@ def test_what_is_granted_in_time_is_answered_as_ever_and_ran_only_then(kernel, p
     assert reply["ok"], str(reply)
     assert reply["result"]["id"] == "t_granted"
     assert tags(kernel) == "['t_granted']"
-    assert kernel.cell("print([a.state for a in PERSONS.snapshot('approvals').values()])") == (
+    assert kernel.cell("print([a.state for a in PERSON_STORE.snapshot('approvals').values()])") == (
         "['used']\n"
     )
 
@@ -245,7 +245,7 @@ def test_progress_of_a_call_that_no_one_waits_for_ends_no_connection(kernel, age
     reply = agent.ask("record_as_variant", **asked, duration_ms=0, write_back=True)
     assert code_of(reply) == "approval_pending"
     kernel.cell("answer('once')")
-    states = "print([a.state for a in PERSONS.snapshot('approvals').values()][-1])"
+    states = "print([a.state for a in PERSON_STORE.snapshot('approvals').values()][-1])"
     until(lambda: kernel.cell(states) == "used\n", "the approved call")
     handle = reply["error"]["detail"]["handle"]
     assert agent.ask(READ, handle=handle)["result"]["count"] == 0

@@ -46,7 +46,7 @@ def test_each_call_of_an_agent_has_a_line_and_nobody_else_has_one(
         return release
 
     monkeypatch.setattr(principal.Principal, "_count", note)
-    with here(principal, audit=Audit(str(path)), MOST_CALLS=1) as (server, _):
+    with here(principal, audit=Audit(str(path)), MAX_CALLS=1) as (server, _):
         for name, args, _verdict in calls:
             server.ask(ada, "tools/call", {"name": name, "arguments": args})
         uri = "surface://none/x"

@@ -50,7 +50,7 @@ BIG = (
     *("by_number", "by_pair", "by_text", "by_big_number", "numbers", "nested", "rows", "fields"),
     *("raw", "text", "texts"),
 )
-MOST_BYTES = 30_000_000
+MAX_BYTES = 30_000_000
 """What a read of any value may allocate on its way; a copy of any of `BIG` takes more."""
 
 
@@ -88,7 +88,7 @@ def test_a_read_copies_no_more_of_a_value_than_what_leaves_and_its_margin(kernel
         assert "$overflow" not in reply["result"], name
         used[name] = int(kernel.cell("print(tracemalloc.get_traced_memory()[1] - before)"))
     kernel.cell("tracemalloc.stop()")
-    assert {name: n for name, n in used.items() if n > MOST_BYTES} == {}
+    assert {name: n for name, n in used.items() if n > MAX_BYTES} == {}
 
 
 def test_many_long_values_are_listed_with_all_their_names(agent):

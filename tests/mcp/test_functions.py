@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 SETUP = """
 import repl_pair
 from repl_pair.runtime.clients.approvals import QUEUE
-from repl_pair.runtime.op_base.asked_calls import preview_call
+from repl_pair.runtime.op_base.approval_rows import preview_call
 
 ran = []
 

@@ -6,7 +6,7 @@ import pytest
 from mcp import MCPError
 from serving import ERAS, HANDSHAKE, STATELESS, Answer, make_token, read_all, serve
 
-from repl_pair.mcp_server.web.serve import list_sites
+from repl_pair.mcp_server.web.serving import list_sites
 
 SETUP = """
 import os

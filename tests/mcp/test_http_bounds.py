@@ -12,7 +12,7 @@ from bounds import BOUND_S
 from serving import HANDSHAKE, STATELESS, Answer, make_token, read_all
 
 from repl_pair.bridge.session import Session
-from repl_pair.mcp_server.web import connections, principal, principals, requests, serve
+from repl_pair.mcp_server.web import connections, principal, principals, requests, serving
 
 SETUP = "import repl_pair"
 CLIENTS = """
@@ -90,7 +90,7 @@ def test_a_call_that_waits_past_the_bound_is_a_use(own_env, here, attached, unti
 
 def test_an_unused_session_makes_room_for_another_before_it_ends(own_env, here):
     ada = make_token(own_env, "ada")
-    with here(principal, MOST_SESSIONS=2, ROOM_S=SHORT_S) as (server, _):
+    with here(principal, MAX_SESSIONS=2, ROOM_S=SHORT_S) as (server, _):
         sessions = [server.open_session(ada)[0] for _ in range(2)]
         refused = server.open_session(ada)[1]
         assert (refused.status, refused.headers["retry-after"]) == (429, "1")
@@ -133,7 +133,7 @@ def test_a_server_that_fails_costs_its_agent_only_which_is_served_anew(
 ):
     ada, bob = (make_token(own_env, name) for name in ("ada", "bob"))
     made = {}
-    monkeypatch.setattr(serve, "CHECK_S", 60)  # the request finds what failed, not the check
+    monkeypatch.setattr(serving, "CHECK_S", 60)  # the request finds what failed, not the check
     monkeypatch.setattr(principals.Principals, "get", keep(principals.Principals.get, made))
     with here() as (server, portal):
         of_ada, of_bob = server.open_session(ada)[0], server.open_session(bob)[0]
@@ -226,14 +226,14 @@ def test_a_body_that_does_not_arrive_is_refused(own_env, here):
 def test_a_client_that_reads_nothing_is_let_go_and_others_are_served(
     own_env, here, until, monkeypatch
 ):
-    listen = serve.listen
+    listen = serving.listen
 
     def listen_with_little_room(place):
         listener = listen(place)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         return listener
 
-    monkeypatch.setattr(serve, "listen", listen_with_little_room)
+    monkeypatch.setattr(serving, "listen", listen_with_little_room)
     ada = make_token(own_env, "ada", toolsets=("story", "review", "session"))
     with here(connections, HEAD_S=SHORT_S) as (server, _), socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

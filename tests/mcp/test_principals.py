@@ -10,7 +10,7 @@ from serving import make_token, serve as serve_http
 SETUP = """
 import repl_pair
 from repl_pair.runtime.clients.approvals import QUEUE
-from repl_pair.runtime.results.last import last_result
+from repl_pair.runtime.results.last_results import last_result
 
 @repl_pair.story("shop.total", tags=["test"])
 def total(count: int = 2) -> list:

@@ -159,7 +159,7 @@ def test_who_may_not_write_makes_no_worktree_and_who_is_asked_sees_what_would_be
         assert not worktrees.exists()
         shown = agent.kernel.run(
             "from repl_pair.runtime.clients.approvals import QUEUE\n"
-            "from repl_pair.runtime.op_base.asked_calls import preview_call\n"
+            "from repl_pair.runtime.op_base.approval_rows import preview_call\n"
             "[one] = QUEUE.pending()\n"
             "print(preview_call(one)['title']); print(preview_call(one)['text'])\n"
             "QUEUE.answer(one.handle, 'once')"

@@ -116,7 +116,7 @@ def test_a_long_list_has_pages_and_refuses_a_cursor_of_none(kernel, reader):
         kernel.cell(AWAY)
 
 
-def test_what_is_over_the_budget_is_not_cut_but_says_what_to_ask():
+def test_what_is_over_the_budget_is_not_cut_but_states_what_to_ask():
     class Stories:
         """A session whose every list is long."""
 
@@ -207,7 +207,7 @@ def test_the_context_is_what_an_agent_may_do_and_where(kernel, open_reader):
     assert str(kernel.path.parent) not in json.dumps(found)
 
 
-def test_the_context_says_why_there_is_no_kernel(open_reader, alone):
+def test_the_context_states_why_there_is_no_kernel(open_reader, alone):
     with open_reader("auto", runtime=alone) as reader:
         found = reader.read("pair://context")
         assert found["kernel"]["code"] == "no_kernel"
@@ -216,7 +216,7 @@ def test_the_context_says_why_there_is_no_kernel(open_reader, alone):
 
 
 @pytest.mark.parametrize("uri", ["pair://context", "pair://triggers", "pair://workers"])
-def test_what_reports_no_changes_says_so(reader, uri):
+def test_what_reports_no_changes_reports_it(reader, uri):
     error = subscription_error(reader, uri)
     assert (error.code, error.message) == (
         types.INVALID_PARAMS,
@@ -252,7 +252,7 @@ def test_hidden_unknown_and_illegal_uris_are_refused_alike(reader):
     assert len(words) == 1
 
 
-def test_a_member_without_a_value_says_so_to_who_may_see_it(reader):
+def test_a_member_without_a_value_reports_it_to_who_may_see_it(reader):
     error = reader.refusal("surface://training/later")
     assert error.code == types.INVALID_PARAMS
     assert "no value yet" in error.message

@@ -7,7 +7,7 @@ SETUP = """
 import repl_pair
 from pathlib import Path
 from repl_pair.runtime.clients.approvals import QUEUE
-from repl_pair.runtime.op_base.asked_calls import preview_call
+from repl_pair.runtime.op_base.approval_rows import preview_call
 from repl_pair.runtime.project.database import project
 from repl_pair.runtime.review.annotations import create_annotation, list_annotations
 from repl_pair.wire import View

@@ -18,7 +18,7 @@ repl_pair.variant("shop.total/With_vat", args={"prices": [4, 9]}, play=[
     check.path_equals("args.vat", 0.2),
 ])
 """
-MOST_CALLS, MOST_TOKENS = 8, 6_000
+MAX_CALLS, MAX_TOKENS = 8, 6_000
 
 
 class Script:
@@ -85,5 +85,5 @@ def test_a_failing_variant_is_read_corrected_run_and_taken_out_again(kernel, con
     print(f"{len(script.calls)} calls, {script.chars // 4} tokens: {', '.join(script.calls)}")
     steps = ["run_variant", "get_variant", "register_variant", "run_variant", "unregister"]
     assert script.followed == steps
-    assert len(script.calls) <= MOST_CALLS
-    assert script.chars / 4 <= MOST_TOKENS
+    assert len(script.calls) <= MAX_CALLS
+    assert script.chars / 4 <= MAX_TOKENS

@@ -14,12 +14,12 @@ from mcp import Client, MCPError
 from mcp.types import ImageContent, TextContent
 
 from repl_pair.bridge import manifest
-from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.policy import Policy
+from repl_pair.bridge.session_links import SessionLinks
 from repl_pair.errors import RequestError, next_step
 from repl_pair.mcp_server import results
-from repl_pair.mcp_server.expose import DOC_CHARS, annotate, list_tools, make_tool
 from repl_pair.mcp_server.server import CHOOSES, INSTRUCTIONS, build
+from repl_pair.mcp_server.tool_list import DOC_CHARS, annotate, list_tools, make_tool
 from repl_pair.wire import error_reply, ok_reply
 
 PNG = base64.b64encode(b"\x89PNG" + bytes(60)).decode()
@@ -83,7 +83,7 @@ class Things:
         self.ops = OPS
         self.calls = []
         self.cancelled = anyio.Event()
-        self.links = HeldLinks(None, principal="agent", inject=False, here=None)
+        self.links = SessionLinks(None, principal="agent", inject=False, here=None)
 
     def descriptors(self):
         return self.ops

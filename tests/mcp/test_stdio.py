@@ -18,7 +18,7 @@ from mcp import Client, MCPError, StdioServerParameters
 PROGRAM = textwrap.dedent(
     """
     import asyncio, os, sys
-    from repl_pair.bridge.held_links import HeldLinks
+    from repl_pair.bridge.session_links import SessionLinks
     from repl_pair.bridge.policy import Policy
     from repl_pair.errors import RequestError
     from repl_pair.mcp_server.stdio import run
@@ -34,7 +34,7 @@ PROGRAM = textwrap.dedent(
 
     class Leaky:
         policy = Policy()
-        links = HeldLinks(None, principal="agent", inject=False, here=None)
+        links = SessionLinks(None, principal="agent", inject=False, here=None)
 
         def descriptors(self):
             return [op(name) for name in ("give", "refuse", "fail", "tell", "wait", "show")]

@@ -84,7 +84,7 @@ PARTS = {
 
 
 @pytest.mark.parametrize("path", PARTS)
-def test_a_part_is_read_by_label_position_or_slice_and_the_reply_tells_which(inspector, path):
+def test_a_part_is_read_by_label_position_or_slice_and_the_reply_reports_which(inspector, path):
     reply = read(inspector, path)
     canonical, value = PARTS[path]
     shown = reply["value"][:49] if isinstance(value, list) else reply["value"]

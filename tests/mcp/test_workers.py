@@ -11,7 +11,7 @@ from mcp import MCPError
 
 SETUP = """
 from repl_pair.runtime.clients.approvals import QUEUE
-from repl_pair.runtime.op_base.asked_calls import preview_call
+from repl_pair.runtime.op_base.approval_rows import preview_call
 import repl_pair
 repl_pair.story("shop.sum", component=lambda: 1)
 persons = 1

@@ -81,7 +81,7 @@ def test_plays_are_items_of_their_own_where_they_are_chosen_apart(prices):
     result.assert_outcomes(passed=1)
 
 
-def test_every_named_play_runs_or_the_run_says_which_did_not(pytester):
+def test_every_named_play_runs_or_the_run_states_which_did_not(pytester):
     pytester.makepyfile(
         stories_a="""
         from repl_pair import check, story

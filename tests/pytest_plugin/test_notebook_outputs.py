@@ -4,7 +4,7 @@ import pytest
 
 from repl_pair.pytest_plugin.notebooks.notebook import results_in
 from repl_pair.pytest_plugin.notebooks.outputs import WIDGET_VIEW, differences
-from repl_pair.runtime.results.stored import RESULTS_MIME
+from repl_pair.runtime.results.notebook_results import RESULTS_MIME
 
 
 def result(status="pass", **slots):

@@ -37,7 +37,7 @@ from mcp.shared.exceptions import MCPError
 from repl_pair.bridge.tokens import Tokens
 from repl_pair.mcp_server.notifying import Notifications, NotifyingServer
 from repl_pair.mcp_server.web.principal import Defaults
-from repl_pair.mcp_server.web.serve import Serving, parse_place, run
+from repl_pair.mcp_server.web.serving import Serving, parse_place, run
 
 NAME = "conformance"
 TEMPLATE = "test://template/{id}/data"

@@ -19,7 +19,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from repl_pair.bridge.tokens import Tokens
-from repl_pair.mcp_server.web import serve as web
+from repl_pair.mcp_server.web import serving as web
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ("-m", "repl_pair", "mcp")

@@ -4,7 +4,7 @@ import types
 import pytest
 
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.last import RESULTS
+from repl_pair.runtime.results.last_results import RESULTS
 from repl_pair.runtime.store import STORE
 
 

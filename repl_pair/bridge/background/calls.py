@@ -14,9 +14,9 @@ from repl_pair.bridge.call_checks import (
     refuse_through,
     split_kernel,
 )
-from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.link.link import OnProgress
 from repl_pair.bridge.policy import Descriptor, Policy
+from repl_pair.bridge.session_links import SessionLinks
 from repl_pair.bridge.suggestions import in_kernel
 from repl_pair.errors import NextStep, ReplPairError, RequestError, next_step
 from repl_pair.wire import Args, Reply, raise_for_error
@@ -28,7 +28,7 @@ class Caller(Protocol):
     """What makes the calls: a session, with its policy and its kernels."""
 
     policy: Policy
-    links: HeldLinks
+    links: SessionLinks
 
     async def call_unattended(
         self,

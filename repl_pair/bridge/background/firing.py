@@ -5,7 +5,7 @@ from typing import Literal, TypedDict
 from repl_pair.errors import NextStep, RequestError, next_step
 from repl_pair.runtime.registry.ids import plain_member_id
 
-LEAST_S, MOST_S = 1.0, 86_400
+MIN_S, MAX_S = 1.0, 86_400
 """How often a trigger of time may run."""
 EVERY_MINUTE = {"every_s": 60}
 ON = '{"every_s": 60}, {"cells": true}, {"changed": "training/loss"}'
@@ -28,7 +28,7 @@ def parse_on(asked: NextStep) -> On:
     if len(given) == 1:
         ((name, value),) = given.items()
         is_number = type(value) in (int, float)
-        if name == "every_s" and is_number and LEAST_S <= value <= MOST_S:
+        if name == "every_s" and is_number and MIN_S <= value <= MAX_S:
             return {"every_s": value}
         if name == "cells" and value is True:
             return {"cells": True}
@@ -36,7 +36,7 @@ def parse_on(asked: NextStep) -> On:
             return {"changed": plain_member_id(value)}
     raise RequestError(
         "bad_arguments",
-        f"on is one of {ON}, with {LEAST_S:g} to {MOST_S:,} seconds; it is {given!r:.80}. Nothing "
+        f"on is one of {ON}, with {MIN_S:g} to {MAX_S:,} seconds; it is {given!r:.80}. Nothing "
         "was kept.",
         next_steps=[next_step(asked["op"], **{**asked["args"], "on": EVERY_MINUTE})],
     )

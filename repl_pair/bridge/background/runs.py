@@ -16,21 +16,21 @@ from repl_pair.bridge.background.calls import Caller, PlannedCall
 from repl_pair.errors import STEP_S, ReplPairError, RequestError, next_step
 from repl_pair.wire import Reply, error_reply
 
-MOST_AT_ONCE = 8
+MAX_AT_ONCE = 8
 """How many runs of a session go on at once; the others wait."""
-MOST_UNDER_WAY = 100
+MAX_UNDER_WAY = 100
 """How many runs outside of queues may not have ended."""
-MOST_WAITING = 100
+MAX_WAITING = 100
 """How many runs wait in one queue behind the one whose turn it is."""
-MOST_QUEUES = 8
+MAX_QUEUES = 8
 """How many queues have runs that have not ended."""
-MOST_ENDED = 100
+MAX_ENDED = 100
 KEPT_S = 30 * 60.0
-"""How long a run can be read after its end, unless `MOST_ENDED` came after it."""
-MOST_CHARS = 32_000_000
-"""What the args of all runs that have not ended may weigh together."""
+"""How long a run can be read after its end, unless `MAX_ENDED` came after it."""
+MAX_CHARS = 32_000_000
+"""What the args of all runs that have not ended may check_size together."""
 KEPT_CHARS = 32_000_000
-"""What all runs that have ended may weigh together, args and replies; one is kept always."""
+"""What all runs that have ended may check_size together, args and replies; one is kept always."""
 CANCEL_S = 2.0
 """How long a cancelled run may take to end before the answer."""
 
@@ -53,7 +53,7 @@ class Run:
     has_begun: bool = False
     message: str = ""
     ended_at: float = math.inf
-    weight: int = 0
+    size: int = 0
     task: "asyncio.Task[Reply]" = field(init=False)
 
     @property
@@ -94,7 +94,7 @@ class Runs:
         self.record = _only_make
         self._runs: dict[str, Run] = {}
         self._queues: dict[str, asyncio.Lock] = {}
-        self._places = asyncio.Semaphore(MOST_AT_ONCE)
+        self._places = asyncio.Semaphore(MAX_AT_ONCE)
 
     def start(self, call: PlannedCall, *, trigger: str | None = None) -> Run:
         """Begin a run as soon as fewer than eight go on; `cannot_run` where 100 have not ended.
@@ -102,18 +102,18 @@ class Runs:
         Those of triggers are not counted.
         """
         under_way = [run for run in self._unended() if (run.queue, run.trigger) == (None, None)]
-        if trigger is None and len(under_way) >= MOST_UNDER_WAY:
-            raise _refuse(f"{MOST_UNDER_WAY} of your runs have not ended", under_way[0])
+        if trigger is None and len(under_way) >= MAX_UNDER_WAY:
+            raise _refuse(f"{MAX_UNDER_WAY} of your runs have not ended", under_way[0])
         return self._begin(Run(call=call, trigger=trigger), nullcontext())
 
     def enqueue(self, call: PlannedCall, queue: str) -> Run:
         """Begin a run once those before it in a queue have ended; `cannot_run` for a full one."""
         before = self._unended(queue)
-        if len(before) > MOST_WAITING:
-            raise _refuse(f"{MOST_WAITING} runs wait in the queue {queue!r}", before[0])
-        if queue not in self._queues and len(self._queues) >= MOST_QUEUES:
+        if len(before) > MAX_WAITING:
+            raise _refuse(f"{MAX_WAITING} runs wait in the queue {queue!r}", before[0])
+        if queue not in self._queues and len(self._queues) >= MAX_QUEUES:
             first = self._unended(next(iter(self._queues)))[0]
-            raise _refuse(f"{MOST_QUEUES} queues have runs that have not ended", first)
+            raise _refuse(f"{MAX_QUEUES} queues have runs that have not ended", first)
         turn = self._queues.setdefault(queue, asyncio.Lock())
         return self._begin(Run(call=call, queue=queue), turn)
 
@@ -125,7 +125,7 @@ class Runs:
             raise RequestError(
                 "not_found",
                 f"You have no run {id!r:.80}: a run is kept 30 minutes after its end, and at most "
-                f"{MOST_ENDED} are.",
+                f"{MAX_ENDED} are.",
                 hints=["Make the call again, or list_triggers for the last run of a trigger."],
             )
         return found
@@ -169,9 +169,9 @@ class Runs:
 
     def _begin(self, run: Run, turn: AbstractAsyncContextManager[Any]) -> Run:
         self._forget()
-        run.weight = _weigh(run.call.args)
+        run.size = _size_of(run.call.args)
         unended = self._unended()
-        if unended and run.weight + sum(each.weight for each in unended) > MOST_CHARS:
+        if unended and run.size + sum(each.size for each in unended) > MAX_CHARS:
             raise _refuse("The args of your runs that have not ended are too large", unended[0])
         self._runs[run.id] = run
         run.task = asyncio.create_task(self._perform(run, turn))
@@ -199,7 +199,7 @@ class Runs:
 
     def _note_end(self, run: Run) -> None:
         run.ended_at = time.monotonic()
-        run.weight += _weigh(run.reply)
+        run.size += _size_of(run.reply)
         if run.queue is not None and not self._unended(run.queue):
             self._queues.pop(run.queue, None)
         self._forget()
@@ -215,10 +215,10 @@ class Runs:
         ended = sorted(
             (run for run in self._runs.values() if run.task.done()), key=lambda run: -run.ended_at
         )
-        weight = 0
+        size = 0
         for place, run in enumerate(run for run in ended if run.trigger is None):
-            weight += run.weight
-            if place >= MOST_ENDED or (place and weight > KEPT_CHARS):
+            size += run.size
+            if place >= MAX_ENDED or (place and size > KEPT_CHARS):
                 self.forget(run)
         for run in ended:
             if run.ended_at < oldest_at:
@@ -233,5 +233,5 @@ def _refuse(why: str, first: Run) -> RequestError:
     )
 
 
-def _weigh(slots: Mapping[str, Any]) -> int:
+def _size_of(slots: Mapping[str, Any]) -> int:
     return len(json.dumps(dict(slots), default=str))

@@ -15,10 +15,10 @@ from repl_pair.bridge.background.runs import Run, Runs
 from repl_pair.errors import KernelError, ReplPairError, RequestError, did_you_mean, next_step
 from repl_pair.wire import Reply, error_reply, raise_for_error
 
-MOST_TRIGGERS = 16
+MAX_TRIGGERS = 16
 GAP_S = 1.0
 """The least time from the begin of a run of a trigger to that of its next one."""
-MOST_IN_A_ROW = 10
+MAX_IN_A_ROW = 10
 """How many runs follow each other because the trigger fired during the one before."""
 WAIT_S = 30.0
 """How long one request waits in the kernel for a change."""
@@ -77,10 +77,10 @@ class Triggers:
         return trigger
 
     def _check_room(self) -> None:
-        if len(self._triggers) >= MOST_TRIGGERS:
+        if len(self._triggers) >= MAX_TRIGGERS:
             raise RequestError(
                 "cannot_run",
-                f"You have {MOST_TRIGGERS} triggers: nothing was kept. End one, then call again.",
+                f"You have {MAX_TRIGGERS} triggers: nothing was kept. End one, then call again.",
                 next_steps=[next_step("list_triggers")],
             )
 
@@ -134,7 +134,7 @@ class Triggers:
         while True:
             has_fired = await self._has_changed(trigger, wait_s=0.0 if just_ran else WAIT_S)
             in_a_row = in_a_row + 1 if has_fired and just_ran else 0
-            just_ran = has_fired and in_a_row < MOST_IN_A_ROW
+            just_ran = has_fired and in_a_row < MAX_IN_A_ROW
             if just_ran:
                 await self._run(trigger)
             elif has_fired:

@@ -17,7 +17,7 @@ from typing import Any
 
 from repl_pair.bridge.background.output import Output
 from repl_pair.bridge.kernel_info import KernelInfo
-from repl_pair.bridge.kernels.discover import read_connection
+from repl_pair.bridge.kernels.discovery import read_connection
 from repl_pair.bridge.kernels.heartbeat import Connection
 from repl_pair.bridge.kernels.processes import WORKER, WORKER_FILE
 from repl_pair.bridge.link.kernel_link import KernelLink

@@ -5,14 +5,14 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
-from repl_pair.bridge.held_links import HeldLinks
+from repl_pair.bridge.session_links import SessionLinks
 from repl_pair.errors import RequestError, did_you_mean, next_step
 from repl_pair.records import Undo
 
 if TYPE_CHECKING:
     from repl_pair.bridge.background.worker import Worker
 
-MOST_ALIVE = 8
+MAX_ALIVE = 8
 KEPT_DEAD = 8
 """How many of those that ended by themselves are still listed; the earliest go first."""
 LISTED_CHARS, STOPPED_CHARS = 1_000, 4_000
@@ -41,7 +41,7 @@ class Workers:
     A server that starts none must not wait for sockets: what needs them is imported at the first.
     """
 
-    def __init__(self, links: HeldLinks, *, principal: str, inject: bool) -> None:
+    def __init__(self, links: SessionLinks, *, principal: str, inject: bool) -> None:
         self._links = links
         self._principal = principal
         self._inject = inject
@@ -51,7 +51,7 @@ class Workers:
     async def start(self, code: str, name: str) -> "Worker":
         """Start a worker, and return it once its code runs.
 
-        RequestError `bad_arguments` for what does not compile, `cannot_run` where `MOST_ALIVE`
+        RequestError `bad_arguments` for what does not compile, `cannot_run` where `MAX_ALIVE`
         live, `worker_failed` where it ends at once.
         """
         from repl_pair.bridge.background.worker import Worker, check_code
@@ -97,7 +97,7 @@ class Workers:
         """Forget the earliest of many that ended by themselves; refuse where too many live."""
         dead = [id for id, (worker, _) in self._workers.items() if worker.exit_code is not None]
         alive = len(self._workers) - len(dead) + len(self._starting)
-        if alive >= MOST_ALIVE:
+        if alive >= MAX_ALIVE:
             raise RequestError(
                 "cannot_run",
                 f"{alive} workers of yours are alive, as many as there may be; none was started. "

@@ -37,7 +37,7 @@ _RUN_A_NOTEBOOK = ("nbclient", "nbconvert", "papermill")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Started:
+class KernelProcess:
     """The process that was started with a connection file.
 
     `began` is seconds since the epoch; `halted` says that it does not run (a signal, a debugger).
@@ -51,7 +51,7 @@ class Started:
     notebook: str | None
 
 
-def scan_processes() -> Mapping[Path, Started]:
+def scan_processes() -> Mapping[Path, KernelProcess]:
     """Return processes of this machine that were started with a connection file, by that file."""
     candidates: dict[Path, list[psutil.Process]] = defaultdict(list)
     for process in psutil.process_iter(["cmdline"]):
@@ -63,7 +63,7 @@ def scan_processes() -> Mapping[Path, Started]:
     return {path: started for path, started in read.items() if started is not None}
 
 
-def find_embedding(path: Path, pid: object) -> Started | None:
+def find_embedding(path: Path, pid: object) -> KernelProcess | None:
     """Return the program in which a kernel of `repl_pair.embed` runs, as its file says.
 
     None where a process that began after the file was written has its pid now.
@@ -77,7 +77,9 @@ def find_embedding(path: Path, pid: object) -> Started | None:
             return None
     except (psutil.Error, OSError):
         return None
-    return Started(process=process, began=began, halted=halted, front_end=EMBEDDED, notebook=None)
+    return KernelProcess(
+        process=process, began=began, halted=halted, front_end=EMBEDDED, notebook=None
+    )
 
 
 def files_named(words: Sequence[str]) -> Iterator[str]:
@@ -114,7 +116,7 @@ def _choose(named: Sequence[psutil.Process]) -> psutil.Process:
     return max(own or named, key=lambda p: (read_or(0.0, p.create_time), p.pid))
 
 
-def _read(path: Path, process: psutil.Process) -> Started | None:
+def _read(path: Path, process: psutil.Process) -> KernelProcess | None:
     try:
         parent = process.parent()
         words = read_or([], parent.cmdline) if parent else []
@@ -122,7 +124,7 @@ def _read(path: Path, process: psutil.Process) -> Started | None:
         # The file's name together with the spelling of the option.
         has_option = any(word.startswith("--f=") for word in process.info["cmdline"])
         is_vscode = has_option and _OF_VSCODE.fullmatch(path.stem)
-        return Started(
+        return KernelProcess(
             process=process,
             began=process.create_time(),
             halted=_is_halted(process),

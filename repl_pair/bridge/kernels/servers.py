@@ -33,7 +33,7 @@ _UNTRACKED = "?no_track_activity=1"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hosted:
+class ServerKernel:
     """One kernel as its server reports it.
 
     `state` is Jupyter's own, `active` the last activity in seconds since the epoch. `notebook` is
@@ -51,7 +51,7 @@ class Answer:
     """What one server answered, or in `fault` why it did not."""
 
     server: str
-    kernels: Mapping[str, Hosted] = field(default_factory=dict[str, Hosted])
+    kernels: Mapping[str, ServerKernel] = field(default_factory=dict[str, ServerKernel])
     fault: str = ""
 
 
@@ -131,15 +131,15 @@ def _get(connection: HTTPConnection, info: _Json, path: str) -> list[_Json]:
     return list(json.loads(body))
 
 
-def _read(kernels: list[_Json], sessions: list[_Json], info: _Json) -> Mapping[str, Hosted]:
+def _read(kernels: list[_Json], sessions: list[_Json], info: _Json) -> Mapping[str, ServerKernel]:
     used: dict[str, list[_Json]] = {kernel["id"]: [] for kernel in kernels}
     for session in sessions:
         used.setdefault(session["kernel"]["id"], []).append(session)
-    hosted: dict[str, Hosted] = {}
+    hosted: dict[str, ServerKernel] = {}
     for kernel in kernels:
         own, active = used[kernel["id"]], kernel.get("last_activity")
         paths = sorted(session["path"] for session in own if session.get("type") == "notebook")
-        hosted[kernel["id"]] = Hosted(
+        hosted[kernel["id"]] = ServerKernel(
             state=str(kernel.get("execution_state")),
             active=datetime.fromisoformat(active).timestamp() if active else None,
             session=bool(own),

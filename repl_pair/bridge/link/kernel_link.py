@@ -10,12 +10,12 @@ from typing import Any
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.kernel_info import KernelInfo
-from repl_pair.bridge.kernels.discover import heartbeat_answers, read_connection
+from repl_pair.bridge.kernels.discovery import heartbeat_answers, read_connection
 from repl_pair.bridge.link.attach import Attachment, attach
 from repl_pair.bridge.link.client import Client
 from repl_pair.bridge.link.line import ConnectionLost, Line, now
 from repl_pair.bridge.link.link import Detachment, Link, OnEvent, OnProgress
-from repl_pair.bridge.link.unresponsive import SilenceMonitor, Waiting
+from repl_pair.bridge.link.unresponsive import SilenceMonitor, WaitingCall
 from repl_pair.bridge.link.watch import Watch
 from repl_pair.bridge.silence import refusals
 from repl_pair.bridge.silence.states import find_process
@@ -103,7 +103,7 @@ class KernelLink(Link):
         self, request: Request, until: float, since: float, on_progress: OnProgress | None
     ) -> Reply:
         bound = asyncio.timeout_at(until)
-        waiting = Waiting(
+        waiting = WaitingCall(
             request=request, until=until, since=since, bound=bound, on_progress=on_progress
         )
         try:
@@ -197,7 +197,7 @@ class KernelLink(Link):
         self.process = find_process(attachment.pid)
         return line, attachment
 
-    async def _ask(self, waiting: Waiting) -> Reply:
+    async def _ask(self, waiting: WaitingCall) -> Reply:
         request = waiting.request
         is_read = manifest.reads(request.op)
         for last in (False, True):
@@ -224,7 +224,7 @@ class KernelLink(Link):
             return reply
         raise refusals.gone(self.kernel)
 
-    async def _deliver(self, line: Line, attachment: Attachment, waiting: Waiting) -> Reply:
+    async def _deliver(self, line: Line, attachment: Attachment, waiting: WaitingCall) -> Reply:
         """Send a request, and again as often as it comes too late to be taken up."""
         fresh_s = FRESH_S if attachment.channel == "control" else math.inf
         while True:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import psutil
 
-from repl_pair.bridge.kernels.discover import heartbeat_answers
+from repl_pair.bridge.kernels.discovery import heartbeat_answers
 from repl_pair.bridge.link.line import Line
 from repl_pair.bridge.silence.states import Readings, ThreadReading, status_of
 

@@ -15,7 +15,7 @@ from repl_pair.bridge.link.silent_execute import IMPORT, HostAnswer, Interrupted
 from repl_pair.bridge.silence.states import IN_A_CELL
 from repl_pair.errors import KernelError, RequestError
 from repl_pair.records import Undo
-from repl_pair.runtime.op_base.table import TABLE, WAIT_S, steps_of_unbegun
+from repl_pair.runtime.op_base.table import TABLE, WAIT_S, steps_if_not_started
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.wire import Reply, Request, error_reply, ok_reply
 
@@ -71,7 +71,7 @@ class ShellPath:
             except TimeoutError:
                 running = self._running_op
                 why = f"another call of {running} is running" if running else None
-                return _not_begun(request, wait_s or 0.0, why or f"the kernel {IN_A_CELL}")
+                return _not_started(request, wait_s or 0.0, why or f"the kernel {IN_A_CELL}")
             reply = await self._send(request, on_progress)
             if reply is not None:
                 return reply
@@ -201,10 +201,10 @@ class ShellPath:
         return await evaluate(self._line, f"{_HOST}.answer({json.dumps(question)!a})", "shell")
 
 
-def _not_begun(request: Request, wait_s: float, blocked_by: str) -> Reply:
+def _not_started(request: Request, wait_s: float, blocked_by: str) -> Reply:
     """Return the reply to a call that never got its turn, as other kernels' hosts build it."""
     why = f"not started within {wait_s:g} s: {blocked_by}"
-    steps = steps_of_unbegun(request.op, request.args)
+    steps = steps_if_not_started(request.op, request.args)
     op = TABLE.get(request.op)
     if op is None or op.unfinished is None:
         return error_reply(RequestError("cannot_run", why, next_steps=steps), boot=request.boot)

@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from typing import Any, cast
 
 from repl_pair.bridge.kernel_info import KernelInfo, KernelStatus, ProbedKernel, known_only
-from repl_pair.bridge.kernels.discover import FoundKernel, discover_kernels, read_connection
+from repl_pair.bridge.kernels.discovery import FoundKernel, discover_kernels, read_connection
 from repl_pair.bridge.kernels.heartbeat import Connection
 from repl_pair.bridge.link.client import is_in
 from repl_pair.bridge.link.line import ConnectionLost, Line

@@ -9,7 +9,7 @@ from typing import Protocol
 import psutil
 
 from repl_pair.bridge.kernel_info import KernelInfo
-from repl_pair.bridge.kernels.discover import heartbeat_answers, read_connection
+from repl_pair.bridge.kernels.discovery import heartbeat_answers, read_connection
 from repl_pair.bridge.link.attach import Attachment
 from repl_pair.bridge.link.line import ConnectionLost, Line, now
 from repl_pair.bridge.link.link import OnProgress
@@ -41,7 +41,7 @@ _NO_ANSWER_YET = Silence(state="unknown", since_s=None, why="nothing has come fr
 
 
 @dataclass(kw_only=True, eq=False)
-class Waiting:
+class WaitingCall:
     """One caller that waits, not longer than `until` on the event loop's clock.
 
     `sent` is the line that its request went over last, and when; `answer` what the bridge answers
@@ -102,7 +102,7 @@ class SilenceMonitor:
         self._send = send
         self._memory = Memory()
         self._refresher = Refresher(self._read, is_idle=lambda: not self._waiting)
-        self._waiting: dict[Waiting, None] = {}
+        self._waiting: dict[WaitingCall, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._examining: asyncio.Task[None] | None = None
         self._examinations: set[asyncio.Task[None]] = set()
@@ -110,7 +110,7 @@ class SilenceMonitor:
         self._last: tuple[float, Silence] | None = None
 
     @contextmanager
-    def attend(self, waiting: Waiting) -> Generator[None]:
+    def attend(self, waiting: WaitingCall) -> Generator[None]:
         """Watch over one caller while it waits."""
         if waiting.request.op == WAITING_OP and waiting.request.args.get("wait_s"):
             yield
@@ -132,7 +132,7 @@ class SilenceMonitor:
         if request.op != STATUS_OP:
             self._refresher.note(request.view, reply)
 
-    async def explain(self, waiting: Waiting) -> KernelError:
+    async def explain(self, waiting: WaitingCall) -> KernelError:
         """Return why a caller got no answer in time; examines the kernel unless that was just done.
 
         What was seen before the caller began to wait does not count.

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from repl_pair.bridge.approval_calls import ApprovalCalls
 from repl_pair.bridge.background.background import Background
-from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.link.link import Link, OnProgress
 from repl_pair.bridge.policy import Policy
+from repl_pair.bridge.session_links import SessionLinks
 from repl_pair.errors import NextStep, ReplPairError
 from repl_pair.runtime.op_base.table import Op, Table
 from repl_pair.wire import Args, Reply, View, error_reply, ok_reply
@@ -38,7 +38,7 @@ class BridgeCall:
     __op_context__ = True
 
     policy: Policy
-    links: HeldLinks
+    links: SessionLinks
     approvals: ApprovalCalls
     background: Background
     forward: Callable[..., Awaitable[Reply]]

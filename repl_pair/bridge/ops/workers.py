@@ -12,10 +12,10 @@ from repl_pair.runtime.op_base.answers import Items
 from repl_pair.runtime.op_base.table import Preview
 from repl_pair.runtime.signatures.arguments import Longest
 
-MOST_CHARS = 65_536
+MAX_CHARS = 65_536
 _NAME = re.compile(r"([A-Za-z][A-Za-z0-9_-]{0,63})?")
 
-Code = Annotated[str, Longest(MOST_CHARS), "Plain Python; await may stand at the top"]
+Code = Annotated[str, Longest(MAX_CHARS), "Plain Python; await may stand at the top"]
 Name = Annotated[str, "What its kernel is called: letters, digits, - and _"]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import click
 from jupyter_core.paths import jupyter_runtime_dir
 
-from repl_pair.bridge.kernels.discover import unusable_files
+from repl_pair.bridge.kernels.discovery import unusable_files
 from repl_pair.bridge.kernels.servers import ask_servers
 from repl_pair.cli import answers
 from repl_pair.version import VERSION

@@ -12,7 +12,7 @@ from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import DEFAULT_TOOLSETS, Descriptor
 from repl_pair.cli.setup.recipes import RECIPES, Recipe, Step
 from repl_pair.runtime.results.instructions import INSTRUCTIONS
-from repl_pair.runtime.signatures.mending import write_call
+from repl_pair.runtime.signatures.corrections import write_call
 
 HEAD = """\
 ---

@@ -22,7 +22,7 @@ BINARY = frozenset({"image", "audio"})
 _NESTED = {"_meta": dict, "content": list}
 """Slots of a part that hold others which are kept."""
 PASSES = 4
-LEAST_NUMBER = 100_000
+MIN_NUMBER = 100_000
 """The least number that is a secret under the name of one."""
 
 _log = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ def _gather(node: Json, leaves: list[str], named: list[str]) -> None:
                 if value and value != REDACTED and names_secret(key):
                     named.append(key)
             elif type(value) is int:
-                if abs(value) >= LEAST_NUMBER and names_secret(key):
+                if abs(value) >= MIN_NUMBER and names_secret(key):
                     named.append(key)
             else:
                 _gather(value, leaves, named)
@@ -107,7 +107,7 @@ def _rebuild(node: Json, change: Callable[[str], str]) -> Json:
     out: dict[str, Json] = {}
     for key, value in cast("dict[str, Json]", node).items():
         kind: type[Any] = cast("Any", type(value))
-        is_filled = value if kind is str else kind is int and abs(value) >= LEAST_NUMBER
+        is_filled = value if kind is str else kind is int and abs(value) >= MIN_NUMBER
         hidden = is_filled and names_secret(key)
         out[_free_key(change(key), out)] = REDACTED if hidden else _rebuild(value, change)
     return out

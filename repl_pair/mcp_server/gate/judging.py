@@ -78,7 +78,7 @@ def is_of_text(name: bytes) -> bool:
     return _OF_TEXT.fullmatch(name) is not None
 
 
-class Found(NamedTuple):
+class Candidate(NamedTuple):
     """A value beside the name of a secret, and what stands around it."""
 
     value: bytes
@@ -86,23 +86,23 @@ class Found(NamedTuple):
     after: bytes
 
 
-def look_around(data: bytes, start: int, stop: int) -> Found:
+def look_around(data: bytes, start: int, stop: int) -> Candidate:
     """Return a value with what stands around it, up to the next NUL."""
     before = data[max(0, start - AROUND) : start].rpartition(b"\0")[2]
-    return Found(data[start:stop], before, data[stop : stop + AROUND].partition(b"\0")[0])
+    return Candidate(data[start:stop], before, data[stop : stop + AROUND].partition(b"\0")[0])
 
 
-def is_any(_found: Found) -> bool:
+def is_any(_found: Candidate) -> bool:
     """Take every value for a secret."""
     return True
 
 
-def has_digit(found: Found) -> bool:
+def has_digit(found: Candidate) -> bool:
     """Return whether a value has a digit."""
     return any(48 <= byte <= 57 for byte in found.value)
 
 
-def is_given(found: Found) -> bool:
+def is_given(found: Candidate) -> bool:
     """Return whether there is a value, and no word, mask or placeholder in place of one."""
     value = found.value.rstrip(b"?")
     return (
@@ -113,13 +113,13 @@ def is_given(found: Found) -> bool:
     )
 
 
-def is_in_url(found: Found) -> bool:
+def is_in_url(found: Candidate) -> bool:
     """Distinguish a password from the `user:password@` of documentation."""
     example = found.value.lower() in _EXAMPLES and _EXAMPLE_URL.fullmatch(found.before)
     return is_given(found) and not example
 
 
-def is_quoted(found: Found) -> bool:
+def is_quoted(found: Candidate) -> bool:
     """Distinguish a value in quotes from an argument, a template and the text after a quote."""
     value, before, _ = found
     if not is_given(found) or _MARKS.fullmatch(value):
@@ -138,14 +138,14 @@ def is_quoted(found: Found) -> bool:
     return not _ORDINARY.fullmatch(value) or _WRAPPER.fullmatch(call[1]) is not None
 
 
-def is_uncalled(found: Found) -> bool:
+def is_uncalled(found: Candidate) -> bool:
     """Distinguish a value from a call in source code."""
     name, bracket, rest = found.value.partition(b"(")
     is_call = bracket and _NAME.fullmatch(name) and _closes(bracket + rest + found.after)
     return is_given(found) and (not is_call or rest.rpartition(b")")[2].isalnum())
 
 
-def is_assigned(found: Found) -> bool:
+def is_assigned(found: Candidate) -> bool:
     """Distinguish a value from a name, a call or an expression in source code."""
     value, before, after = found
     if not is_given(found):
@@ -174,17 +174,17 @@ def _closes(after: bytes) -> bool:
     )
 
 
-def is_random(found: Found) -> bool:
+def is_random(found: Candidate) -> bool:
     """Distinguish a token from the name of a user."""
     return is_given(found) and has_digit(found) and _LETTER.search(found.value) is not None
 
 
-def is_last(found: Found) -> bool:
+def is_last(found: Candidate) -> bool:
     """Return whether a line ends after a value."""
     return is_given(found) and _LINE_END.match(found.after) is not None
 
 
-def is_argument(found: Found) -> bool:
+def is_argument(found: Candidate) -> bool:
     """Distinguish the argument of a command from its name in a usage text and from prose."""
     value, _, after = found
     if not is_given(found) or _METAVAR.fullmatch(value):
@@ -194,7 +194,7 @@ def is_argument(found: Found) -> bool:
     )
 
 
-def is_keyed(found: Found) -> bool:
+def is_keyed(found: Candidate) -> bool:
     """Distinguish a value from a word of prose, a type and a small number in JSON."""
     digits = found.value.lstrip(b"-").replace(b".", b"", 1)
     small = digits.isdigit() and (len(digits) < 6 or b"." in found.value)

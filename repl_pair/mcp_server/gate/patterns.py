@@ -53,7 +53,7 @@ class Pattern:
     """One pattern: its groups match what is replaced; `is_secret` checks the match again."""
 
     text: str
-    is_secret: Callable[[judging.Found], bool] = judging.is_any
+    is_secret: Callable[[judging.Candidate], bool] = judging.is_any
 
 
 PATTERNS: tuple[Pattern, ...] = (

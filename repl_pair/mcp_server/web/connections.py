@@ -6,14 +6,14 @@ from typing import NamedTuple, cast
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-MOST_CONNECTIONS = 512
+MAX_CONNECTIONS = 512
 """How many connections there are at once, so that files are left for the links to kernels."""
 HEAD_S = 30.0
 """How long a connection is kept, at least, on which no request begins, or nothing is read of an
 answer; at most twice that."""
 
 
-class _Standing(NamedTuple):
+class _Progress(NamedTuple):
     """The last request, if it is answered, and how many bytes wait for a client that reads none."""
 
     answered: object = None
@@ -28,10 +28,10 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection; one too many ends at once."""
         super().connection_made(transport)
-        if len(self.connections) > MOST_CONNECTIONS:
+        if len(self.connections) > MAX_CONNECTIONS:
             transport.abort()
         else:
-            self._check_later(_Standing())
+            self._check_later(_Progress())
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of the connection."""
@@ -50,10 +50,10 @@ class Connection(H11Protocol):
         else:
             self.transport.close()
 
-    def _check_later(self, before: _Standing) -> None:
+    def _check_later(self, before: _Progress) -> None:
         self._checking = self.loop.call_later(HEAD_S, self._check, before)
 
-    def _check(self, before: _Standing) -> None:
+    def _check(self, before: _Progress) -> None:
         """End the connection where it stands as it stood before, with nothing under way."""
         cycle = cast("RequestResponseCycle | None", self.cycle)
         is_answered = cycle is None or cycle.response_complete
@@ -61,4 +61,4 @@ class Connection(H11Protocol):
         if (is_answered and cycle is before.answered) or 0 < before.unread == unread:
             self.transport.abort()
         else:
-            self._check_later(_Standing(cycle if is_answered else self, unread))
+            self._check_later(_Progress(cycle if is_answered else self, unread))

@@ -23,8 +23,8 @@ from repl_pair.mcp_server.web.refusals import Refusal
 from repl_pair.mcp_server.web.requests import Body, read_header, replay
 from repl_pair.mcp_server.web.use import Use
 
-MOST_SESSIONS = 64
-MOST_CALLS = 8
+MAX_SESSIONS = 64
+MAX_CALLS = 8
 IDLE_S = 30 * 60.0
 """How long a session of the 2025 era, or an agent of the 2026 era, is kept without a request."""
 ROOM_S = 60.0
@@ -32,7 +32,7 @@ ROOM_S = 60.0
 AGAIN_S = 1
 """When an agent with too many calls may call again."""
 CLOSING_S = 2.0
-MOST_STREAMS = 64
+MAX_STREAMS = 64
 LISTENING = "subscriptions/listen"
 """The request that is no call: its answer is a stream that waits for changes."""
 OPENING = frozenset({"initialize", "server/discover"})
@@ -70,7 +70,7 @@ class Principal:
         self._manager = StreamableHTTPSessionManager(
             defaults.build(self._session, shared=True, audit=defaults.audit),
             session_idle_timeout=IDLE_S,
-            max_sessions=MOST_SESSIONS,
+            max_sessions=MAX_SESSIONS,
         )
         self._audit, self._who = defaults.audit, token.name
         self._began, self._ended = anyio.Event(), anyio.Event()
@@ -165,7 +165,7 @@ class Principal:
         """
         if body is None or body.method in (None, "ping"):
             return lambda: None
-        kind, most = ("stream", MOST_STREAMS) if body.method == LISTENING else ("call", MOST_CALLS)
+        kind, most = ("stream", MAX_STREAMS) if body.method == LISTENING else ("call", MAX_CALLS)
         if self._open[kind] >= most:
             raise Refusal(HTTPStatus.TOO_MANY_REQUESTS, retry_after=str(AGAIN_S))
         self._open[kind] += 1
@@ -194,7 +194,7 @@ class Principal:
 
     async def _make_room(self, scope: Scope) -> None:
         """End the session that was used least recently where a new one needs its place; 429."""
-        if len(self._sessions) < MOST_SESSIONS:
+        if len(self._sessions) < MAX_SESSIONS:
             return
         oldest = max(self._sessions, key=lambda session: self._sessions[session].idle_s())
         idle_s = self._sessions[oldest].idle_s()

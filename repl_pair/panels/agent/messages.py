@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from repl_pair.runtime.op_base.asked_calls import ApprovalRow, GrantRow
+from repl_pair.runtime.op_base.approval_rows import ApprovalRow, GrantRow
 
 
 class Overview(TypedDict):

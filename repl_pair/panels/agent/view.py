@@ -19,9 +19,9 @@ from repl_pair.runtime.clients.clients import (
 )
 from repl_pair.runtime.clients.own_calls import PERSON
 from repl_pair.runtime.kernel import attach
-from repl_pair.runtime.op_base.asked_calls import describe_approval, describe_grant
+from repl_pair.runtime.op_base.approval_rows import describe_approval, describe_grant
 from repl_pair.runtime.results.markdown import Markdown, cell, code, fenced, table
-from repl_pair.runtime.store import PERSONS
+from repl_pair.runtime.store import PERSON_STORE
 from repl_pair.runtime.sweeps.watching import WATCHES
 from repl_pair.runtime.values.invisible import escape_invisible
 
@@ -43,7 +43,7 @@ class AgentView(View[AgentPatch]):
         """Send the calls that changed, and the overview where any of it did."""
         if ACTIVITY.name in changes:
             keys = changes[ACTIVITY.name]
-            named = (PERSONS.item(ACTIVITY.name, key) for key in sorted(keys or ()))
+            named = (PERSON_STORE.item(ACTIVITY.name, key) for key in sorted(keys or ()))
             called = LOG.latest(LATEST) if keys is None else filter(None, named)
             self.send({"calls": list(map(to_dict, called))})
         if any(member in changes for member in OVERVIEW_MEMBERS):

@@ -12,7 +12,7 @@ from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.known import NEEDLES, within
 from repl_pair.runtime.secrets.learning import SEARCH
 from repl_pair.runtime.secrets.needles import Needles
-from repl_pair.runtime.secrets.redact import copy_plain
+from repl_pair.runtime.secrets.redaction import copy_plain
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.frozen import to_plain
 from repl_pair.runtime.values.marks import secret_type

@@ -12,10 +12,10 @@ from repl_pair.runtime.values.differences import MISSING, Change, changes_betwee
 from repl_pair.runtime.values.paths import below, parse_path
 from repl_pair.wire import Json
 
-MOST_LINES = 2_000
+MAX_LINES = 2_000
 """How many lines of each text are compared."""
-MOST_CHANGES = 200
-MOST_WORDS = 400
+MAX_CHANGES = 200
+MAX_WORDS = 400
 """How many words two lines may have together for their words to be compared."""
 AROUND = 3
 """How many equal lines are shown around a change."""
@@ -40,7 +40,7 @@ def difference(expected: Any, actual: Any) -> dict[str, Json]:
 def values_difference(before: Json, after: Json) -> dict[str, Json]:
     """Compare two JSON values by path."""
     changes = list(changes_between(before, after))
-    shown = [change_json(change) for change in changes[:MOST_CHANGES]]
+    shown = [change_json(change) for change in changes[:MAX_CHANGES]]
     return _difference("values", bool(changes), changes=shown, more=len(changes) - len(shown))
 
 
@@ -64,9 +64,9 @@ def text_difference(before: str, after: str) -> dict[str, Json]:
 
     `cut` where the texts go on, `ends` where only the ends of their lines differ.
     """
-    left, right = before.splitlines()[:MOST_LINES], after.splitlines()[:MOST_LINES]
-    cut = max(before.count("\n"), after.count("\n")) >= MOST_LINES
-    matcher = SequenceMatcher(None, left, right, autojunk=len(left) + len(right) > MOST_LINES)
+    left, right = before.splitlines()[:MAX_LINES], after.splitlines()[:MAX_LINES]
+    cut = max(before.count("\n"), after.count("\n")) >= MAX_LINES
+    matcher = SequenceMatcher(None, left, right, autojunk=len(left) + len(right) > MAX_LINES)
     pairs = [pair for code in matcher.get_opcodes() for pair in _pairs(code, left, right)]
     ends = before != after and not cut and all(pair["same"] for pair in pairs)
     return _difference("text", before != after, rows=list(_folded(pairs)), cut=cut, ends=ends)
@@ -111,7 +111,7 @@ def _words(old: str | None, new: str | None) -> tuple[list[Part], list[Part]]:
     if old is None or new is None:
         return _whole(old), _whole(new)
     left, right = (re.findall(r"\w+|\s+|[^\w\s]", line) for line in (old, new))
-    if len(left) + len(right) > MOST_WORDS:
+    if len(left) + len(right) > MAX_WORDS:
         return _whole(old), _whole(new)
     codes = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
     return (

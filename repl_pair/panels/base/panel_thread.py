@@ -11,7 +11,7 @@ from functools import partial
 from repl_pair.errors import error_text
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.own_threads import start_thread
-from repl_pair.runtime.store import PERSONS, STORE
+from repl_pair.runtime.store import PERSON_STORE, STORE
 
 Changes = Mapping[str, frozenset[str] | None]
 """What changed, by member of the store: the keys, or None where any of it may have changed."""
@@ -50,7 +50,7 @@ class PanelThread:
         """Call `listener` with changes of the store, and with those that `source` publishes."""
         token = object()
         with self._listening:
-            for store in () if self._listeners else (STORE, PERSONS):
+            for store in () if self._listeners else (STORE, PERSON_STORE):
                 undo = store.subscribe(lambda one: self.mark_changed(one.member, one.key))
                 self._subscriptions.callback(undo)
             self._listeners[token] = listener, source

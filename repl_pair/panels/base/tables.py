@@ -11,7 +11,7 @@ from repl_pair.runtime.values.classes import is_polars, kind_of, real_class, roo
 from repl_pair.runtime.values.library import columns_of
 from repl_pair.wire import Json
 
-MOST_ROWS, MOST_COLUMNS = 500, 50
+MAX_ROWS, MAX_COLUMNS = 500, 50
 _LEAVES = (str, int, float, bool, type(None))
 
 
@@ -28,7 +28,7 @@ class Table:
 def as_table(value: Any) -> Table | None:
     """Read a value as a table; None where it is none."""
     if kind_of(value) == "frame" and root_of(real_class(value)) == "pandas":
-        head = value.iloc[:MOST_ROWS, :MOST_COLUMNS]
+        head = value.iloc[:MAX_ROWS, :MAX_COLUMNS]
         items = zip(*(head.iloc[:, at].tolist() for at in range(head.shape[1])), strict=True)
         return _table(head.columns, head.index.tolist(), items, len(value))
     if is_polars(value, "DataFrame"):
@@ -40,7 +40,7 @@ def as_table(value: Any) -> Table | None:
 
 def table_difference(before: Table, after: Table) -> dict[str, Any]:
     """Compare two tables: rows in pairs that belong together; `changed` counts the cells."""
-    names = tuple(dict.fromkeys((*before.columns, *after.columns)))[:MOST_COLUMNS]
+    names = tuple(dict.fromkeys((*before.columns, *after.columns)))[:MAX_COLUMNS]
     columns = [
         {"name": name, "state": "kept" if name in after.columns else "removed"}
         if name in before.columns
@@ -69,7 +69,7 @@ def _of_columns(stored: Any) -> Table | None:
     columns: Mapping[str, Any] = stored["columns"]
     if not all(_has_keys(column, "dtype", "items") for column in columns.values()):
         return None
-    names = list(columns)[:MOST_COLUMNS]
+    names = list(columns)[:MAX_COLUMNS]
     rows = list(zip(*(columns[name]["items"] for name in names), strict=False))
     return _table(names, stored["index"], rows, len(rows))
 
@@ -85,7 +85,7 @@ def _of_rows(rows: Any) -> Table | None:
         return None
     if not all(type(value) in _LEAVES for row in rows for value in row.values()):
         return None
-    names: list[Any] = list(rows[0])[:MOST_COLUMNS]
+    names: list[Any] = list(rows[0])[:MAX_COLUMNS]
     values = ([row[name] for name in names] for row in rows)
     return _table(names, range(len(rows)), values, len(rows))
 
@@ -95,9 +95,9 @@ def _table(
 ) -> Table:
     return Table(
         columns=tuple(map(str, names)),
-        labels=tuple(map(str, islice(labels, MOST_ROWS))),
-        rows=tuple(tuple(to_json(v, SHORT) for v in row) for row in islice(rows, MOST_ROWS)),
-        more=max(0, size - MOST_ROWS),
+        labels=tuple(map(str, islice(labels, MAX_ROWS))),
+        rows=tuple(tuple(to_json(v, SHORT) for v in row) for row in islice(rows, MAX_ROWS)),
+        more=max(0, size - MAX_ROWS),
     )
 
 

@@ -50,7 +50,7 @@ const STREAMS = {
   logs: "Logs",
 };
 const STATUS = { pass: "pass", fail: "fail", cannot_run: "cannot run", error: "error" };
-const MOST_ROWS = 200;
+const MAX_ROWS = 200;
 
 /** Write how a run ended. */
 function verdict(last) {
@@ -70,7 +70,7 @@ function showResult(value) {
   const rows = Array.isArray(value) && value.length && value.every(isRecord) ? value : null;
   if (!rows) return h("pre", { class: "rp-result" }, JSON.stringify(value, null, 2));
   const names = [...new Set(rows.flatMap(Object.keys))];
-  const body = rows.slice(0, MOST_ROWS).map((row) => h("tr", {}, names.map((name) => h("td", {}, plain(row[name])))));
+  const body = rows.slice(0, MAX_ROWS).map((row) => h("tr", {}, names.map((name) => h("td", {}, plain(row[name])))));
   return h(
     "table",
     { class: "rp-result" },

@@ -15,7 +15,7 @@ from repl_pair.runtime.registry.outcomes import PhaseRecord
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
-from repl_pair.runtime.secrets.truncate import Limits
+from repl_pair.runtime.secrets.truncation import Limits
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.wire import REDACTED
 

@@ -17,10 +17,10 @@ from repl_pair.runtime.registry.model import Entry, Workspace
 from repl_pair.runtime.registry.outcomes import Identity
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import variants_of
-from repl_pair.runtime.results.last import is_stale, last_result, last_verdict
+from repl_pair.runtime.results.last_results import is_stale, last_result, last_verdict
 from repl_pair.runtime.results.record import RunRecord
 
-MOST_CARDS = 60
+MAX_CARDS = 60
 """How many variants are laid out; `left_out` counts the others."""
 FIRST_STEP = (
     "import repl_pair\n\n"
@@ -94,7 +94,7 @@ def lay_out(context: PanelContext, body: Workspace) -> Layout:
 
 
 def _cards(layout: Layout, context: PanelContext, ids: Sequence[str]) -> Layout:
-    cards = [card_of(context, id) for id in ids[:MOST_CARDS]]
+    cards = [card_of(context, id) for id in ids[:MAX_CARDS]]
     return {**layout, "cards": cards, "left_out": len(ids) - len(cards)}
 
 

@@ -19,7 +19,7 @@ from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import variants_of
 from repl_pair.runtime.results.docs import docs
-from repl_pair.runtime.results.last import RESULTS, last_result
+from repl_pair.runtime.results.last_results import RESULTS, last_result
 from repl_pair.runtime.results.markdown import Markdown, code, prose
 from repl_pair.wire import Reply
 

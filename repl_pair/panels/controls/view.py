@@ -21,7 +21,7 @@ from repl_pair.panels.controls.form import (
 )
 from repl_pair.panels.controls.form_values import fault_in, read
 from repl_pair.panels.controls.saving import save_variant, write_run
-from repl_pair.runtime.results.last import RESULTS
+from repl_pair.runtime.results.last_results import RESULTS
 from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, table
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.wire import Reply

@@ -10,7 +10,7 @@ from repl_pair.records import record
 from repl_pair.runtime.authoring.shared import SETTINGS
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.last import RESULTS, last_verdict
+from repl_pair.runtime.results.last_results import RESULTS, last_verdict
 from repl_pair.runtime.store import STORE
 
 _HEAD = "registry/"

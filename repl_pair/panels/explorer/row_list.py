@@ -14,7 +14,7 @@ from repl_pair.panels.explorer.watches import is_watched
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.last import last_verdict
+from repl_pair.runtime.results.last_results import last_verdict
 from repl_pair.wire import AGENT, View
 
 _DOC_CHARS = 200

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Set as AbstractSet
 
 from repl_pair.panels.explorer.tree import TOP, paths_above
 from repl_pair.runtime.registry.ids import story_of
-from repl_pair.runtime.results.last import is_stale
+from repl_pair.runtime.results.last_results import is_stale
 from repl_pair.runtime.results.record import RunRecord
 
 NOT_RUN = "not_run"
@@ -58,7 +58,9 @@ class Statuses:
         return {status: n for status in RANKS if (n := counted.get(status, 0))}
 
     def _follow(self, variant_id: str, result: RunRecord | None) -> None:
-        used = frozenset((member, key) for member, key, _ in (result.rests_on if result else ()))
+        used = frozenset(
+            (member, key) for member, key, _ in (result.dependencies if result else ())
+        )
         before = self._dependencies.pop(variant_id, frozenset[tuple[str, str]]())
         if used:
             self._dependencies[variant_id] = used

@@ -20,8 +20,8 @@ from repl_pair.wire import Reply
 
 PAGES = 8
 """How many places may show one explorer and follow it; the one that asked longest ago drops out."""
-MOST_ROWS = 500
-MOST_STORIES = 50
+MAX_ROWS = 500
+MAX_STORIES = 50
 """How many stories its text lists."""
 
 
@@ -88,7 +88,7 @@ class ExplorerView(View[messages.ExplorerPatch]):
         With `anchor`, the window begins `offset` rows before that row, if the row is there.
         """
         rows = self._loaded()
-        count = min(max(0, stop - start), MOST_ROWS)
+        count = min(max(0, stop - start), MAX_ROWS)
         at = None if anchor is None else rows.where(anchor)
         first = max(0, start if at is None else at - offset)
         keys = rows.keys[first : first + count]
@@ -189,7 +189,7 @@ class ExplorerView(View[messages.ExplorerPatch]):
             if kind not in NESTED and (ids := REGISTRY.ids(kind))
         ]
         # Without a story it shows how to begin, and nothing else.
-        parts = [stories_text(MOST_STORIES), ", ".join(others) if REGISTRY.ids("story") else ""]
+        parts = [stories_text(MAX_STORIES), ", ".join(others) if REGISTRY.ids("story") else ""]
         return Markdown("\n\n".join(filter(None, parts)))
 
     def _loaded(self) -> RowList:

@@ -28,7 +28,7 @@ from repl_pair.runtime.values.frozen import to_plain
 from repl_pair.runtime.values.paths import below, join_path
 from repl_pair.wire import Json
 
-MOST_ROWS = 1_000
+MAX_ROWS = 1_000
 """How many lines of a run are shown."""
 BEFORE = -1
 """The place before the first line."""
@@ -59,7 +59,7 @@ def rows_of(debugger: Debugger, plays: Sequence[Play]) -> list[LineRow]:
                 rows.append(_row(moment, secret_places(debugger.run, moment), hide))
             elif at < len(steps):
                 rows.append(_line(name, steps[at]))
-    return rows[:MOST_ROWS]
+    return rows[:MAX_ROWS]
 
 
 def moment_of(debugger: Debugger, index: int, entry: Entry | None) -> MomentShown:

@@ -24,10 +24,10 @@ THREADS = "panels/threads"
 """What the panel thread calls changes of the project's annotations and reviews."""
 PAGE = 30
 """How many threads are listed at first, and added by each step."""
-MOST_KEPT = 200
+MAX_KEPT = 200
 """How many threads that were listed stay, though they no longer fit the filter."""
 MORE_REPLIES = 100
-MOST_LISTED = 50
+MAX_LISTED = 50
 """How many threads its text lists."""
 _PERSON = Principal()
 
@@ -165,7 +165,7 @@ class ReviewView(View[messages.ReviewPatch]):
     def text(self) -> Markdown:
         """Return the open threads by target, without times."""
         try:
-            found = threads.list_threads(project(), _PERSON, status="open", limit=MOST_LISTED)
+            found = threads.list_threads(project(), _PERSON, status="open", limit=MAX_LISTED)
         except ReplPairError as error:
             return Markdown(prose(f"The remarks of this project cannot be read: {error.code}."))
         return text_of(found)
@@ -224,7 +224,7 @@ class ReviewView(View[messages.ReviewPatch]):
             status=cast("ThreadStatus | None", wanted["status"] or None),
             author=cast("Author | None", wanted["author"] or None),
             match=wanted["match"],
-            keep=list(self._sent)[:MOST_KEPT],
+            keep=list(self._sent)[:MAX_KEPT],
             limit=self._limit,
         )
         self._drafts = found["drafts"]

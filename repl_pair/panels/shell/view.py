@@ -22,7 +22,7 @@ from repl_pair.runtime.results.markdown import Markdown
 from repl_pair.wire import Reply
 
 PANELS = "registry/panel"
-MOST_FOUND = 20
+MAX_FOUND = 20
 """How many variants the palette lists at once."""
 
 
@@ -125,7 +125,7 @@ class Shell(View[Panels]):
         wanted = words.lower().split()
         ids = REGISTRY.ids("variant")
         matching = (id for id in ids if all(word in id.lower() for word in wanted))
-        return list(islice(matching, MOST_FOUND))
+        return list(islice(matching, MAX_FOUND))
 
     def on_go(self, variant: str) -> None:
         """Focus on a variant."""

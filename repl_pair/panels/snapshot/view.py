@@ -22,9 +22,15 @@ from repl_pair.runtime.snapshots.provenance import (
     compare_about,
     describe_changes,
 )
-from repl_pair.runtime.snapshots.review import WAITING, Waiting, accept, reject, waiting_snapshots
+from repl_pair.runtime.snapshots.records import Images, Stored, Unreadable
+from repl_pair.runtime.snapshots.review import (
+    WAITING,
+    WaitingSnapshot,
+    accept,
+    reject,
+    waiting_snapshots,
+)
 from repl_pair.runtime.snapshots.store import SNAPSHOTS
-from repl_pair.runtime.snapshots.stored import Images, Stored, Unreadable
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.differences import MISSING
 
@@ -42,7 +48,7 @@ WHY = {
 class Decision:
     """What the person decided, until they leave and it can no longer be undone."""
 
-    waiting: Waiting
+    waiting: WaitingSnapshot
     row: messages.SnapshotRow
     baseline: Stored | None
     undo: Undo
@@ -118,7 +124,9 @@ class SnapshotView(View[messages.SnapshotPatch]):
         ]
         return Markdown(table(("variant", "snapshot", "why"), rows) or "No snapshot waits.")
 
-    def _decide(self, ids: Sequence[str], what: str, act: Callable[[Waiting], Undo]) -> None:
+    def _decide(
+        self, ids: Sequence[str], what: str, act: Callable[[WaitingSnapshot], Undo]
+    ) -> None:
         for waiting in map(self._waiting, ids):
             why, baseline = _baseline_of(waiting)
             row = _row(waiting, why, what)
@@ -127,7 +135,7 @@ class SnapshotView(View[messages.SnapshotPatch]):
                 waiting=waiting, row=row, baseline=baseline, undo=undo
             )
 
-    def _waiting(self, id: str) -> Waiting:
+    def _waiting(self, id: str) -> WaitingSnapshot:
         waiting = waiting_snapshots().get(id)
         if waiting is None:
             raise RequestError("not_found", f"{id} does not wait any more: run it again.")
@@ -140,7 +148,7 @@ class SnapshotView(View[messages.SnapshotPatch]):
         return next((id for id, one in listed if one.key.variant_id == variant), None)
 
 
-def _row(waiting: Waiting, why: str, decided: str) -> messages.SnapshotRow:
+def _row(waiting: WaitingSnapshot, why: str, decided: str) -> messages.SnapshotRow:
     return {
         "id": waiting.id,
         "variant": _run_of(waiting),
@@ -150,11 +158,11 @@ def _row(waiting: Waiting, why: str, decided: str) -> messages.SnapshotRow:
     }
 
 
-def _run_of(waiting: Waiting) -> str:
+def _run_of(waiting: WaitingSnapshot) -> str:
     return name_run(waiting.key.variant_id, waiting.key.modes)
 
 
-def _baseline_of(waiting: Waiting) -> tuple[str, Stored | None]:
+def _baseline_of(waiting: WaitingSnapshot) -> tuple[str, Stored | None]:
     """Return why a snapshot waits, and its stored baseline.
 
     It waits since the `output` alone changed, the `content` of the variant did too, it is `new`,
@@ -167,7 +175,7 @@ def _baseline_of(waiting: Waiting) -> tuple[str, Stored | None]:
     return ("unreadable" if isinstance(found, Unreadable) else "new"), None
 
 
-def _compare(waiting: Waiting, stored: Stored | None) -> messages.Comparison:
+def _compare(waiting: WaitingSnapshot, stored: Stored | None) -> messages.Comparison:
     """Compare a snapshot with its baseline, and their identities slot by slot."""
     before = None if stored is None else stored.text
     texts = (before or "", waiting.given.text)

@@ -20,7 +20,7 @@ from repl_pair.panels.base.view import View
 from repl_pair.panels.trace.messages import CopiedRows, Page, Run, Span, TracePatch, TraceRow
 from repl_pair.records import to_dict
 from repl_pair.runtime.reading.bounded import cut_text
-from repl_pair.runtime.results.last import RESULTS
+from repl_pair.runtime.results.last_results import RESULTS
 from repl_pair.runtime.results.markdown import Markdown, code, table
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.values.frozen import to_plain
@@ -31,7 +31,7 @@ PAGE = 500
 """How many rows one answer holds."""
 KINDS = ("phase", "event", "effect", "warning", "log", "stdout", "stderr", "beside")
 """The kinds in the order of the list: a run records an order within each kind only."""
-MOST_COPIED = 2_000
+MAX_COPIED = 2_000
 """How many rows are copied at once."""
 LONGEST = 300
 """How many characters of a row are shown in the list."""
@@ -87,7 +87,7 @@ class TraceView(View[TracePatch]):
     def on_json(self, kinds: Sequence[str], text: str = "") -> CopiedRows:
         """Return the chosen rows as JSON text, the first ones of very many."""
         chosen = _choose(self._rows, kinds, text)
-        rows = [self.on_row(row["at"]) for row in chosen[:MOST_COPIED]]
+        rows = [self.on_row(row["at"]) for row in chosen[:MAX_COPIED]]
         left = len(chosen) - len(rows)
         return {"text": json.dumps(rows, indent=1, ensure_ascii=False), "left": left}
 

@@ -24,7 +24,7 @@ from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.results.markdown import Markdown, cell, code, table
 from repl_pair.runtime.secrets.learning import namespace
-from repl_pair.runtime.store import PERSONS
+from repl_pair.runtime.store import PERSON_STORE
 from repl_pair.runtime.values.marks import is_secret_key, secret_type
 from repl_pair.runtime.values.paths import parse_cuts
 from repl_pair.wire import REDACTED, Json, raise_for_error
@@ -32,7 +32,7 @@ from repl_pair.wire import REDACTED, Json, raise_for_error
 Inspect = Literal["open", "granted", "closed", "unknown"]
 PAGE = 100
 """How many rows one answer holds."""
-MOST_LISTED = 50
+MAX_LISTED = 50
 """How many variables its text lists."""
 READ = frozenset({"read", "run"})
 """What every agent may."""
@@ -103,7 +103,7 @@ class VariablesView(View[VariablesPatch]):
 
     def text(self) -> Markdown:
         """Return the first variables with their types and sizes, and no value."""
-        found, space = _ask({"limit": MOST_LISTED}), namespace()
+        found, space = _ask({"limit": MAX_LISTED}), namespace()
         rows = [_cells(**_row(line, space)) for line in found["items"]]
         more = found["total"] - len(rows)
         text = table(("variable", "type", "size"), rows) or "No variables yet."
@@ -144,7 +144,7 @@ class VariablesView(View[VariablesPatch]):
 
 def _is_ended_eval(key: str) -> bool:
     """Return whether a call of an agent has ended that may have set the person's variables."""
-    call: Activity | None = PERSONS.item(ACTIVITY.name, key)
+    call: Activity | None = PERSON_STORE.item(ACTIVITY.name, key)
     op = None if call is None or call.state == "running" else TABLE.get(call.op)
     return op is not None and op.access == "eval"
 

@@ -9,7 +9,7 @@ import pytest
 from repl_pair.pytest_plugin.marks import properties_of
 from repl_pair.pytest_plugin.notebooks.notebook import Cell, CellFailed, run_all
 from repl_pair.runtime.results.forms import text_of
-from repl_pair.runtime.results.stored import RunResult
+from repl_pair.runtime.results.notebook_results import RunResult
 
 try:
     # pytest names the report in public, but not what it is subtest with; pytest 8 has neither.

@@ -18,7 +18,7 @@ from repl_pair.pytest_plugin.notebooks.notebook import (
     run_all,
 )
 from repl_pair.pytest_plugin.notebooks.outputs import PATTERNS
-from repl_pair.runtime.results.stored import RESULTS_MIME
+from repl_pair.runtime.results.notebook_results import RESULTS_MIME
 from repl_pair.wire import MIME
 
 

@@ -9,7 +9,7 @@ import pytest
 from repl_pair.errors import count_of
 from repl_pair.runtime.registry.ids import name_run
 from repl_pair.runtime.results.forms import text_of
-from repl_pair.runtime.results.stored import RESULTS_MIME, RESULTS_VERSION, RunResult
+from repl_pair.runtime.results.notebook_results import RESULTS_MIME, RESULTS_VERSION, RunResult
 
 
 def results_in(outputs: Iterable[Mapping[str, Any]]) -> dict[str, RunResult]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import unified_diff
 from typing import Any, TypeAlias, cast
 
-from repl_pair.runtime.results.stored import RESULTS_MIME
+from repl_pair.runtime.results.notebook_results import RESULTS_MIME
 from repl_pair.wire import MIME
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"

@@ -6,13 +6,13 @@ from functools import reduce
 from typing import Any
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.assertions.compare import difference, short
-from repl_pair.runtime.assertions.near import Tolerance, apart
+from repl_pair.runtime.assertions.comparison import difference, short
 from repl_pair.runtime.assertions.operators import lacks, unlike
+from repl_pair.runtime.assertions.tolerance import Tolerance, apart
 from repl_pair.runtime.assertions.verdicts import judge_at, judge_equal
 from repl_pair.runtime.assertions.view import Path, PathNotFound, RunView
 from repl_pair.runtime.capture.bundles import texts_of
-from repl_pair.runtime.reading.expand import to_json
+from repl_pair.runtime.reading.expansion import to_json
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.secrets.renderings import leaving_form
 from repl_pair.runtime.values.classes import is_map, real_class
@@ -20,7 +20,7 @@ from repl_pair.runtime.values.frozen import to_plain
 from repl_pair.runtime.values.paths import format_path, join_path, parse_path
 from repl_pair.runtime.values.patterns import finds
 
-MOST_FAULTS = 3
+MAX_FAULTS = 3
 """How many faults of a value under a schema are named."""
 
 
@@ -72,7 +72,7 @@ def _misfit(value: Any, schema: Any, where: str, *, by_agent: bool) -> str:
     except unresolvable as error:
         return f"the schema is not valid: {error}; a $ref stays inside its schema"
     faults = sorted(found, key=lambda e: [str(p) for p in e.path])
-    shown = [f"{reduce(join_path, e.path, where)}: {e.message}" for e in faults[:MOST_FAULTS]]
+    shown = [f"{reduce(join_path, e.path, where)}: {e.message}" for e in faults[:MAX_FAULTS]]
     more = [f"{len(faults) - len(shown)} more"] if len(faults) > len(shown) else []
     return "; ".join([*shown, *more])
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from repl_pair.errors import RequestError, did_you_mean, error_text
-from repl_pair.runtime.assertions.compare import difference, equal, short
+from repl_pair.runtime.assertions.comparison import difference, equal, short
 from repl_pair.runtime.assertions.view import Read, RunView
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.registry.registry import REGISTRY

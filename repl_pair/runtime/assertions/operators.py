@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from repl_pair.errors import did_you_mean
-from repl_pair.runtime.assertions.compare import coerce, equal, key_like, short
+from repl_pair.runtime.assertions.comparison import coerce, equal, key_like, short
 from repl_pair.runtime.assertions.verdicts import has_marker, shown_at, unmasked
 from repl_pair.runtime.assertions.view import RunView
 from repl_pair.runtime.values.classes import (

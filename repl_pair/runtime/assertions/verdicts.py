@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from repl_pair.records import row
-from repl_pair.runtime.assertions.compare import difference
+from repl_pair.runtime.assertions.comparison import difference
 from repl_pair.runtime.assertions.view import NOTHING, Path, PathNotFound, Places, Read, RunView
-from repl_pair.runtime.reading.expand import (
+from repl_pair.runtime.reading.expansion import (
     as_rows,
     declared_fields,
     leaves_of,
@@ -17,7 +17,7 @@ from repl_pair.runtime.reading.steps import PathMiss, read_member
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.learning import learn_secrets
-from repl_pair.runtime.secrets.truncate import Limits
+from repl_pair.runtime.secrets.truncation import Limits
 from repl_pair.runtime.values.classes import is_map, is_row
 from repl_pair.runtime.values.marks import is_secret_key, secret_type
 from repl_pair.runtime.values.paths import Place, Steps, format_path, meets, parse_path

@@ -10,7 +10,7 @@ from repl_pair.records import record, to_dict
 from repl_pair.runtime.reading.comparing import compares_by_code
 from repl_pair.runtime.reading.fields import declares_secret
 from repl_pair.runtime.reading.steps import PathMiss, follow, read_member
-from repl_pair.runtime.reading.stored import read_field
+from repl_pair.runtime.reading.stored_fields import read_field
 from repl_pair.runtime.registry.outcomes import Identity
 from repl_pair.runtime.values.paths import Key, Place, Steps, format_path, parse_path
 

@@ -96,13 +96,15 @@ def read_body(kind: str, where: str, body: Mapping[str, Any], reading: Reading) 
     form = FORMS[kind]
     schema = form.schema
     refused = sorted(form.without.intersection(body))
-    reading.blame(*check_arguments(schema, {k: v for k, v in body.items() if k not in refused}))
+    reading.add_faults(
+        *check_arguments(schema, {k: v for k, v in body.items() if k not in refused})
+    )
     if refused:
-        reading.blame(f"{', '.join(refused)}: no slot of yours; {_why(refused)}.")
+        reading.add_faults(f"{', '.join(refused)}: no slot of yours; {_why(refused)}.")
     if kind == "decorator" and body.get("kind") == "wrap":
         known = {id: reading.find("decorator", id) for id in reading.ids("decorator")}
         wraps = [id for id, entry in known.items() if entry and entry.body.kind == "wrap"]
-        reading.blame(
+        reading.add_faults(
             "kind: a wrap is a function, which only the person registers; name one that exists in "
             f"the `decorators` of a variant ({', '.join(wraps[:SHOWN]) or 'there is none yet'})."
         )
@@ -127,14 +129,16 @@ def _read_slot(reading: Reading, name: str, value: Any, schema: Schema) -> Any:
     before = len(reading.faults)
     read = reading.read(lambda: read_data(value, name, classes=False, redacted=redacted))
     if schema.get("type") == "object" and not is_map(read):
-        reading.blame(f"{name}: expected an object of names; a loader's ref stands for one value.")
+        reading.add_faults(
+            f"{name}: expected an object of names; a loader's ref stands for one value."
+        )
     if len(reading.faults) > before:
         return None
     (check_refs if name in ("args", "events") else refuse_refs)(reading, name, read)
     if name in CHECKS:
         CHECKS[name](reading, name, read)
     else:
-        reading.blame(*data_faults(read, where=name))
+        reading.add_faults(*data_faults(read, where=name))
     return read
 
 
@@ -152,7 +156,7 @@ def _why(slots: Sequence[str]) -> str:
 def _check_args(reading: Reading, of: Entry, body: Mapping[str, Any], where: str) -> None:
     story: Story = of.body
     component = story.component.resolve()
-    reading.blame(override_fault(of.id, story, body))
+    reading.add_faults(override_fault(of.id, story, body))
     parent: Any = body.get("extends")
     entry = reading.find("variant", parent) if isinstance(parent, str) else None
     chained = lay_over(chain_of(entry)) if entry else Variant()
@@ -160,12 +164,14 @@ def _check_args(reading: Reading, of: Entry, body: Mapping[str, Any], where: str
     if any(map(sensitive_paths, held)):
         above = reading.find("story", story_of(parent))
         if above is None or above.body.component != story.component:
-            reading.blame(f"extends: {parent!r} holds a secret for the component of another story.")
+            reading.add_faults(
+                f"extends: {parent!r} holds a secret for the component of another story."
+            )
     base = merge(story.args, chained.args)
     own = _sent(reading, body.get("args_to_events"))
-    reading.blame(*sent_secrets(component, own, base))
+    reading.add_faults(*sent_secrets(component, own, base))
     args: Any = body.get("args") or {}
-    reading.blame(*given_faults(component, args, where="args", base=base))
+    reading.add_faults(*given_faults(component, args, where="args", base=base))
     sent: dict[str, str] = {**chained.args_to_events, **own}
     for name, value in args.items():
         one = {name: value}
@@ -186,9 +192,11 @@ def _check_condition(reading: Reading, slot: str, value: Any) -> None:
     if isinstance(value, str):
         reading.entry("derived", value, slot)
     elif not is_row(value):
-        reading.blame(f"{slot}: {value!r:.60} is neither a condition's id nor a list of effects.")
+        reading.add_faults(
+            f"{slot}: {value!r:.60} is neither a condition's id nor a list of effects."
+        )
     elif odd := [name for name in value if not isinstance(name, str) or "." in name]:
-        reading.blame(f"{slot}: {odd[0]!r:.60} is not an effect.")
+        reading.add_faults(f"{slot}: {odd[0]!r:.60} is not an effect.")
 
 
 def _sent(reading: Reading, given: Any) -> Mapping[str, str]:
@@ -204,7 +212,7 @@ def _check_content(reading: Reading, slot: str, blocks: Any) -> None:
 def _check_patch(reading: Reading, slot: str, patch: Any) -> None:
     for path, value in patch.items():
         check_path(reading, slot, path)
-        reading.blame(*data_faults(value, where=f"{slot} {path}"))
+        reading.add_faults(*data_faults(value, where=f"{slot} {path}"))
 
 
 CHECKS: Mapping[str, Callable[[Reading, str, Any], None]] = {

@@ -37,9 +37,9 @@ def check_uses(reading: Reading, slot: str, uses: Any) -> None:
         check_override(reading, where, args)
         body: Decorator = found.body
         if body.wrap is not None:
-            reading.blame(*given_faults(body.wrap.resolve(), args, where=where))
+            reading.add_faults(*given_faults(body.wrap.resolve(), args, where=where))
         else:
-            reading.blame(*data_faults(args, where=where))
+            reading.add_faults(*data_faults(args, where=where))
 
 
 def check_override(reading: Reading, where: str, slots: Mapping[str, Any]) -> None:
@@ -47,7 +47,7 @@ def check_override(reading: Reading, where: str, slots: Mapping[str, Any]) -> No
     effect = slots.get("effect", "")
     if effect and not (isinstance(effect, str) and WORDS.pattern.fullmatch(effect)):
         known = ", ".join(reading.ids("effect")[:SHOWN])
-        reading.blame(
+        reading.add_faults(
             f"{where}: effect {effect!r:.80} is not an effect's id; an agent answers for effects "
             f"by their ids, never for Python names.{f' There are: {known}.' if known else ''}"
         )
@@ -57,7 +57,7 @@ def check_override(reading: Reading, where: str, slots: Mapping[str, Any]) -> No
         name: Any = answer.get(RAISE) if is_map(answer) else None
         if name is not None and not (isinstance(name, str) and builtin_exception(name)):
             near = nearest(str(name), filter(builtin_exception, vars(builtins)))
-            reading.blame(
+            reading.add_faults(
                 f'{where}: {{"{RAISE}": {name!r:.60}}} names no built-in exception; '
                 f"one is {near[0] if near else 'TimeoutError'}."
             )
@@ -73,9 +73,9 @@ def check_events(reading: Reading, slot: str, events: Any) -> None:
         own = own_methods(reading.component, reading.story)
         taker = taker_of(reading.component, name, own, reading.find)
         if taker is None:
-            reading.blame(_unhandled(slot, name, [*reading.ids("handler"), *own]))
+            reading.add_faults(_unhandled(slot, name, [*reading.ids("handler"), *own]))
         else:
-            reading.blame(*given_faults(taker, read[1], where=f"{slot}: event {name}"))
+            reading.add_faults(*given_faults(taker, read[1], where=f"{slot}: event {name}"))
 
 
 def check_play(reading: Reading, slot: str, lines: Any) -> None:
@@ -85,7 +85,7 @@ def check_play(reading: Reading, slot: str, lines: Any) -> None:
         head: Any = line[0] if is_row(line) and line else None
         named = not isinstance(head, str) or head in STEPS
         if not named and reading.find("assertion", head) is None:
-            reading.blame(f"{where}: {unknown_step(head, reading.ids('assertion'))}")
+            reading.add_faults(f"{where}: {unknown_step(head, reading.ids('assertion'))}")
             continue
         if reading.read(lambda line=line, where=where: read_steps(where, [line])):
             (_check_step if head in STEPS else _check_assertion)(reading, where, line)
@@ -131,10 +131,10 @@ def _unhandled(slot: str, name: str, known: Sequence[str]) -> str:
 def _check_call(reading: Reading, where: str, line: Any) -> None:
     own = own_methods(reading.component, reading.story)
     if line[1] not in own:
-        reading.blame(_unhandled(where, line[1], list(own)))
+        reading.add_faults(_unhandled(where, line[1], list(own)))
     else:
         given: Any = line[2] if len(line) > 2 else {}
-        reading.blame(*given_faults(own[line[1]], given, where=f"{where}: {line[1]}"))
+        reading.add_faults(*given_faults(own[line[1]], given, where=f"{where}: {line[1]}"))
 
 
 def _check_step(reading: Reading, where: str, line: Any) -> None:
@@ -150,19 +150,21 @@ def _check_step(reading: Reading, where: str, line: Any) -> None:
         case _:
             first = 1
     for value in line[first:]:
-        reading.blame(*data_faults(value, where=where))
+        reading.add_faults(*data_faults(value, where=where))
 
 
 def _check_assertion(reading: Reading, where: str, line: Any) -> None:
     found = reading.find("assertion", line[0])
     if found is None:
         return
-    reading.blame(*_pattern_faults(found, line[1:], where))
+    reading.add_faults(*_pattern_faults(found, line[1:], where))
     taken = takes_of(found.body.component.resolve()).parameters
     hints = [parameter.annotation for parameter in (taken or {}).values()][1:]
     for index, hint in enumerate(hints[: len(line) - 1]):
         if not isinstance(hint, str) and (code := code_in(hint)):
-            reading.blame(f"{where}: {line[0]}[{index}] takes {code}: an agent gives data only.")
+            reading.add_faults(
+                f"{where}: {line[0]}[{index}] takes {code}: an agent gives data only."
+            )
 
 
 def _pattern_faults(assertion: Entry, words: Any, where: str) -> list[str]:
@@ -201,7 +203,7 @@ def check_path(reading: Reading, where: str, path: Any) -> None:
     steps = reading.read(lambda: parse_path(path))
     for key in steps or ():
         if isinstance(key, str) and (key.startswith("_") or is_secret_key(key)):
-            reading.blame(f"{where}: {key!r} is private or a secret: only the person sets it.")
+            reading.add_faults(f"{where}: {key!r} is private or a secret: only the person sets it.")
 
 
 _TAKING_PATTERNS = ("path_matches", "raises", "rendered_text")

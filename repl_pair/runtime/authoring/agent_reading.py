@@ -12,7 +12,7 @@ from repl_pair.runtime.values.classes import is_row, real_class
 from repl_pair.runtime.values.frozen import refs_in
 
 SHOWN = 8
-MOST_BYTES = 64 * 1024
+MAX_BYTES = 64 * 1024
 DEEPEST = 64
 
 _JSON = frozenset({str, int, float, bool, type(None), list, dict})
@@ -38,7 +38,7 @@ class Reading:
         """What the story runs today."""
         return None if self.story is None else self.story.body.component.resolve()
 
-    def blame(self, *faults: str) -> None:
+    def add_faults(self, *faults: str) -> None:
         """Note what is wrong."""
         self.faults.extend(fault for fault in faults if fault)
 
@@ -47,13 +47,13 @@ class Reading:
         try:
             return read()
         except ReplPairError as error:
-            self.blame(error.message)
+            self.add_faults(error.message)
             return None
 
     def entry(self, kind: str, id: Any, where: str) -> Entry | None:
         """Return the entry of an id that a body names; note it if there is none."""
         if not isinstance(id, str):
-            self.blame(f"{where}: a {kind} is named by its id, not by {id!r:.60}.")
+            self.add_faults(f"{where}: a {kind} is named by its id, not by {id!r:.60}.")
             return None
         found = self.find(kind, id)
         if found is None:
@@ -64,7 +64,7 @@ class Reading:
             if kind in WRITABLE:
                 remedy = f"Register it first: register_{kind}({kind}_id={id!r}, body={{...}})."
             near = did_you_mean(id, known) or all_known
-            self.blame(f"{where}: there is no {kind} {id!r}.{near} {remedy}")
+            self.add_faults(f"{where}: there is no {kind} {id!r}.{near} {remedy}")
         return found
 
 
@@ -72,24 +72,26 @@ def rows_of(reading: Reading, slot: str, value: Any) -> Sequence[Any]:
     """Return the items of a list; note what is not a list, of which nothing is checked."""
     if is_row(value):
         return value
-    reading.blame(f"{slot}: this is a list, not a {real_class(value).__name__}.")
+    reading.add_faults(f"{slot}: this is a list, not a {real_class(value).__name__}.")
     return ()
 
 
 def check_refs(reading: Reading, where: str, data: Any) -> None:
     """Note refs to unknown loaders, and to loaders that are given what an agent may not."""
-    reading.blame(*loader_faults(data, where=where))
+    reading.add_faults(*loader_faults(data, where=where))
     for ref in refs_in(data):
         found = reading.entry("loader", ref.loader, f"{where}: $ref")
         if found is not None:
             loader = found.body.component.resolve()
-            reading.blame(*given_faults(loader, ref.kwargs, where=f"{where}: $ref {ref.loader}"))
+            reading.add_faults(
+                *given_faults(loader, ref.kwargs, where=f"{where}: $ref {ref.loader}")
+            )
 
 
 def refuse_refs(reading: Reading, where: str, data: Any) -> None:
     """Note what stands for loaders in a place where nothing is loaded."""
     for ref in refs_in(data):
-        reading.blame(
+        reading.add_faults(
             f"{where}: {{'$ref': {ref.loader!r:.80}}} stands for a loader, which args and events "
             "may hold; here only plain data may be."
         )
@@ -101,7 +103,7 @@ def refusal(what: str, where: str = "") -> AuthoringError:
     return AuthoringError("bad_body", head + what.rstrip(".") + ". Nothing was registered.")
 
 
-def weigh(body: Any) -> None:
+def check_size(body: Any) -> None:
     """Refuse a body that is not JSON, over 64 KB of it, or over 64 deep; nothing of it is read."""
     level, deep, count = [body], 0, 0
     while level:
@@ -110,15 +112,15 @@ def weigh(body: Any) -> None:
             raise refusal(f"the body is over {DEEPEST} deep; it may be {DEEPEST} deep")
         level = [part for node in level for part in _parts(node) if type(part) in (list, dict)]
         count += len(level)
-        if count > MOST_BYTES:
-            raise refusal(f"the body is over the {MOST_BYTES} bytes of JSON that it may be")
+        if count > MAX_BYTES:
+            raise refusal(f"the body is over the {MAX_BYTES} bytes of JSON that it may be")
     try:
         size = len(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode())
     except ValueError as error:  # lone surrogates, and numbers too long to write
         raise refusal(f"the body is not JSON: {error}") from error
-    if size > MOST_BYTES:
+    if size > MAX_BYTES:
         raise refusal(
-            f"the body is {size} bytes of JSON, over the {MOST_BYTES} that it may be; what is "
+            f"the body is {size} bytes of JSON, over the {MAX_BYTES} that it may be; what is "
             "large comes from the person's loader, as {'$ref': loader_id}"
         )
 

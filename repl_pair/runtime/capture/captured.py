@@ -12,7 +12,7 @@ from repl_pair.runtime.capture.bundles import Output, bounded
 from repl_pair.runtime.capture.descriptors import Pipe
 from repl_pair.wire import cut_at_word
 
-MOST_WARNED = 1_000
+MAX_WARNED = 1_000
 """How many warnings of one run can be asserted by their classes."""
 LIMIT_CHARS = 1_000_000
 """Characters kept of one run in all streams, logs and warnings; the rest is only counted."""
@@ -187,7 +187,7 @@ class Captured:
     def note_warning(self, category: type[Warning], message: str) -> None:
         """Add one entry to `warnings`."""
         self.note("warnings", f"{category.__name__}: {message}")
-        if len(self.warned) < MOST_WARNED:
+        if len(self.warned) < MAX_WARNED:
             self.warned.append((category, message))
 
     def note(self, name: str, text: str) -> None:

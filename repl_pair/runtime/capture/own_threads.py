@@ -6,8 +6,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
-TURN_S = 1e-4
-_SHORT_S = 2 * TURN_S
+SWITCH_INTERVAL_S = 1e-4
+_SHORT_S = 2 * SWITCH_INTERVAL_S
 """The interpreter keeps whole microseconds, rounded down: what is set is not what is read."""
 
 
@@ -24,7 +24,7 @@ def start_thread(target: Callable[..., object], *args: Any, name: str) -> thread
 
 
 @contextmanager
-def short_turns() -> Generator[None]:
+def short_switch_interval() -> Generator[None]:
     """Let all threads return the interpreter lock after 0.1 ms, during the block.
 
     Every file that is imported releases the lock, and a thread that loops returns it only after
@@ -34,7 +34,7 @@ def short_turns() -> Generator[None]:
     if before < _SHORT_S:
         yield
         return
-    sys.setswitchinterval(TURN_S)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
         yield
     finally:

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from repl_pair.errors import ReplPairError
 from repl_pair.records import record
-from repl_pair.runtime.store import PERSONS, Collection, Store
+from repl_pair.runtime.store import PERSON_STORE, Collection, Store
 from repl_pair.wire import PERSON, Reply, Request, cut_at_word
 
 ACTIVITY = Collection(name="activity", doc="The latest calls of agents, by number.")
-PERSONS.declare(ACTIVITY)
+PERSON_STORE.declare(ACTIVITY)
 
 KEPT = 1_000
 ARGS_CHARS = 200
@@ -56,7 +56,7 @@ class Activity:
 class ActivityLog:
     """Records calls when they are accepted and answered; keeps the latest 1,000."""
 
-    def __init__(self, store: Store = PERSONS) -> None:
+    def __init__(self, store: Store = PERSON_STORE) -> None:
         self._store = store
         self._numbers = itertools.count(1)
         self._codes: dict[int, str] = {}

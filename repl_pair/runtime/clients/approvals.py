@@ -19,8 +19,8 @@ from repl_pair.runtime.clients.approval import (
 )
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
-from repl_pair.runtime.stopping.waiting import Alarm
-from repl_pair.runtime.store import PERSONS, Collection, Store
+from repl_pair.runtime.stopping.waiting import WaitEvent
+from repl_pair.runtime.store import PERSON_STORE, Collection, Store
 from repl_pair.wire import Request, View
 
 APPROVALS = Collection(
@@ -29,8 +29,8 @@ APPROVALS = Collection(
     outline=lambda approval: approval.state,
 )
 GRANTS = Collection(name="approval_grants", doc="Approvals that cover all calls of their op.")
-PERSONS.declare(APPROVALS)
-PERSONS.declare(GRANTS)
+PERSON_STORE.declare(APPROVALS)
+PERSON_STORE.declare(GRANTS)
 
 
 def _request(approval: Approval) -> Request:
@@ -48,7 +48,7 @@ def _request(approval: Approval) -> Request:
 
 EXPIRES_S = 600.0
 """How long an approval stays open, waiting for the answer and for the call after it."""
-MOST_PENDING = 20
+MAX_PENDING = 20
 """How many calls of one client may wait at once."""
 KEPT = 100
 """How many closed approvals are kept for the person to see."""
@@ -64,7 +64,7 @@ class Approvals:
 
     def __init__(
         self,
-        store: Store = PERSONS,
+        store: Store = PERSON_STORE,
         *,
         boot: str = BOOT.id,
         now: Callable[[], float] = time.time,
@@ -92,7 +92,7 @@ class Approvals:
         of that asker wait already.
         """
         waiting = sum(approval.asker == asker for approval in self.pending())
-        if waiting >= MOST_PENDING:
+        if waiting >= MAX_PENDING:
             raise RequestError(
                 "approval_unavailable",
                 f"{waiting} calls of yours wait for the person's answer already; nothing was run.",
@@ -185,7 +185,7 @@ class Approvals:
         handle: str,
         asker: Asker,
         timeout_s: float,
-        changed: Alarm,
+        changed: WaitEvent,
         given_up: Callable[[], bool] = lambda: False,
     ) -> Approval:
         """Wait until an approval is no longer pending or the time is over; return it then.
@@ -193,7 +193,7 @@ class Approvals:
         `given_up` is checked whenever the alarm `changed` rings, as it does at each change.
         """
         until = time.monotonic() + timeout_s
-        unsubscribe = self._store.subscribe(lambda _change: changed.ring())
+        unsubscribe = self._store.subscribe(lambda _change: changed.set())
         try:
             while True:
                 found = self.of(handle, asker)

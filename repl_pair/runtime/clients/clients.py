@@ -12,7 +12,7 @@ from typing import Any
 
 from repl_pair.errors import KernelError, RequestError, next_step
 from repl_pair.records import record, replace
-from repl_pair.runtime.store import PERSONS, Cell, Collection, Store
+from repl_pair.runtime.store import PERSON_STORE, Cell, Collection, Store
 from repl_pair.wire import PERSON, View
 
 REMEMBERED_CALLS = 10_000
@@ -41,7 +41,7 @@ BOOT = Boot()
 """The lifetime of this process."""
 
 ATTACHED = Collection(name="clients", doc="Who is attached, by id.")
-PERSONS.declare(ATTACHED)
+PERSON_STORE.declare(ATTACHED)
 
 
 @record
@@ -184,13 +184,13 @@ def _started(pid: int) -> str | None:
     return None
 
 
-CLIENTS = Clients(PERSONS)
+CLIENTS = Clients(PERSON_STORE)
 """The clients of this process."""
 
 PAUSED = Cell(
     name="paused", doc="When the person paused agents, epoch seconds; else None.", default=None
 )
-PERSONS.declare(PAUSED)
+PERSON_STORE.declare(PAUSED)
 
 
 def pause() -> None:
@@ -198,24 +198,24 @@ def pause() -> None:
 
     Runs under way continue, and calls that wait for approval keep waiting.
     """
-    if PERSONS.get(PAUSED.name) is None:
-        PERSONS.set(PAUSED.name, time.time())
+    if PERSON_STORE.get(PAUSED.name) is None:
+        PERSON_STORE.set(PAUSED.name, time.time())
 
 
 def resume() -> None:
     """Accept requests of agents again."""
-    if PERSONS.get(PAUSED.name) is not None:
-        PERSONS.set(PAUSED.name, None)
+    if PERSON_STORE.get(PAUSED.name) is not None:
+        PERSON_STORE.set(PAUSED.name, None)
 
 
 def paused_since() -> float | None:
     """Return when the person paused agents, in epoch seconds; None where they did not."""
-    return PERSONS.get(PAUSED.name)
+    return PERSON_STORE.get(PAUSED.name)
 
 
 def check_pause(view: View) -> None:
     """Refuse an agent's request while agents are paused; KernelError `paused`."""
-    since = PERSONS.get(PAUSED.name)
+    since = PERSON_STORE.get(PAUSED.name)
     if since is None or view.principal == PERSON:
         return
     at = time.strftime("%H:%M", time.localtime(since))

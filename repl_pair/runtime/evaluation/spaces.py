@@ -10,7 +10,7 @@ from repl_pair.records import mutable
 from repl_pair.runtime.ipython import kernel_shell, user_namespace
 
 Scope = Literal["scratch", "user"]
-MOST_NAMES = 100
+MAX_NAMES = 100
 """How many names of each kind are listed."""
 _OF_THE_SHELL = re.compile(r"_+|_i+|_i?\d+|_[iod]h|In|Out|get_ipython|exit|quit")
 """The names that IPython sets after each cell of the person's, and finds as it left them."""
@@ -81,8 +81,8 @@ def _put_back(space: dict[str, Any], before: Mapping[str, Any], names: Iterable[
 def _listed(names: list[Any]) -> list[str]:
     """Return the names that are listed, and how many more there are."""
     public = sorted(n for n in names if type(n) is str and n[:1] != "_" and not _is_of_the_shell(n))
-    more = len(public) - MOST_NAMES
-    return [*public[:MOST_NAMES], *([f"… {more:,} more"] if more > 0 else [])]
+    more = len(public) - MAX_NAMES
+    return [*public[:MAX_NAMES], *([f"… {more:,} more"] if more > 0 else [])]
 
 
 def _is_of_the_shell(name: Any) -> bool:

@@ -15,7 +15,7 @@ from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from repl_pair.runtime.reading.fields import is_static
-from repl_pair.runtime.reading.stored import stored_fields
+from repl_pair.runtime.reading.stored_fields import stored_fields
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.classes import (
     is_exactly,
@@ -30,7 +30,7 @@ from repl_pair.runtime.values.classes import (
 
 LONGEST_SIDE, _DPI = 1200, 100
 """Of what is drawn, in pixels."""
-_MOST_COPIED = 8_000_000
+_MAX_COPIED = 8_000_000
 """Bytes of a figure that is drawn; a longer one would hold the person's cells."""
 _COPYING = frozenset(
     {"__reduce_ex__", "__reduce__", "__getstate__", "__setstate__", "__getnewargs__"}
@@ -112,8 +112,8 @@ def _copy(figure: Any, kind: Any) -> Any:
 class _Bounded(io.BytesIO):
     def write(self, data: Any, /) -> int:
         """Write within the bound."""
-        if self.tell() > _MOST_COPIED:
-            raise NotDrawn(f"A figure of over {_MOST_COPIED:,} bytes is not drawn here.")
+        if self.tell() > _MAX_COPIED:
+            raise NotDrawn(f"A figure of over {_MAX_COPIED:,} bytes is not drawn here.")
         return super().write(data)
 
 

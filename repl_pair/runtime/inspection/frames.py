@@ -9,7 +9,7 @@ from typing import Any, NotRequired, TypedDict, cast
 from repl_pair.records import record
 from repl_pair.runtime.inspection.places import Place, Places, describe_place
 from repl_pair.runtime.ipython import kernel_shell
-from repl_pair.runtime.reading.closed import is_closed
+from repl_pair.runtime.reading.closed_values import is_closed
 from repl_pair.runtime.reading.code_files import is_engine, shown_place
 from repl_pair.runtime.reading.code_lines import shown_code, shown_line
 from repl_pair.runtime.reading.exceptions import read_syntax, traceback_of
@@ -78,7 +78,7 @@ def own_rows(error: BaseException) -> list[Row]:
     return [row for row in rows_of(error) if row.place.is_own]
 
 
-def describe_way(error: BaseException, *, with_locals: bool) -> list[FrameLine]:
+def describe_traceback(error: BaseException, *, with_locals: bool) -> list[FrameLine]:
     """Return the way of an exception; of a long one its begin and its end."""
     rows = rows_of(error)
     skipped = len(rows) - FIRST - LAST

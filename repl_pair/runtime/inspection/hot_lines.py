@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import Any
 
 from repl_pair.records import mutable
-from repl_pair.runtime.capture.own_threads import short_turns
+from repl_pair.runtime.capture.own_threads import short_switch_interval
 from repl_pair.runtime.inspection.places import Line, Place, Places, describe_place
 from repl_pair.runtime.inspection.stacks import find_cell, lines_above, task_stacks, thread_stacks
 from repl_pair.runtime.inspection.suspended import lines_of
@@ -19,7 +19,7 @@ PERIOD_S = 0.01
 """How often the cell's line is read."""
 LOOK_S = 0.25
 """How often a cell that stands nowhere on its thread is looked for among the tasks."""
-MOST_LINES = 10
+MAX_LINES = 10
 """How many lines are given."""
 
 
@@ -49,7 +49,7 @@ def read_hot_lines(seconds: float, is_cancelled: Callable[[], bool]) -> dict[str
     began = last = due = time.monotonic()
     # With long turns a sample would wait until the cell itself returns the interpreter lock, and
     # so fall on lines that read files or sleep, however little time they take.
-    with short_turns():
+    with short_switch_interval():
         while last - began < seconds and not is_cancelled():
             due = max(due + PERIOD_S, last)
             time.sleep(max(0.0, due - time.monotonic()))
@@ -66,7 +66,7 @@ def read_hot_lines(seconds: float, is_cancelled: Callable[[], bool]) -> dict[str
                 _add(spent, place, inside, now - last)
             last = now
     sampled_s = last - began
-    lines = sorted(spent.values(), key=lambda each: each.seconds, reverse=True)[:MOST_LINES]
+    lines = sorted(spent.values(), key=lambda each: each.seconds, reverse=True)[:MAX_LINES]
     answer = {
         "samples": samples,
         "seconds": round(sampled_s, 2),

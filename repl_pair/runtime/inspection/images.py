@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from repl_pair.runtime.capture.capture import capture
 from repl_pair.runtime.inspection.figures import LONGEST_SIDE, NotDrawn, classes_at, draw_figure
-from repl_pair.runtime.reading.stored import stored_fields
+from repl_pair.runtime.reading.stored_fields import stored_fields
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.classes import (
     is_exactly,
@@ -20,9 +20,9 @@ from repl_pair.runtime.values.classes import (
     real_class,
 )
 
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 """Of an image as encoded."""
-_MOST_PIXELS = 40_000_000
+_MAX_PIXELS = 40_000_000
 _HEADS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
@@ -60,10 +60,8 @@ def image_of(value: Any) -> Image | None:
     mime = next((mime for head, mime in _HEADS.items() if data.startswith(head)), "")
     if not mime:
         return None
-    if len(data) > MOST_BYTES:
-        return Image(
-            why_not=f"An image of {len(data):,} bytes is over the limit of {MOST_BYTES:,}."
-        )
+    if len(data) > MAX_BYTES:
+        return Image(why_not=f"An image of {len(data):,} bytes is over the limit of {MAX_BYTES:,}.")
     if NEEDLES.find(data.decode("latin-1")):
         return None
     return Image(mime, base64.b64encode(data).decode())
@@ -98,8 +96,8 @@ def _encode_picture(picture: Any) -> bytes | None:
     core = stored.get("_im", stored.get("im"))
     if core is None:
         return _file_behind(stored.get("fp"))
-    if name_of(real_class(core)) != "ImagingCore" or core.size[0] * core.size[1] > _MOST_PIXELS:
-        raise NotDrawn(f"A picture of over {_MOST_PIXELS:,} pixels is not shown.")
+    if name_of(real_class(core)) != "ImagingCore" or core.size[0] * core.size[1] > _MAX_PIXELS:
+        raise NotDrawn(f"A picture of over {_MAX_PIXELS:,} pixels is not shown.")
     modes = {"1": "L", "L": "L", "LA": "RGBA", "PA": "RGBA", "RGBA": "RGBA"}
     module: Any = sys.modules["PIL.Image"]
     shown = module.Image()._new(core.convert(modes.get(core.mode, "RGB"), 0))
@@ -117,4 +115,4 @@ def _file_behind(file: Any) -> bytes | None:
         return None
     fd = file.fileno()
     is_file = stat.S_ISREG(os.fstat(fd).st_mode)
-    return _head_of(os.pread(fd, MOST_BYTES + 1, 0)) if is_file and hasattr(os, "pread") else None
+    return _head_of(os.pread(fd, MAX_BYTES + 1, 0)) if is_file and hasattr(os, "pread") else None

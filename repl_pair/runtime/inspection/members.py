@@ -14,10 +14,10 @@ from types import (
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from repl_pair.runtime.inspection.signatures import hints_of_class, signature_of
-from repl_pair.runtime.reading.closed import CLOSED_PACKAGES, Kind, is_closed, kind_of
+from repl_pair.runtime.reading.closed_values import CLOSED_PACKAGES, Kind, is_closed, kind_of
 from repl_pair.runtime.reading.fields import only_text_keys, read_fields
 from repl_pair.runtime.reading.parts import describe
-from repl_pair.runtime.reading.stored import stored_fields
+from repl_pair.runtime.reading.stored_fields import stored_fields
 from repl_pair.runtime.reading.table_parts import MISSING
 from repl_pair.runtime.values.classes import (
     is_of,

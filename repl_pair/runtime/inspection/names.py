@@ -7,11 +7,11 @@ from heapq import nsmallest
 from typing import Any, Literal, TypeAlias
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.reading.closed import KINDS, Kind, kind_of
+from repl_pair.runtime.reading.closed_values import KINDS, Kind, kind_of
 from repl_pair.runtime.values.classes import qualname_of, real_class
 
 Sort: TypeAlias = Literal["name", "bytes", "recent"]
-MOST_CHARS = 200
+MAX_CHARS = 200
 """Of a pattern of names."""
 _SHELL_NAMES = {"In", "Out", "exit", "quit", "get_ipython", "open", "repl_pair"}
 
@@ -68,8 +68,8 @@ def first_of(
 
 
 def _matcher(pattern: str) -> Callable[[str], object]:
-    if len(pattern) > MOST_CHARS:
-        raise RequestError("bad_arguments", f"match has over {MOST_CHARS} characters.")
+    if len(pattern) > MAX_CHARS:
+        raise RequestError("bad_arguments", f"match has over {MAX_CHARS} characters.")
     low = pattern.lower()
     if not any(sign in low for sign in "*?["):
         return lambda name: low in name.lower()

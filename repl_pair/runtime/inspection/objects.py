@@ -20,10 +20,10 @@ from repl_pair.runtime.inspection.members import (
 from repl_pair.runtime.inspection.names import is_public
 from repl_pair.runtime.inspection.signatures import signature_of
 from repl_pair.runtime.inspection.sources import function_in, place_of, source_of
-from repl_pair.runtime.reading.closed import kind_of
+from repl_pair.runtime.reading.closed_values import kind_of
 from repl_pair.runtime.reading.code_lines import hide_literals, shown_doc
 from repl_pair.runtime.reading.steps import PathMiss
-from repl_pair.runtime.reading.stored import read_code, read_field, stored_fields
+from repl_pair.runtime.reading.stored_fields import read_code, read_field, stored_fields
 from repl_pair.runtime.reading.table_parts import MISSING
 from repl_pair.runtime.values.classes import (
     is_exactly,
@@ -37,9 +37,9 @@ from repl_pair.runtime.values.classes import (
 )
 from repl_pair.runtime.values.paths import Cut, Key
 
-MOST_BASES = 20
+MAX_BASES = 20
 _SPACE = re.compile(r"\s")
-BEHIND_CODE = "a path ends at a function, class or module; members=true lists what it has"
+PATH_ENDS_AT_CODE = "a path ends at a function, class or module; members=true lists what it has"
 
 
 def may_begin(name: str, value: Any) -> bool:
@@ -62,7 +62,7 @@ def read_end(holder: Any, key: Key | Cut) -> Any:
         if found is not MISSING and is_shown_code(found):
             return found
         members = [] if is_code else [one.name for one in members_of(holder)]
-        why = BEHIND_CODE if is_code else ""
+        why = PATH_ENDS_AT_CODE if is_code else ""
         raise PathMiss(key, dict.fromkeys([*miss.near, *members]), why) from None
 
 
@@ -86,7 +86,7 @@ def describe(
     of = value if is_code else cls
     out: dict[str, Any] = {"type": qualname_of(cls)}
     if is_class or not is_code:
-        out["mro"] = list(map(full_name, lineage(of)[:MOST_BASES]))
+        out["mro"] = list(map(full_name, lineage(of)[:MAX_BASES]))
     if not is_shown_code(of) or (is_secret and not is_code):
         return out
     is_persons = is_code or not is_installed(root_of(cls))

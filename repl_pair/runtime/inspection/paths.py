@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from repl_pair.errors import RequestError, did_you_mean, next_step
 from repl_pair.runtime.reading.fields import declares_secret
 from repl_pair.runtime.reading.steps import PathMiss, follow
-from repl_pair.runtime.reading.stored import names_beside, read_field
+from repl_pair.runtime.reading.stored_fields import names_beside, read_field
 from repl_pair.runtime.reading.table_parts import MISSING, as_read, has_slices, read_facet
 from repl_pair.runtime.secrets.learning import namespace
 from repl_pair.runtime.values.classes import type_name
@@ -18,7 +18,7 @@ _NEAR_NAMES = 5000
 """Names among which near ones are looked for."""
 
 
-class Found(NamedTuple):
+class PathTarget(NamedTuple):
     """What a path leads to: `path` says what each step meant, by label or by position."""
 
     value: Any
@@ -32,7 +32,7 @@ def look_up(
     read_last: Step = read_field,
     *,
     op: str = "get_value",
-) -> Found:
+) -> PathTarget:
     """Follow a path of stored data, none of whose code runs; `read_last` reads its last step.
 
     RequestError `not_found` with what is near, alike for what is closed and what is not there;
@@ -70,7 +70,7 @@ def look_up(
         value = follow(space[name], steps, step=step)
     except PathMiss as miss:
         raise _refuse_step(name, miss, op) from miss
-    return Found(value, format_path(read), is_secret)
+    return PathTarget(value, format_path(read), is_secret)
 
 
 def _check_slice(holder: Any, key: Key | Cut, path: str, op: str) -> None:

@@ -32,12 +32,12 @@ from repl_pair.runtime.values.classes import (
 from repl_pair.runtime.values.marks import is_secret_key, is_secret_label, secret_type
 from repl_pair.wire import REDACTED
 
-MOST_PARAMETERS = 60
+MAX_PARAMETERS = 60
 _LONGEST = 60
 """Characters of one default."""
 _SEARCHED = 8_000
 """Of a longer one, in which secrets are looked for."""
-_MOST_PARTS = 6
+_MAX_PARTS = 6
 _SIGNED_IN_C = (BuiltinFunctionType, MethodDescriptorType)
 _tuple: Any = tuple
 _CLASS_SIGNATURE = type.__dict__["__text_signature__"].__get__
@@ -90,7 +90,7 @@ def _signature_of_class(cls: type[Any]) -> str:
 
 def _signature_of_model(cls: type[Any], fields: dict[Any, Any]) -> str:
     hints, parts, secret = hints_of_class(cls), ["*"], sensitive_fields(cls)
-    for name, info in list(fields.items())[:MOST_PARAMETERS]:
+    for name, info in list(fields.items())[:MAX_PARAMETERS]:
         found = (read_fields(info, private=True) or ({},))[0]
         missing = name_of(real_class(found.get("default"))) == "PydanticUndefinedType"
         made = found.get("default_factory") is not None
@@ -109,9 +109,9 @@ def _write(function: FunctionType, *, bound: bool, secret: frozenset[str] = froz
     parts = list(_parameters(function, hints, secret))
     if bound and parts and not parts[0].startswith("*"):
         parts = parts[2:] if parts[1:2] == ["/"] else parts[1:]
-    more = ["…"] if len(parts) > MOST_PARAMETERS else []
+    more = ["…"] if len(parts) > MAX_PARAMETERS else []
     returned = f" -> {hints['return']}" if "return" in hints else ""
-    return f"({', '.join(parts[:MOST_PARAMETERS] + more)}){returned}"
+    return f"({', '.join(parts[:MAX_PARAMETERS] + more)}){returned}"
 
 
 def _parameters(
@@ -207,7 +207,7 @@ def _text(value: Any, depth: int) -> str:
         return f"{NEEDLES.scrub(repr(value[:_SEARCHED]), _LONGEST)[0]}…"
     if is_exactly(value, list, dict, set) and not value:
         return {list: "[]", dict: "{}", set: "set()"}[cls]
-    if cls is tuple and depth and len(value) <= _MOST_PARTS:
+    if cls is tuple and depth and len(value) <= _MAX_PARTS:
         is_secret = len(value) == 2 and is_secret_label(value[0])  # a pair of name and value
         some = value[:1] if is_secret else value
         parts = ", ".join([*(_text(part, depth - 1) for part in some), *[REDACTED] * is_secret])

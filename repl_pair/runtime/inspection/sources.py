@@ -13,7 +13,7 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from repl_pair.runtime.reading.code_files import cell_of, is_cell, read_lines
-from repl_pair.runtime.reading.stored import stored_fields
+from repl_pair.runtime.reading.stored_fields import stored_fields
 from repl_pair.runtime.values.classes import (
     is_exactly,
     is_of,
@@ -24,9 +24,9 @@ from repl_pair.runtime.values.classes import (
     space_of,
 )
 
-MOST_LINES = 1_000
+MAX_LINES = 1_000
 """Lines that are read of one definition."""
-_MOST_WRAPPERS = 20
+_MAX_WRAPPERS = 20
 _INSIDE: dict[int, str] = {
     id(partial): "func",
     id(property): "fget",
@@ -54,7 +54,7 @@ class Definition(NamedTuple):
 def function_in(value: Any) -> FunctionType | None:
     """Return the function that a method, property or wrapper stands for; None of what is none."""
     met: FunctionType | None = None
-    for _ in range(_MOST_WRAPPERS):
+    for _ in range(_MAX_WRAPPERS):
         met = value if is_exactly(value, FunctionType) else met
         if name := _INSIDE.get(id(real_class(value))):
             value = getattr(value, name)
@@ -81,12 +81,12 @@ def place_of(value: Any) -> Definition | None:
 
 
 def source_of(value: Any) -> str:
-    """Return the lines that define a class or function, at most `MOST_LINES`; else nothing."""
+    """Return the lines that define a class or function, at most `MAX_LINES`; else nothing."""
     place = None if is_of(value, ModuleType) else place_of(value)
     lines = () if place is None else read_lines(place.filename)
     if place is None or not 0 < place.line <= len(lines):
         return ""
-    rest = lines[place.line - 1 : place.line - 1 + MOST_LINES]
+    rest = lines[place.line - 1 : place.line - 1 + MAX_LINES]
     try:
         block = inspect.getblock(rest)
     except (tokenize.TokenError, SyntaxError):  # it ends beyond what is read

@@ -17,16 +17,16 @@ from repl_pair.runtime.inspection.places import (
 )
 from repl_pair.runtime.inspection.suspended import LISTS_ALL_TASKS, lines_of, text_of, waiting_tasks
 from repl_pair.runtime.reading.fields import only_text_keys
-from repl_pair.runtime.reading.stored import stored_fields
+from repl_pair.runtime.reading.stored_fields import stored_fields
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.values.classes import is_of
 
-MOST_LINES, MOST_DEEP = 20_000, 4_000
+MAX_LINES, MAX_DEEP = 20_000, 4_000
 """How many frames are read in all, and of one thread."""
-MOST_SHOWN = 12
+MAX_SHOWN = 12
 """How many threads, and how many tasks, are shown; those that stand at the same place are one."""
 _LEFT_OUT = ("machinery_threads", "threads", "machinery_tasks", "tasks")
-MOST_FRAMES, MOST_OF_OTHERS, MOST_AWAITED = 15, 8, 4
+MAX_FRAMES, MAX_OF_OTHERS, MAX_AWAITED = 15, 8, 4
 """How many frames are shown of the main thread, of another one, and of what awaits."""
 
 
@@ -66,14 +66,14 @@ def read_stacks(*, code: bool) -> dict[str, Any]:
     waiting, more_tasks = _groups(places, [t for t in tasks if _cell_in(places, t) is None])
     standing = list(map(places.of, main.lines))
     first = _Group(_name_of(main), 1, [] if is_machinery(standing) else standing)
-    shown = [_shown(first, MOST_FRAMES, "frames", code=code)]
-    shown += (_shown(group, MOST_OF_OTHERS, "frames", code=code) for group in threads)
+    shown = [_shown(first, MAX_FRAMES, "frames", code=code)]
+    shown += (_shown(group, MAX_OF_OTHERS, "frames", code=code) for group in threads)
     answer: dict[str, Any] = {
         "cell": None if cell is None else _shown_cell(places, cell, code=code),
         "threads": shown,
     }
     if LISTS_ALL_TASKS:
-        answer["tasks"] = [_shown(each, MOST_AWAITED, "awaits", code=code) for each in waiting]
+        answer["tasks"] = [_shown(each, MAX_AWAITED, "awaits", code=code) for each in waiting]
     counts = zip(_LEFT_OUT, (*more_threads, *more_tasks), strict=True)
     left_out = {what: count for what, count in counts if count}
     return answer | ({"left_out": left_out} if left_out else {})
@@ -87,13 +87,13 @@ def thread_stacks() -> list[Stack]:
     """
     # A copy in one step, without the lock that a stuck thread may hold.
     known = dict(_threads())
-    latest, left = sys._current_frames(), MOST_LINES  # pyright: ignore[reportPrivateUsage]  the documented way
+    latest, left = sys._current_frames(), MAX_LINES  # pyright: ignore[reportPrivateUsage]  the documented way
     del latest[threading.get_ident()]
     main = threading.main_thread()
     ranks = {ident: rank for rank, ident in enumerate(known)} | {main.ident: -1}
     stacks: list[Stack] = []
     for ident in sorted(latest, key=lambda ident: ranks.get(ident, len(ranks))):
-        lines = list(islice(lines_above(latest.pop(ident)), min(MOST_DEEP, left)))
+        lines = list(islice(lines_above(latest.pop(ident)), min(MAX_DEEP, left)))
         left -= len(lines)
         stacks.append(Stack(known.get(ident), lines, ident))
     is_here = threading.current_thread() is main
@@ -162,8 +162,8 @@ def _groups(places: Places, stacks: Iterable[Stack]) -> tuple[list[_Group], tupl
         else:
             groups.append(group)
     groups.sort(key=lambda group: not any(place.is_own for place in group.places))
-    more = unread + sum(group.size for group in groups[MOST_SHOWN:])
-    return groups[:MOST_SHOWN], (machinery, more)
+    more = unread + sum(group.size for group in groups[MAX_SHOWN:])
+    return groups[:MAX_SHOWN], (machinery, more)
 
 
 def _shown(group: _Group, most: int, slot: str, *, code: bool) -> dict[str, Any]:
@@ -181,7 +181,7 @@ def _shown_cell(places: Places, cell: Cell, *, code: bool) -> dict[str, Any]:
         answer["seconds"] = round(CELLS.current.seconds, 1)
     if cell.stack is not None and type(cell.stack.of) is not int:
         inner = list(map(places.of, cell.stack.lines[: cell.at]))
-        answer["awaits"] = _frames(shown_places(inner, MOST_AWAITED)[0], code=code)
+        answer["awaits"] = _frames(shown_places(inner, MAX_AWAITED)[0], code=code)
     return answer
 
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, cast
 
 from repl_pair.runtime.inspection.places import Line
 from repl_pair.runtime.reading.fields import only_text_keys
-from repl_pair.runtime.reading.stored import stored_fields
+from repl_pair.runtime.reading.stored_fields import stored_fields
 from repl_pair.runtime.values.classes import is_of, name_of, real_class, root_of
 
-MOST_TASKS, MOST_DEEP = 5_000, 200
+MAX_TASKS, MAX_DEEP = 5_000, 200
 """How many tasks are read, and how many coroutines of one."""
 LISTS_ALL_TASKS = sys.version_info < (3, 14)
 """Whether the tasks of all threads can be listed; later Pythons keep those lists in C."""
@@ -41,25 +41,25 @@ _READERS = {
 """Code, frame and what is awaited of what can be suspended, by the id of its exact class."""
 
 
-class Waiting(NamedTuple):
+class WaitingTask(NamedTuple):
     """A task that is not done: its name, and its outermost coroutine."""
 
     name: str
     coroutine: Any
 
 
-def waiting_tasks() -> Iterator[Waiting]:
+def waiting_tasks() -> Iterator[WaitingTask]:
     """Yield the tasks that are not done, in no order, none of them asked or hashed."""
     for task in _registered():
         if is_of(task, _CTask):
             if not _CTask.done(task):
-                yield Waiting(text_of(_CTask.get_name(task)), _CTask.get_coro(task))
+                yield WaitingTask(text_of(_CTask.get_name(task)), _CTask.get_coro(task))
         elif is_of(task, asyncio.tasks._PyTask):  # pyright: ignore
             fields = stored_fields(task)
             if not only_text_keys(fields):
                 continue
             if text_of(fields.get("_state", "PENDING")) == "PENDING":
-                yield Waiting(text_of(fields.get("_name")), fields.get("_coro"))
+                yield WaitingTask(text_of(fields.get("_name")), fields.get("_coro"))
 
 
 def text_of(name: Any) -> str:
@@ -80,7 +80,7 @@ def _registered() -> Iterator[Any]:
 def _copy(tasks: "set[Any]") -> list[Any]:
     for _ in range(_TRIES):
         try:
-            return list(tasks)[:MOST_TASKS]
+            return list(tasks)[:MAX_TASKS]
         except RuntimeError:  # a task was added or freed by another thread
             continue
     return []
@@ -94,7 +94,7 @@ def lines_of(coroutine: Any) -> list[Line]:
     """
     lines: list[Line] = []
     at = coroutine
-    for _ in range(MOST_DEEP):
+    for _ in range(MAX_DEEP):
         readers = _READERS.get(id(real_class(at)))
         if readers is not None:
             code, frame, awaited = (read(at) for read in readers)

@@ -9,7 +9,7 @@ from repl_pair.runtime.inspection.frames import (
     ShownLine,
     describe_row,
     describe_syntax,
-    describe_way,
+    describe_traceback,
     locals_of,
     own_rows,
     rows_of,
@@ -24,10 +24,10 @@ from repl_pair.runtime.reading.exceptions import (
     traceback_of,
 )
 from repl_pair.runtime.running.raised import (
+    MAX_CAUSES,
     MOST,
-    MOST_CAUSES,
     bounded,
-    describe_behind,
+    describe_related,
     shown_notes,
 )
 from repl_pair.runtime.secrets.learning import learn_held
@@ -37,7 +37,7 @@ _LEARNED = 50
 """In how many frames of an exception secrets are looked for: the deepest."""
 
 
-class Behind(ShownLine):
+class RelatedError(ShownLine):
     """A cause, or an exception in a group; with its last line of the person's code."""
 
     type: str
@@ -61,8 +61,8 @@ class Traceback(TypedDict):
     notes: NotRequired[list[str]]
     cell: NotRequired[str]
     frames: NotRequired[list[FrameLine]]
-    causes: NotRequired[list[Behind]]
-    group: NotRequired[list[Behind]]
+    causes: NotRequired[list[RelatedError]]
+    group: NotRequired[list[RelatedError]]
     in_group: NotRequired[int]
 
 
@@ -73,18 +73,18 @@ def describe_error(last: LastError, *, with_locals: bool) -> Traceback:
         gone = {"left_out": "frames: the exception itself is no longer there"}
         return found | gone | _message(last.type, last.text)
     found |= _described(error, last.text)
-    found["frames"] = describe_way(error, with_locals=with_locals)
-    return found | describe_behind(error, _behind)
+    found["frames"] = describe_traceback(error, with_locals=with_locals)
+    return found | describe_related(error, _related)
 
 
 def learn_from_error(error: BaseException) -> None:
     """Learn the secrets among the variables of the frames that an exception went through."""
-    for one in [error, *islice(causes_of(error), MOST_CAUSES), *leaves_of(error, MOST)]:
+    for one in [error, *islice(causes_of(error), MAX_CAUSES), *leaves_of(error, MOST)]:
         frames = [frame for frame, _ in walk_tb(traceback_of(one))][-_LEARNED:]
         learn_held([{"error": one}, *map(locals_of, frames)])
 
 
-def _behind(error: BaseException) -> Behind:
+def _related(error: BaseException) -> RelatedError:
     rows = own_rows(error)[-1:] or rows_of(error)[-1:]
     lines = describe_syntax(error) or list(map(describe_row, rows))
     found: Any = {"type": name_of(real_class(error)), **_described(error, None)}

@@ -18,7 +18,7 @@ from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.wire import View
 
 MAX_JOBS = 10
-MOST_CANCELLED = 64
+MAX_CANCELLED = 64
 """How many timers that were cancelled are kept beside as many as are due."""
 LINGER_S = 0.5
 """How long the idle thread of timers stays: a short wait costs less than a new thread."""
@@ -161,7 +161,7 @@ class Timers:
                 entry = self._new_entries.get(timeout=wait_s)
             except Empty:
                 continue
-            if len(waiting) > MOST_CANCELLED + 2 * self._due:
+            if len(waiting) > MAX_CANCELLED + 2 * self._due:
                 waiting = [one for one in waiting if one[2].fn is not None]
                 heapq.heapify(waiting)
             if entry is not None:

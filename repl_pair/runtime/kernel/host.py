@@ -9,15 +9,15 @@ from functools import cache
 from typing import Any
 
 from repl_pair.errors import ReplPairError, RequestError
-from repl_pair.runtime.capture.own_threads import short_turns
+from repl_pair.runtime.capture.own_threads import short_switch_interval
 from repl_pair.runtime.clients.clients import BOOT, caused_by
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.kernel.deadlines import GRACE_S, LATER_S, Deadlines
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.kernel.lanes import Lanes
-from repl_pair.runtime.notices.later import LATER
+from repl_pair.runtime.notices.deferred_writes import LATER
 from repl_pair.runtime.op_base.call import Call
-from repl_pair.runtime.op_base.table import steps_of_unbegun
+from repl_pair.runtime.op_base.table import steps_if_not_started
 from repl_pair.runtime.secrets.known import within
 from repl_pair.runtime.stopping.stop import (
     BY_THE_PERSON,
@@ -79,7 +79,7 @@ class Host:
         job.call.decide()
         self._deadlines.stop(job, Stop("cannot_run", "cancelled by the caller"))
         refusal = RequestError("cancelled", "The caller cancelled the call.")
-        job.answer(_packaging().refuse(refusal), unbegun=True)
+        job.answer(_packaging().refuse(refusal), not_started=True)
         return True
 
     def interrupt(self) -> None:
@@ -109,9 +109,9 @@ class Host:
 
     def _answer_unbegun(self, job: Job, reason: str) -> None:
         job.call.suggest("read_stacks")
-        job.call.next_steps += steps_of_unbegun(job.op.name, job.args)
+        job.call.next_steps += steps_if_not_started(job.op.name, job.args)
         stop = Stop("cannot_run", reason)
-        job.answer(self._unfinished_reply(job, stop), unbegun=True)
+        job.answer(self._unfinished_reply(job, stop), not_started=True)
 
     def _answer_for(self, job: Job) -> None:
         stop = job.requested_stop
@@ -213,7 +213,7 @@ def event_content(change: Change) -> EventContent:
 @cache
 def _requests():  # noqa: ANN202  the type of a module can only be inferred
     # The ops' schemas are read, and all that makes a call is imported, at the first request.
-    with short_turns():
+    with short_switch_interval():
         from repl_pair.runtime.kernel import requests
 
     return requests

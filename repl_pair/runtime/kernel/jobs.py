@@ -96,13 +96,13 @@ class Job:
                 return
         fn()
 
-    def answer(self, reply: Reply, *, unbegun: bool = False) -> bool:
+    def answer(self, reply: Reply, *, not_started: bool = False) -> bool:
         """Answer the caller; False, and nothing is sent, if it was answered before.
 
-        With `unbegun`, answer only a call that has not begun, and now never will.
+        With `not_started`, answer only a call that has not begun, and now never will.
         """
         with self._lock:
-            if self.answered or (unbegun and self.begun):
+            if self.answered or (not_started and self.begun):
                 return False
             self.answered = True
         for fn in self._at_answer:

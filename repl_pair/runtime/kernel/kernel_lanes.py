@@ -8,7 +8,7 @@ from typing import Any
 from repl_pair.records import Undo
 from repl_pair.runtime.kernel.deadlines import name_of
 from repl_pair.runtime.kernel.jobs import Job
-from repl_pair.runtime.kernel.lanes import Lanes, Perform, Turns
+from repl_pair.runtime.kernel.lanes import JobQueue, Lanes, Perform
 from repl_pair.runtime.kernel.pending_cells import PendingCells
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.stopping.sections import main_section
@@ -69,7 +69,7 @@ class KernelLanes(Lanes):
     def __init__(self, kernel: Any) -> None:
         super().__init__()
         self._kernel = kernel
-        self._turns = Turns(kernel._main_asyncio_lock, main_section, self._catch_up)
+        self._turns = JobQueue(kernel._main_asyncio_lock, main_section, self._catch_up)
         self.cells = PendingCells(kernel, self._held_by_agent)
 
     def main(self, job: Job, perform: Perform) -> None:

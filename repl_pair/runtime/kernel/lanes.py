@@ -98,7 +98,7 @@ def _serve_async(job: Job, perform: Perform) -> None:
         job.end()
 
 
-class Turns:
+class JobQueue:
     """The jobs of one loop, one at a time, under a lock that cells may hold too.
 
     Only the next job waits for that lock: a cell waits for the job that runs, and for one more at
@@ -166,7 +166,7 @@ class LocalLanes(Lanes):
     def __init__(self) -> None:
         super().__init__()
         self._main = LoopThread("repl_pair main lane")
-        self._turns = Turns(asyncio.Lock(), ThreadSection)
+        self._turns = JobQueue(asyncio.Lock(), ThreadSection)
 
     def main(self, job: Job, perform: Perform) -> None:
         """Run a job on the one main thread, in order."""

@@ -15,7 +15,7 @@ from repl_pair.runtime.kernel import attach as hosting
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
 from repl_pair.runtime.results.markdown import Markdown
-from repl_pair.runtime.store import PERSONS
+from repl_pair.runtime.store import PERSON_STORE
 from repl_pair.runtime.sweeps.watching import WATCHES
 from repl_pair.version import VERSION
 
@@ -63,7 +63,9 @@ def status() -> str:
     if not hosting.is_attached():
         attached = f"not attached{', and no agent gets in' * CLIENTS.is_refused()}: %pair attach"
     elif clients.paused_since() is None:
-        names = sorted({client.principal for client in PERSONS.snapshot(ATTACHED.name).values()})
+        names = sorted(
+            {client.principal for client in PERSON_STORE.snapshot(ATTACHED.name).values()}
+        )
         watched = {name: ", ".join(WATCHES.owned(name)) for name in names}
         agents = (f"{name} (watches {what})" if what else name for name, what in watched.items())
         attached = f"attached{': ' * bool(names)}{', '.join(agents)}"

@@ -16,7 +16,7 @@ from repl_pair.runtime.secrets import egress
 from repl_pair.runtime.secrets.handles import HANDLES
 from repl_pair.runtime.secrets.known import NEEDLES, within
 from repl_pair.runtime.secrets.learning import learn_secrets
-from repl_pair.runtime.secrets.truncate import Keep
+from repl_pair.runtime.secrets.truncation import Keep
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.runtime.store import STORE
 from repl_pair.wire import (

@@ -12,7 +12,7 @@ from repl_pair.runtime.clients.approvals import QUEUE
 from repl_pair.runtime.clients.clients import BOOT, CLIENTS, check_pause
 from repl_pair.runtime.kernel import packaging
 from repl_pair.runtime.kernel.jobs import Job
-from repl_pair.runtime.kernel.triggers import TRIGGERS
+from repl_pair.runtime.kernel.notice_sources import NOTICE_SOURCES
 from repl_pair.runtime.notices.in_replies import REPLY_NOTICES
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.descriptors import check_call
@@ -20,7 +20,7 @@ from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets
 from repl_pair.runtime.secrets.learning import learn_secrets
-from repl_pair.runtime.sessions.open import OPEN
+from repl_pair.runtime.sessions.open_sessions import OPEN
 from repl_pair.version import VERSION
 from repl_pair.wire import LATE, PERSON, PROTOCOL, ProgressContent, Reply, Request, View
 
@@ -85,7 +85,7 @@ def _open(request: Request, reply: OnReply, progress: OnProgress) -> Job:
             packaging.progress_content(request.call, message, since=since)
         ),
     )
-    TRIGGERS.serve(request)
+    NOTICE_SOURCES.serve(request)
     if not op.internal:
         reply = LOG.follow(request, OPEN.follow(request, REPLY_NOTICES.follow(request, reply)))
     job = Job(op=op.on_terms(terms), args=args, call=call, reply=reply, begin_by=request.begin_by)

@@ -23,7 +23,7 @@ class SkippedFile(UserWarning):
     """A file with stories skipped itself, so that none of its variants is there."""
 
 
-class DoubledIds(AuthoringError):
+class DuplicateIds(AuthoringError):
     """Files register the same id twice; `pairs` are the first and the last registration of each."""
 
     def __init__(self, pairs: Sequence[tuple[Entry, Entry]]) -> None:
@@ -83,9 +83,11 @@ def load_file(file: Path, name: str, noted: Noted, again: set[str]) -> ModuleTyp
     again.discard(name)
     with REGISTRY.noting(noted), _place_errors(file):
         module = execute(name, file, module)
-    if doubled := {key: entries for key, entries in noted.items() if _is_doubled(key[0], entries)}:
+    if doubled := {
+        key: entries for key, entries in noted.items() if _is_duplicate(key[0], entries)
+    }:
         noted.update((key, entries[-1:]) for key, entries in doubled.items())
-        raise DoubledIds([(first, again) for first, *_, again in doubled.values()])
+        raise DuplicateIds([(first, again) for first, *_, again in doubled.values()])
     return module
 
 
@@ -155,7 +157,7 @@ def _raised_at(error: BaseException, file: Path) -> str:
     return f"{file}:{lines[-1] if lines else 1}"
 
 
-def _is_doubled(kind: str, entries: Sequence[Entry]) -> bool:
+def _is_duplicate(kind: str, entries: Sequence[Entry]) -> bool:
     """Return whether an id has two meanings; two equal tags, modes and so on have one."""
     return len(entries) > 1 and (
         kind in ("story", "variant") or any(one.body != entries[0].body for one in entries[1:])

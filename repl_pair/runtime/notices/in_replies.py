@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from repl_pair.errors import next_step
 from repl_pair.records import Undo, row
-from repl_pair.runtime.notices.later import LATER
+from repl_pair.runtime.notices.deferred_writes import LATER
 from repl_pair.runtime.notices.notices import Unseen, is_open, mark_seen, read_unseen
 from repl_pair.runtime.project.database import project
 from repl_pair.wire import Notices, Reply, Request

@@ -19,7 +19,7 @@ TOGETHER_S = 60.0
 """How long after a notice another of its kind, subject and recipient is counted with it."""
 EXPIRES_S = 7 * 86_400.0
 DELETED_S = 30 * 86_400.0
-MOST_UNSEEN = 1_000
+MAX_UNSEEN = 1_000
 """How many unseen notices of one principal are read for its replies, the newest."""
 
 NoticeState = Literal["pending", "seen", "expired"]
@@ -131,7 +131,7 @@ def read_unseen(
     now = time.time() if at is None else at
     rows = _rows(connection, principal, since=now - EXPIRES_S)
     unseen = [_unseen(row) for row in rows if row["seen"] < row["count"]]
-    return unseen[:MOST_UNSEEN]
+    return unseen[:MAX_UNSEEN]
 
 
 def mark_seen(connection: "Connection", principal: str, counts: Mapping[str, int]) -> None:

@@ -12,7 +12,7 @@ from repl_pair.runtime.op_base.table import Terms
 from repl_pair.runtime.secrets.known import CallSecrets
 from repl_pair.runtime.stopping.loops import WaitFor, on_this_loop
 from repl_pair.runtime.stopping.stop import Stop
-from repl_pair.runtime.stopping.waiting import Alarm
+from repl_pair.runtime.stopping.waiting import WaitEvent
 from repl_pair.wire import View
 
 
@@ -76,10 +76,10 @@ class Call:
         if self.cancelled.is_set():
             fn()
 
-    def make_alarm(self) -> Alarm:
+    def make_alarm(self) -> WaitEvent:
         """Make an alarm that rings when the call is cancelled or its time is over."""
-        alarm = Alarm()
-        self.at_cancel(alarm.ring)
+        alarm = WaitEvent()
+        self.at_cancel(alarm.set)
         return alarm
 
     def add_raw_json(self, data: Any) -> dict[str, int]:

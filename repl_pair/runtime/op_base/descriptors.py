@@ -9,7 +9,7 @@ from repl_pair.runtime.op_base.table import READ_DEADLINE_S, Op, Table
 from repl_pair.runtime.signatures.arguments import (
     check_arguments,
     read_call_arguments,
-    weight_fault,
+    size_fault,
 )
 from repl_pair.runtime.signatures.outline import outline
 from repl_pair.runtime.signatures.schema import Schema, parameters_schema
@@ -61,7 +61,7 @@ def _schema(fn: Callable[..., Any], context: str | None) -> Schema:
 
 def check_call(op: Op, args: Mapping[str, Any], view: View) -> dict[str, Any]:
     """Return the arguments as the op takes them; refuse others, all faults in one message."""
-    if fault := weight_fault(args):
+    if fault := size_fault(args):
         raise RequestError("bad_arguments", f"{op.name}: {fault}")
     schema = input_schema(op)
     closed = {name for name, needed in op.needs.items() if needed not in view.access}

@@ -6,7 +6,7 @@ from typing import Any, NotRequired, TypedDict, cast
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean, next_step
 from repl_pair.records import to_dict
 from repl_pair.runtime.authoring.agent_bodies import FORMS, read_body
-from repl_pair.runtime.authoring.agent_reading import Reading, weigh
+from repl_pair.runtime.authoring.agent_reading import Reading, check_size
 from repl_pair.runtime.authoring.entries import entering_from
 from repl_pair.runtime.op_base.answers import Identity
 from repl_pair.runtime.op_base.call import Call
@@ -18,7 +18,7 @@ from repl_pair.runtime.registry.model import KINDS, Entry, Function, Story
 from repl_pair.runtime.registry.origin import BUILTIN, agent_origin, may_replace
 from repl_pair.runtime.registry.registry import REGISTRY, is_over, taken
 from repl_pair.runtime.registry.visible import visible_entry, visible_ids
-from repl_pair.runtime.sessions.open import OPEN
+from repl_pair.runtime.sessions.open_sessions import OPEN
 from repl_pair.runtime.values.frozen import merge
 
 PACKAGE = "repl_pair"
@@ -50,7 +50,7 @@ def enter_body(
     `is_sent` where the body came from the caller as it is.
     """
     try:
-        weigh(body)
+        check_size(body)
         if _is_of_package(id):
             raise AuthoringError("bad_id", f"{id!r}: ids under {PACKAGE!r} are the package's own.")
         id = check_id(kind, KINDS[kind].grammar, id)

@@ -9,13 +9,13 @@ from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.visible import check_visible, visible_entry
-from repl_pair.runtime.signatures.arguments import MOST_S, Bounds
+from repl_pair.runtime.signatures.arguments import MAX_S, Bounds
 
 Modes = Annotated[list[str] | None, "Ids of modes, in order"]
 Overrides = Annotated[dict[str, Any] | None, "Args over the variant's"]
 Plays = Annotated[list[str] | None, "Named plays, not the usual"]
-Timeout = Annotated[float, Bounds(0, MOST_S), "Seconds the run may take"]
-Wait = Annotated[float, Bounds(0, MOST_S), "Seconds to wait for a cell"]
+Timeout = Annotated[float, Bounds(0, MAX_S), "Seconds the run may take"]
+Wait = Annotated[float, Bounds(0, MAX_S), "Seconds to wait for a cell"]
 Lane = Annotated[Literal["main", "worker"], "worker: waits for no cell; thread_safe only"]
 
 Detail = Annotated[Literal["lean", "full"], "full: also passes, phases, times, args, identity"]

@@ -53,7 +53,7 @@ class CapturedAnswer(TypedDict):
     elapsed_ms: float
 
 
-def answer_unbegun(_args: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
+def answer_not_started(_args: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
     """Return the answer of a call that never began."""
     return {**_slots_of(stop), "elapsed_ms": 0.0}
 

@@ -8,7 +8,7 @@ from typing import Any, TypedDict, TypeVar
 
 from repl_pair.errors import STEP_S, NextStep, RequestError, did_you_mean, next_step
 from repl_pair.records import record, replace
-from repl_pair.runtime.capture.own_threads import short_turns
+from repl_pair.runtime.capture.own_threads import short_switch_interval
 from repl_pair.runtime.clients.activity import CODE_PARAMETERS
 from repl_pair.runtime.op_base.modules import MODULES
 from repl_pair.runtime.stopping.stop import Stop
@@ -74,7 +74,7 @@ def lane_terms(_view: View, args: Mapping[str, Any]) -> Terms:
     return Terms(lane=args.get("lane", "main"))
 
 
-def steps_of_unbegun(op: str, args: Mapping[str, Any]) -> list[NextStep]:
+def steps_if_not_started(op: str, args: Mapping[str, Any]) -> list[NextStep]:
     """Return the next steps of a call that never got its turn: what keeps it, and it again."""
     return [next_step("kernel_status"), next_step(op, **{**args, "wait_s": STEP_S})]
 
@@ -189,7 +189,7 @@ class Table:
     def get(self, name: str) -> Op | None:
         """Return the op of a name, whoever may call it; None if there is none."""
         if name not in self._ops and name in self._modules:
-            with short_turns():
+            with short_switch_interval():
                 import_module(self._modules[name])
         return self._ops.get(name)
 

@@ -21,14 +21,14 @@ from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import visible_ids
 from repl_pair.runtime.signatures.arguments import Bounds
-from repl_pair.runtime.stopping.waiting import Alarm
+from repl_pair.runtime.stopping.waiting import WaitEvent
 from repl_pair.runtime.store import STORE, Change
 from repl_pair.runtime.surfaces.state import STATES, watch
 from repl_pair.wire import CHANGES_WINDOW_S, View
 
 UNSEEN = -1
 """The mark of what the view does not see: hidden, unknown or not there yet."""
-MOST_COMPLETED = 100
+MAX_COMPLETED = 100
 _CELLS = "cells"
 _STORE = "repl_pair/"
 _KINDS = {"results": "variant"}
@@ -79,7 +79,7 @@ async def await_members(
         return {"marks": _read_marks(call.view, watched), "changed": changed, "gone": []}
     until, changed, cancelled = time.monotonic() + wait_s, call.make_alarm(), call.make_alarm()
     with ExitStack() as undo:
-        for end in _ring_at_changes(watched, changed):
+        for end in _set_at_changes(watched, changed):
             undo.callback(end)
         known = _read_marks(call.view, watched) if marks is None else marks
         while True:
@@ -93,18 +93,18 @@ async def await_members(
             await changed.wait(left_s)
 
 
-def _ring_at_changes(names: Iterable[str], changed: Alarm) -> list[Undo]:
+def _set_at_changes(names: Iterable[str], changed: WaitEvent) -> list[Undo]:
     """Ring an alarm at each change of what is watched."""
     stored = {_split(name)[0] for name in names if name.startswith(_STORE)}
     stored.add("registry/member")  # what is seen may be seen no longer
 
     def note_change(change: Change) -> None:
         if change.member in stored:
-            changed.ring()
+            changed.set()
 
     members = {_split(name)[0] for name in names if not name.startswith(_STORE)}
-    cells = [CELLS.at_end(changed.ring)] if _CELLS in members else []
-    return [watch(members, lambda _id: changed.ring()), STORE.subscribe(note_change), *cells]
+    cells = [CELLS.at_end(changed.set)] if _CELLS in members else []
+    return [watch(members, lambda _id: changed.set()), STORE.subscribe(note_change), *cells]
 
 
 def _compare(view: View, watched: Sequence[str], marks: Sequence[int]) -> MemberChanges:
@@ -177,8 +177,8 @@ def complete_ids(
     ids = (
         _keys(call.view, member, prefix) if kind == "key" else visible_ids(call.view, kind, prefix)
     )
-    call.max_items = MOST_COMPLETED
-    return {"values": nsmallest(MOST_COMPLETED, ids), "total": len(ids)}
+    call.max_items = MAX_COMPLETED
+    return {"values": nsmallest(MAX_COMPLETED, ids), "total": len(ids)}
 
 
 def _keys(view: View, member: str, prefix: str) -> Sequence[str]:

@@ -13,7 +13,7 @@ from repl_pair.runtime.op_base.table import MAX_WAIT_S, op, wait_deadline
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.model import PUBLISHED
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.last import RESULTS
+from repl_pair.runtime.results.last_results import RESULTS
 from repl_pair.runtime.secrets.handles import HANDLES
 from repl_pair.runtime.signatures.arguments import Bounds
 from repl_pair.runtime.store import STORE, Change
@@ -21,7 +21,7 @@ from repl_pair.wire import PERSON, View
 
 MAX_CHANGES = 200
 PAGE_CHARS = 12_000
-"""What the lines of one page may weigh: a reply over its budget would answer none of them."""
+"""What the lines of one page may check_size: a reply over its budget would answer none of them."""
 
 
 class ChangeLine(TypedDict):
@@ -121,7 +121,7 @@ def _line(change: Change, count: int) -> ChangeLine:
 async def _await_visible(call: Call, since: int, wait_s: float) -> None:
     """Wait for a change that the view may see, or until some are no longer kept."""
     changed, until = call.make_alarm(), time.monotonic() + wait_s
-    unsubscribe = STORE.subscribe(lambda _change: changed.ring())
+    unsubscribe = STORE.subscribe(lambda _change: changed.set())
     try:
         while not call.cancelled.is_set():
             changes, gap = STORE.changes(since)

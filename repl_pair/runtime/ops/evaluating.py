@@ -8,20 +8,24 @@ from repl_pair.runtime.op_base.answers import Fault
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.planned import Wait
 from repl_pair.runtime.op_base.previews import preview_code
-from repl_pair.runtime.op_base.run_answers import CapturedAnswer, answer_captured, answer_unbegun
+from repl_pair.runtime.op_base.run_answers import (
+    CapturedAnswer,
+    answer_captured,
+    answer_not_started,
+)
 from repl_pair.runtime.op_base.table import WAIT_S, op, timeout_deadline
 from repl_pair.runtime.secrets.egress import learn_from
 from repl_pair.runtime.secrets.known import within
 from repl_pair.runtime.secrets.learning import learn_before_output
-from repl_pair.runtime.signatures.arguments import MOST_S, Bounds, Longest
+from repl_pair.runtime.signatures.arguments import MAX_S, Bounds, Longest
 
 EVAL_S = 20.0
 """What sent code may take by default, and so hold the person's cells."""
-MOST_CHARS = 65_536
+MAX_CHARS = 65_536
 
-Code = Annotated[str, Longest(MOST_CHARS), "Plain Python; await may stand at the top"]
+Code = Annotated[str, Longest(MAX_CHARS), "Plain Python; await may stand at the top"]
 Where = Annotated[Scope, "user: assigns in the person's namespace"]
-Timeout = Annotated[float, Bounds(0, MOST_S), "Seconds the code may take"]
+Timeout = Annotated[float, Bounds(0, MAX_S), "Seconds the code may take"]
 
 
 class EvalFault(Fault):
@@ -55,7 +59,7 @@ class Evaluated(CapturedAnswer):
     lane="main",
     toolset="eval",
     deadline=timeout_deadline(EVAL_S),
-    unfinished=answer_unbegun,
+    unfinished=answer_not_started,
     stoppable=False,
     preview=preview_code,
     code="code",
@@ -76,7 +80,7 @@ async def eval_code(
     call.unfinished = lambda stop: (
         _answer(call, under_way[0].stopped_meanwhile(stop))
         if under_way
-        else answer_unbegun({}, stop)
+        else answer_not_started({}, stop)
     )
     evaluation = await evaluate(
         code,

@@ -33,14 +33,14 @@ from repl_pair.runtime.registry.visible import (
 from repl_pair.runtime.results.docs import write_docs
 from repl_pair.runtime.results.instructions import INSTRUCTIONS
 from repl_pair.runtime.results.links import Link
-from repl_pair.runtime.results.share import draw_png, share_plan
+from repl_pair.runtime.results.sharing import draw_png, share_plan
 from repl_pair.runtime.secrets.entries import mode_secret_paths, secrets_of_explanation
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.paths import parse_path
 
 WHOLE_ROOM, WHOLE_DEPTH = 10_000, 64
 """What an answer may hold that is of use only whole: parts of a container, and levels."""
-MOST_CHARS = 200_000
+MAX_CHARS = 200_000
 """What of a documentation leaves the kernel at once; an interface has its own budget."""
 
 
@@ -202,7 +202,7 @@ def get_docs_markdown(
         find=find,
         left_out=len(ids) - len(shown),
     )
-    call.max_items = max(limit, min(len(text), MOST_CHARS))
+    call.max_items = max(limit, min(len(text), MAX_CHARS))
     for id in shown[:1]:
         call.suggest("run_variant", variant_id=id)
     return cast("StoryDocs", {"story_id": entry.id, "markdown": str(text)} | chosen)

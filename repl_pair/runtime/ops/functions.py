@@ -10,7 +10,11 @@ from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.listing import DEFAULT_LIMIT, Cursor, Limit, filled, page_of
 from repl_pair.runtime.op_base.planned import Wait
 from repl_pair.runtime.op_base.previews import preview_function
-from repl_pair.runtime.op_base.run_answers import CapturedAnswer, answer_captured, answer_unbegun
+from repl_pair.runtime.op_base.run_answers import (
+    CapturedAnswer,
+    answer_captured,
+    answer_not_started,
+)
 from repl_pair.runtime.op_base.table import WAIT_S, Terms, op, timeout_deadline
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.model import Entry, Procedure
@@ -20,7 +24,7 @@ from repl_pair.runtime.running.captured_calls import CapturedCall
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.learning import learn_before_output
 from repl_pair.runtime.secrets.schemas import public_schema
-from repl_pair.runtime.signatures.arguments import MOST_S, Bounds
+from repl_pair.runtime.signatures.arguments import MAX_S, Bounds
 from repl_pair.runtime.surfaces.function_calls import (
     Call as FunctionCall,
     call_function,
@@ -32,7 +36,7 @@ from repl_pair.wire import MUTATES, PERSON, View, cut_at_word
 
 TOOL_DOC_CHARS = 1_000
 FunctionId = Annotated[str, "Such as orders.place"]
-Timeout = Annotated[float, Bounds(0, MOST_S), "Seconds the function may take"]
+Timeout = Annotated[float, Bounds(0, MAX_S), "Seconds the function may take"]
 
 
 class FunctionLine(TypedDict):
@@ -148,7 +152,7 @@ def check_function(
     lane="main",
     toolset="surface",
     deadline=timeout_deadline(FUNCTION_S),
-    unfinished=answer_unbegun,
+    unfinished=answer_not_started,
     stoppable=False,
     preview=preview_function,
     terms=_terms,
@@ -178,7 +182,7 @@ async def run_function(
         return answer_captured(call, found)
 
     call.unfinished = lambda stop: (
-        answer(under_way[0].stopped_meanwhile(stop)) if under_way else answer_unbegun({}, stop)
+        answer(under_way[0].stopped_meanwhile(stop)) if under_way else answer_not_started({}, stop)
     )
     return answer(
         await call_function(

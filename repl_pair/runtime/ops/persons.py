@@ -11,7 +11,7 @@ from repl_pair.runtime.clients.approval import Answer, Approval, Asker
 from repl_pair.runtime.clients.approvals import EXPIRES_S, QUEUE
 from repl_pair.runtime.clients.clients import pause, paused_since, resume
 from repl_pair.runtime.op_base.answers import Items
-from repl_pair.runtime.op_base.asked_calls import (
+from repl_pair.runtime.op_base.approval_rows import (
     ApprovalRow,
     GrantRow,
     describe_approval,
@@ -29,7 +29,7 @@ from repl_pair.runtime.op_base.table import (
     timeout_deadline,
     wait_deadline,
 )
-from repl_pair.runtime.signatures.arguments import MOST_S, Bounds
+from repl_pair.runtime.signatures.arguments import MAX_S, Bounds
 from repl_pair.wire import ACCESS, Request, View
 
 
@@ -80,7 +80,7 @@ class PanelHost(Protocol):
 PANEL_HOSTS: dict[str, PanelHost] = {}
 """The panel hosts of this process, by token."""
 OPENING_S = 60.0
-Seconds = Annotated[float, Bounds(0, MOST_S)]
+Seconds = Annotated[float, Bounds(0, MAX_S)]
 WaitForPerson = Annotated[float, Bounds(0, MAX_WAIT_S)]
 
 

@@ -26,7 +26,7 @@ from repl_pair.runtime.realm.status import describe_realm, get_contract
 from repl_pair.runtime.realm.worktrees import make_worktrees, plan_worktrees
 from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.secrets.schemas import public_schema
-from repl_pair.runtime.sessions.open import OPEN
+from repl_pair.runtime.sessions.open_sessions import OPEN
 from repl_pair.wire import PERSON
 
 GIT_DEADLINE_S = 50.0

@@ -15,7 +15,7 @@ from repl_pair.runtime.running.openings import openings_of
 from repl_pair.runtime.running.recording import Recording, record
 from repl_pair.runtime.signatures.arguments import Bounds
 
-MOST_MS = 30_000
+MAX_MS = 30_000
 USUAL_MS = 10_000
 SPARE_S = 3.0
 """What writing the text may take once the recording is over."""
@@ -50,7 +50,7 @@ def record_as_variant(
     call: Call,
     variant_id: VariantId,
     new_variant_id: Annotated[str, "Its id, e.g. pricing.quote/Recorded"],
-    duration_ms: Annotated[int, Bounds(0, MOST_MS), "How long to listen"] = USUAL_MS,
+    duration_ms: Annotated[int, Bounds(0, MAX_MS), "How long to listen"] = USUAL_MS,
     extends: Annotated[
         str | None, "Variant under it, '' for none; by default the recorded one"
     ] = None,

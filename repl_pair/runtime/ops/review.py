@@ -29,9 +29,9 @@ from repl_pair.runtime.review.model import (
     Submitted,
     Thread,
 )
-from repl_pair.runtime.review.rules import MOST_CHARS, may_change
-from repl_pair.runtime.review.sight import is_registered
+from repl_pair.runtime.review.rules import MAX_CHARS, may_change
 from repl_pair.runtime.review.targets import PAGES, parse_target
+from repl_pair.runtime.review.visibility import is_registered
 
 _op = partial(op, toolset="review", project=True)
 
@@ -78,7 +78,7 @@ def list_annotations(
 def get_annotation(call: Call, annotation_id: AnnotationId) -> Thread:
     """Read one annotation with its replies, the oldest first."""
     found = annotations.get_annotation(project(), call.view, annotation_id)
-    call.max_items = MOST_CHARS["content"]
+    call.max_items = MAX_CHARS["content"]
     one = found["annotation"]
     if one["parent_id"] is not None:
         call.suggest("get_annotation", annotation_id=one["parent_id"])
@@ -219,7 +219,7 @@ def list_pages(call: Call, private: Annotated[bool, "Private ones too"] = False)
     """List the Markdown pages and notebooks of the project, which can be annotated."""
     items = list(pages.list_pages(project().root, call.view, private=private))
     call.max_items = len(items)
-    if len(items) == pages.MOST_PAGES:
+    if len(items) == pages.MAX_PAGES:
         call.notifications.append(f"Of more than {len(items)} pages the first are listed.")
     for page in items[:1]:
         kind = next(k for k, ends in PAGES.items() if page["path"].lower().endswith(ends))
@@ -231,7 +231,7 @@ def list_pages(call: Call, private: Annotated[bool, "Private ones too"] = False)
 
 def _answer(call: Call, made: Annotation) -> Annotation:
     """Return an annotation that was changed, with the way to its thread."""
-    call.max_items = MOST_CHARS["content"]
+    call.max_items = MAX_CHARS["content"]
     call.suggest("get_annotation", annotation_id=made["parent_id"] or made["id"])
     return shown_remarks(call, [made])[0]
 

@@ -25,7 +25,7 @@ from repl_pair.runtime.op_base.table import WAIT_S, F, lane_terms, op, timeout_d
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.visible import VariantId
-from repl_pair.runtime.results.last import forget_result, keep_result
+from repl_pair.runtime.results.last_results import forget_result, keep_result
 from repl_pair.runtime.results.record import RunRecord, refused
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.openings import close_all

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Annotated, Literal, NotRequired, cast
 
 from repl_pair.errors import RequestError, next_step
-from repl_pair.runtime.notices.later import LATER
+from repl_pair.runtime.notices.deferred_writes import LATER
 from repl_pair.runtime.notices.notices import Notice, NoticeState, find_entry, list_notices
 from repl_pair.runtime.op_base.answers import Page
 from repl_pair.runtime.op_base.call import Call
@@ -13,7 +13,7 @@ from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.project.database import project
 from repl_pair.runtime.realm.status import contract_versions
 from repl_pair.runtime.registry.exposure import is_seen
-from repl_pair.runtime.sessions.open import OPEN
+from repl_pair.runtime.sessions.open_sessions import OPEN
 from repl_pair.runtime.sessions.sessions import (
     Start,
     Summary,
@@ -32,7 +32,7 @@ _op = partial(op, toolset="session", project=True)
 GOAL_CHARS = 500
 
 
-class Started(WorkSession):
+class StartedSession(WorkSession):
     """The open session; `already_open`: it was, and its goal is as it was."""
 
     already_open: NotRequired[Literal[True]]
@@ -43,7 +43,7 @@ def session_start(
     call: Call,
     goal: Annotated[str, "What you are about to do"] = "",
     rfc: Annotated[str | None, "The RFC that you work on"] = None,
-) -> Started:
+) -> StartedSession:
     """Begin a work session: what you do from now on is counted until session_stop.
 
     It counts as abandoned if you leave the kernel first. If one is open, that one is returned.
@@ -58,7 +58,7 @@ def session_start(
     call.suggest("get_session", session_id=id)
     call.suggest("session_stop")
     found = _read(call, id)
-    return cast("Started", found if is_new else {**found, "already_open": True})
+    return cast("StartedSession", found if is_new else {**found, "already_open": True})
 
 
 @_op(access="run")

@@ -18,7 +18,7 @@ class Frame(TypedDict):
     code: NotRequired[str]
 
 
-class CellStand(TypedDict):
+class CellStack(TypedDict):
     """The running cell; `line` is its own line that runs, `awaits` where it awaits something."""
 
     label: str
@@ -27,7 +27,7 @@ class CellStand(TypedDict):
     awaits: NotRequired[list[Frame]]
 
 
-class ThreadStand(TypedDict):
+class ThreadStack(TypedDict):
     """A thread, or `count` that stand alike; frames innermost first, `left_out` more of them."""
 
     name: str
@@ -36,7 +36,7 @@ class ThreadStand(TypedDict):
     left_out: NotRequired[int]
 
 
-class TaskStand(TypedDict):
+class TaskStack(TypedDict):
     """A task of asyncio, or `count` that stand alike, and where it awaits, innermost first."""
 
     name: str
@@ -57,9 +57,9 @@ class LeftOut(TypedDict, total=False):
 class Stacks(TypedDict):
     """Where a kernel stands; `tasks` where this Python lists them."""
 
-    cell: CellStand | None
-    threads: list[ThreadStand]
-    tasks: NotRequired[list[TaskStand]]
+    cell: CellStack | None
+    threads: list[ThreadStack]
+    tasks: NotRequired[list[TaskStack]]
     left_out: NotRequired[LeftOut]
 
 
@@ -103,7 +103,7 @@ class HotLines(TypedDict):
     lines: list[HotLine]
 
 
-MOST_S = 10.0
+MAX_S = 10.0
 _MISSED_SHARE = 0.1
 """Which share of missed samples is reported in words."""
 
@@ -114,7 +114,7 @@ def _deadline(args: Mapping[str, Any]) -> float:
 
 @op(access="read", toolset="stacks", deadline=_deadline, stoppable=False)
 def read_hot_lines(
-    call: Call, seconds: Annotated[float, Bounds(0.1, MOST_S), "How long to sample"] = 2.0
+    call: Call, seconds: Annotated[float, Bounds(0.1, MAX_S), "How long to sample"] = 2.0
 ) -> HotLines:
     """Sample the running cell 100 times a second; show the person's lines that take the time.
 

@@ -30,7 +30,7 @@ from repl_pair.runtime.registry.visible import (
     visible_entry,
     visible_ids,
 )
-from repl_pair.runtime.results.last import is_stale, last_verdict
+from repl_pair.runtime.results.last_results import is_stale, last_verdict
 from repl_pair.runtime.secrets.schemas import public_schema
 from repl_pair.runtime.signatures.schema import parameters_schema
 
@@ -165,13 +165,13 @@ def _variant_line(call: Call, entry: Entry) -> dict[str, Any]:
     revisions = entry.revision, None if story is None else story.revision
     if known is None or known[0] != revisions or entry.body.extends is not None:
         line = read_line(entry, tags=list(tags_of(entry)))
-        if len(_LINES) >= MOST_LINES:
+        if len(_LINES) >= MAX_LINES:
             _LINES.clear()
         _LINES[entry.id] = known = revisions, line
     return shown_slots(call, known[1] | _last_status(call, entry))
 
 
-MOST_LINES = 4096
+MAX_LINES = 4096
 _LINES: dict[str, tuple[tuple[int, int | None], dict[str, Any]]] = {}
 """The lines of variants, each good for these revisions of its variant and story.
 

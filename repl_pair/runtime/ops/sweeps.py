@@ -21,8 +21,8 @@ from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.handles import HANDLES
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.learning import learn_before_output
-from repl_pair.runtime.secrets.truncate import Limits
-from repl_pair.runtime.signatures.arguments import MOST_S, Bounds
+from repl_pair.runtime.secrets.truncation import Limits
+from repl_pair.runtime.signatures.arguments import MAX_S, Bounds
 from repl_pair.runtime.stopping.stop import Stop, this_section
 from repl_pair.runtime.sweeps.matrix import pair, select
 from repl_pair.runtime.sweeps.sweep import SweepRow, SweepState, run_one
@@ -31,7 +31,7 @@ PROGRESS_S = 0.2
 """How long after one message of progress the next one comes, at the least."""
 BREATH_S = 0.05
 """After how much of its time a sweep lets the event loop go on with other things."""
-MOST_KEPT = 2_000
+MAX_KEPT = 2_000
 """How many rows past those in the answer can be read on."""
 REASON_CHARS = 300
 
@@ -91,7 +91,7 @@ async def run_variants(
     ] = None,
     fail_fast: Annotated[bool, "End at the first not passed"] = False,
     limit: Annotated[int, Bounds(1, MAX_LIMIT), "Rows in the answer"] = DEFAULT_LIMIT,
-    timeout_s: Annotated[float, Bounds(0, MOST_S), "Seconds the whole may take"] = RUN_S,
+    timeout_s: Annotated[float, Bounds(0, MAX_S), "Seconds the whole may take"] = RUN_S,
     wait_s: Wait = WAIT_S,
     lane: Lane = "main",
     detail: Annotated[Literal["lean", "full"], "full: all rows, with times and hashes"] = "lean",
@@ -195,10 +195,10 @@ class _UnderWay:
 
     def _keep(self, rows: Sequence[SweepRow]) -> dict[str, Any]:
         """Keep the first of what is left, redacted, to be read on."""
-        kept = rows[:MOST_KEPT]
+        kept = rows[:MAX_KEPT]
         out = send_out(
             [self._line(row) for row in kept],
-            limits=replace(Limits(), width=MOST_KEPT, nodes=100 * MOST_KEPT),
+            limits=replace(Limits(), width=MAX_KEPT, nodes=100 * MAX_KEPT),
         )
         handle = HANDLES.keep(out.value, self._call.view.principal)
         self._call.suggest("read_more", handle=handle, limit=MAX_LIMIT)

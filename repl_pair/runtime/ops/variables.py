@@ -17,7 +17,7 @@ from repl_pair.runtime.op_base.answers import Page
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.listing import DEFAULT_LIMIT, Cursor, Limit, mark_of_ids, page
 from repl_pair.runtime.op_base.table import op
-from repl_pair.runtime.reading.closed import Kind, is_closed, kind_of
+from repl_pair.runtime.reading.closed_values import Kind, is_closed, kind_of
 from repl_pair.runtime.reading.sizes import bytes_of
 from repl_pair.runtime.reading.table_counts import count_cells
 from repl_pair.runtime.reading.table_parts import parts_to_read
@@ -25,7 +25,7 @@ from repl_pair.runtime.reading.table_views import outline, show_more
 from repl_pair.runtime.reading.tables import shape_of_table
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.learning import learn_secrets, namespace
-from repl_pair.runtime.secrets.truncate import Limits
+from repl_pair.runtime.secrets.truncation import Limits
 from repl_pair.runtime.values.classes import is_exactly, real_class, type_name
 from repl_pair.runtime.values.marks import is_secret_key
 

@@ -17,10 +17,15 @@ from repl_pair.runtime.registry.visible import (
     visible_entry,
     visible_variants,
 )
-from repl_pair.runtime.results.last import counts_as_verdict, is_current, last_result, last_verdict
+from repl_pair.runtime.results.last_results import (
+    counts_as_verdict,
+    is_current,
+    last_result,
+    last_verdict,
+)
 from repl_pair.runtime.results.record import RunRecord, raised_in
 
-MOST_FAILURES, MOST_REASONS = 10, 10
+MAX_FAILURES, MAX_REASONS = 10, 10
 
 
 class LastRun(TypedDict):
@@ -93,7 +98,7 @@ def read_failures(
     variant_id: Annotated[str | None, "Only this one; all by default"] = None,
     story_id: Annotated[str | None, "Of this story"] = None,
     tags: Tags = None,
-    limit: Limit = MOST_FAILURES,
+    limit: Limit = MAX_FAILURES,
     cursor: Cursor = None,
 ) -> Failures:
     """Read what failed in the last runs of variants as they are registered; nothing runs."""
@@ -134,11 +139,11 @@ def _same_reasons(call: Call, failed: Sequence[RunRecord]) -> list[SameReason]:
     for record in failed:
         groups.setdefault(record.reason, []).append(record)
     several = sorted((some for some in groups.values() if len(some) > 1), key=len, reverse=True)
-    for some in several[:MOST_REASONS]:
+    for some in several[:MAX_REASONS]:
         call.secrets.include(some[0].secrets)
     return [
         {"reason": some[0].reason, "count": len(some), "variant_id": some[0].variant_id}
-        for some in several[:MOST_REASONS]
+        for some in several[:MAX_REASONS]
     ]
 
 

@@ -16,7 +16,7 @@ from repl_pair.runtime.authoring.agent_data import (
 )
 from repl_pair.runtime.authoring.agent_lines import own_methods
 from repl_pair.runtime.planning.plan import Plan
-from repl_pair.runtime.reading.closed import is_closed
+from repl_pair.runtime.reading.closed_values import is_closed
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import is_agents

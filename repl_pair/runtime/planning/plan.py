@@ -20,7 +20,7 @@ from repl_pair.runtime.registry.model import (
     effect_answered,
 )
 from repl_pair.runtime.registry.origin import BUILTIN
-from repl_pair.runtime.registry.outcomes import Identity, Rest, rest_on
+from repl_pair.runtime.registry.outcomes import Dependency, Identity, dependency_on
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.entries import mode_secret_paths, slots_of
 from repl_pair.runtime.secrets.places import secret_args
@@ -81,10 +81,10 @@ class Plan:
         return tuple(slots_of(entry.body) for entry in self.by_others)
 
     @property
-    def rests_on(self) -> tuple[Rest, ...]:
+    def dependencies(self) -> tuple[Dependency, ...]:
         """What makes a result stale when it changes."""
         cells = [(name, "", STORE.revision(name)) for name in SETTINGS]
-        return (*cells, *(rest_on(*key, entry) for key, entry in self.reached.items()))
+        return (*cells, *(dependency_on(*key, entry) for key, entry in self.reached.items()))
 
     @property
     def all_args(self) -> dict[str, Any]:

@@ -30,14 +30,14 @@ _ENVIRONMENT = {
 
 
 @record
-class Ended:
+class ProgramResult:
     """How a program ended; `why` is empty where it did what was asked."""
 
     out: str
     why: str
 
     @property
-    def is_well(self) -> bool:
+    def succeeded(self) -> bool:
         """Return whether it did what was asked."""
         return not self.why
 
@@ -48,7 +48,7 @@ def run_git(
     timeout_s: float = READ_S,
     settings: Mapping[str, str] | None = None,
     sent: str = "",
-) -> Ended:
+) -> ProgramResult:
     """Run git on a folder; `settings` win over those of the repo, `sent` is its input."""
     given = _SETTINGS | dict(settings or {})
     environment = {"GIT_CONFIG_COUNT": str(len(given))}
@@ -63,7 +63,7 @@ def run_program(
     timeout_s: float,
     environment: Mapping[str, str] | None = None,
     sent: str = "",
-) -> Ended:
+) -> ProgramResult:
     """Run a program in a folder, at most so long; no signal of the person reaches it."""
     program = Path(words[0]).name
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
@@ -78,7 +78,7 @@ def run_program(
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        return Ended(out="", why=f"{program} cannot be run: {error}.")
+        return ProgramResult(out="", why=f"{program} cannot be run: {error}.")
     with process:
         try:
             out, err = process.communicate(sent.encode(), timeout=timeout_s)
@@ -86,9 +86,9 @@ def run_program(
             _kill(process)
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
-            return Ended(out="", why=f"{program} did not end in {timeout_s:g} s.")
+            return ProgramResult(out="", why=f"{program} did not end in {timeout_s:g} s.")
     why = "" if process.returncode == 0 else _reason(err.decode(errors="replace"))
-    return Ended(out=out.decode(errors="replace"), why=why)
+    return ProgramResult(out=out.decode(errors="replace"), why=why)
 
 
 def local_filters(folder: Path) -> dict[str, str]:

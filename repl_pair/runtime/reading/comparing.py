@@ -19,7 +19,7 @@ from repl_pair.runtime.values.classes import (
     space_of,
 )
 
-MOST_PARTS = 100_000
+MAX_PARTS = 100_000
 _OF_DATA = (sys.stdlib_module_names | {"numpy", "pandas", "pydantic"}) - {"__main__"}
 _ASKED = frozenset(
     {
@@ -43,7 +43,7 @@ def compares_by_code(value: Any) -> str:
         cls = real_class(one)
         if id(cls) in _PLAIN:
             continue
-        if len(queue) > MOST_PARTS or _has_code(cls):
+        if len(queue) > MAX_PARTS or _has_code(cls):
             return name_of(cls)
         fresh = [part for part in _parts(one) if id(part) not in met]
         met.update(map(id, fresh))
@@ -62,7 +62,7 @@ def _parts(value: Any) -> list[Any]:
         arrays = [*value._mgr.arrays, *value._mgr.axes] if hasattr(value, "_mgr") else [value]
         texts = [array for array in arrays if str(array.dtype) in ("object", "category")]
         return [part for array in texts for part in array.ravel().tolist()]
-    body = describe(value, room=MOST_PARTS, hidden=True).body
+    body = describe(value, room=MAX_PARTS, hidden=True).body
     if real_class(body) is dict:
         return list(body.values())
     return body if real_class(body) is list else []

@@ -25,7 +25,7 @@ _TEXTS: tuple[tuple[type[BaseException], tuple[str, ...]], ...] = (
 )
 """The classes whose text is made of more than their args, and of what."""
 _SYNTAX = ("msg", "filename", "lineno", "offset", "text")
-_MOST_PARTS, _LONGEST, _BIGGEST_BITS = 100, 100_000, 1024
+_MAX_PARTS, _LONGEST, _BIGGEST_BITS = 100, 100_000, 1024
 
 
 def traceback_of(error: BaseException) -> TracebackType | None:
@@ -105,6 +105,6 @@ def _is_plain(value: Any, depth: int = 3) -> bool:
         return len(value) <= _LONGEST
     if is_exactly(value, int):
         return value.bit_length() <= _BIGGEST_BITS
-    if is_exactly(value, list, tuple) and depth and len(value) <= _MOST_PARTS:
+    if is_exactly(value, list, tuple) and depth and len(value) <= _MAX_PARTS:
         return all(_is_plain(part, depth - 1) for part in list(value))
     return is_exactly(value, bool, float, type(None))

@@ -32,7 +32,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _FLAGS, _HINTS = (type.__dict__[name].__get__ for name in ("__flags__", "__annotations__"))
 _dict, _tuple = cast("tuple[Any, Any]", (dict, tuple))
 _MODEL_STORES = frozenset({"__pydantic_extra__", "__pydantic_private__"})
-MOST_FIELDS = 20_000
+MAX_FIELDS = 20_000
 """How many entries of one instance's dict are read; one of more is a container in disguise."""
 
 
@@ -143,11 +143,11 @@ def _stored(value: Any, layout: Layout) -> tuple[dict[str, Any], int]:
     if layout.storage is not None:
         store = layout.storage.__get__(value)
         if real_class(store) is dict:
-            left = max(0, len(store) - MOST_FIELDS)
+            left = max(0, len(store) - MAX_FIELDS)
             copy: dict[str, Any] = {} if fields or left else store.copy()
             if copy and only_text_keys(copy):
                 return copy, 0
-        pairs: list[Any] = steady(lambda: list(islice(_dict.items(store), MOST_FIELDS)))
+        pairs: list[Any] = steady(lambda: list(islice(_dict.items(store), MAX_FIELDS)))
         fields.update([pair for pair in pairs if type(pair[0]) is str])
     return fields, left
 

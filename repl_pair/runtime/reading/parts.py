@@ -8,7 +8,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
-from repl_pair.runtime.reading.closed import is_closed_class, is_namespace
+from repl_pair.runtime.reading.closed_values import is_closed_class, is_namespace
 from repl_pair.runtime.reading.fields import (
     Pairs,
     only_text_keys,
@@ -39,7 +39,7 @@ _STOPPERS = frozenset({"repl_pair", "asyncio"})
 _BIG_BITS = 1024
 _DECLARING = frozenset({"__dataclass_fields__", "__attrs_attrs__", "__pydantic_core_schema__"})
 """What a class with declared fields has: of the standard library, of attrs, of pydantic."""
-MOST_BYTES = 20_000
+MAX_BYTES = 20_000
 """The longest bytes that are copied or searched; the size of longer ones is no secret's."""
 
 
@@ -233,11 +233,11 @@ _BUILTIN: dict[Any, Reader] = {
     bytes: lambda value: bytes.__getitem__(value, slice(None)),
     bytearray: lambda value: (
         bytes(bytearray.__getitem__(value, slice(None)))
-        if bytearray.__len__(value) <= MOST_BYTES
+        if bytearray.__len__(value) <= MAX_BYTES
         else Elided("bytes", bytearray.__len__(value))
     ),
     memoryview: lambda value: (
-        value.tobytes() if value.nbytes <= MOST_BYTES else Elided("memoryview", value.nbytes)
+        value.tobytes() if value.nbytes <= MAX_BYTES else Elided("memoryview", value.nbytes)
     ),
     dict: _read_dict,
     MappingProxyType: _read_proxy,

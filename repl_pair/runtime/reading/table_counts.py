@@ -12,9 +12,9 @@ from repl_pair.runtime.values.classes import is_of, is_polars, real_class
 from repl_pair.runtime.values.marks import NAME_SLOTS, is_secret_label
 from repl_pair.wire import REDACTED
 
-MOST_CELLS = 2_000_000
+MAX_CELLS = 2_000_000
 """Cells of a table past which nothing is counted."""
-MOST_LABELS = 10_000
+MAX_LABELS = 10_000
 """Labels among which names of secrets are looked for; beside more of them nothing is counted."""
 _ORDERED = "iufM"
 """Kinds of dtype that have a least and a greatest: numbers and moments."""
@@ -39,7 +39,7 @@ def count_cells(value: Any, hidden: Collection[str] = ()) -> Counted:
         numpy = sys.modules.get("numpy")
         if numpy and is_of(value, numpy.ndarray):
             plain = numpy.ndarray.view(value, numpy.ndarray)
-            return {} if hidden or plain.size > MOST_CELLS else _count_array(plain)
+            return {} if hidden or plain.size > MAX_CELLS else _count_array(plain)
         return _count_pandas(value, hidden) if is_plain_table(value) else {}
     except Exception:  # noqa: BLE001  the person's code may change it meanwhile
         return {}
@@ -54,7 +54,7 @@ def _count_pandas(value: Any, hidden: Collection[str]) -> Counted:
         return _count_columns(value, names, columns, hidden, _has_plain_labels(value.index))
     is_index = is_of(value, pandas.Index)
     names = value.names if is_index else [value.name]
-    is_hidden = bool(hidden) or any(map(is_secret_label, names)) or len(value) > MOST_CELLS
+    is_hidden = bool(hidden) or any(map(is_secret_label, names)) or len(value) > MAX_CELLS
     if is_hidden or not (is_index or _has_plain_labels(value.index)):
         return {}
     return _count(value)
@@ -63,7 +63,7 @@ def _count_pandas(value: Any, hidden: Collection[str]) -> Counted:
 def _count_columns(
     value: Any, names: list[Any], columns: list[Any], hidden: Collection[str], is_counted: bool
 ) -> Counted:
-    is_counted = is_counted and len(value) * len(columns) <= MOST_CELLS
+    is_counted = is_counted and len(value) * len(columns) <= MAX_CELLS
     named = any(slot in NAME_SLOTS for slot in names if type(slot) is str)
 
     def count(name: Any, column: Any) -> Any:
@@ -126,4 +126,4 @@ def _has_plain_labels(index: Any) -> bool:
         return False
     if not is_of(index, sys.modules["pandas"].MultiIndex) and index.dtype.kind in _PLAIN_LABELS:
         return True
-    return len(index) <= MOST_LABELS and not any(map(is_secret_label, index.tolist()))
+    return len(index) <= MAX_LABELS and not any(map(is_secret_label, index.tolist()))

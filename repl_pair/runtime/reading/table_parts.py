@@ -104,11 +104,11 @@ def _names_of_values(table: Any) -> list[Any]:
     """Return the names in the columns of names of a table that has their values in another one."""
     columns = [label for label in column_names(table) if type(label) is str]
     named = [label for label in columns if label in NAME_SLOTS] if "value" in columns else []
-    cells = [cell for label in named for cell in table[label].array[:MOST_NAMES]]
+    cells = [cell for label in named for cell in table[label].array[:MAX_NAMES]]
     return [cell for cell in cells if type(cell) is str]
 
 
-MOST_NAMES = 1_000
+MAX_NAMES = 1_000
 """Of a column of names, how many are looked at."""
 
 

@@ -20,7 +20,7 @@ from repl_pair.runtime.values.marks import is_secret_label
 
 END_ROWS = 5
 """Rows, or items, that are shown of each end; of no more than two ends of it, all."""
-_MOST_CELLS = 400
+_MAX_CELLS = 400
 """Cells, or items, that are shown where more is asked for."""
 SHOWN_COLUMNS, OUTLINED_COLUMNS = 20, 12
 
@@ -116,7 +116,7 @@ def show_more(value: Any) -> dict[str, Any] | None:
     if not shape:
         return None
     columns = min(shape[1], SHOWN_COLUMNS) if len(shape) == 2 else 1
-    rows = max(END_ROWS, _MOST_CELLS // max(1, columns) // 2)
+    rows = max(END_ROWS, _MAX_CELLS // max(1, columns) // 2)
     if is_polars(value):
         return show_polars(value, rows)
     if is_plain_table(value):

@@ -12,7 +12,7 @@ from repl_pair.errors import RequestError
 from repl_pair.runtime.project.whole_files import write_whole
 from repl_pair.runtime.realm.model import ImportStatus, Role
 
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 REALM_FILE = "realm.json"
 NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(?<!\.)")
@@ -67,7 +67,7 @@ def read_file(path: str | Path, shape: Shape) -> Any:
 
 
 def read_json(path: str | Path) -> Any:
-    """Read a file of JSON, of at most MOST_BYTES; RequestError `cannot_run` as of `read_file`."""
+    """Read a file of JSON, of at most MAX_BYTES; RequestError `cannot_run` as of `read_file`."""
     try:
         file = os.open(path, _READ)
         try:
@@ -92,8 +92,8 @@ def _size_of(path: str | Path, file: int) -> int:
     size = found.st_size
     if not stat.S_ISREG(found.st_mode):
         raise bad_file(path, "it is not a plain file")
-    if size > MOST_BYTES:
-        raise bad_file(path, f"it has more than {MOST_BYTES:,} bytes")
+    if size > MAX_BYTES:
+        raise bad_file(path, f"it has more than {MAX_BYTES:,} bytes")
     return size
 
 

@@ -11,7 +11,7 @@ from repl_pair.errors import count_of
 from repl_pair.records import mutable
 from repl_pair.runtime.project.git import local_filters, run_git, run_program
 from repl_pair.runtime.realm.model import PullRequest, Readiness, Realm, RepoReadiness
-from repl_pair.runtime.realm.worktrees import MOST_AT_ONCE, branch_of, worktree_of
+from repl_pair.runtime.realm.worktrees import MAX_AT_ONCE, branch_of, worktree_of
 
 GH_S = 10.0
 _PR_SLOTS = {"number": int, "state": str, "title": str, "url": str}
@@ -30,7 +30,7 @@ def read_readiness(realm: Realm, rfc: str | None = None) -> Readiness:
             folder = worktree
         return _read(repo, folder, branch)
 
-    with ThreadPoolExecutor(MOST_AT_ONCE) as threads:
+    with ThreadPoolExecutor(MAX_AT_ONCE) as threads:
         found = list(threads.map(read, sorted(realm.repos)))
     return {"repos": found, "ready": bool(found) and all(repo["ready"] for repo in found)}
 
@@ -56,7 +56,7 @@ def _read(repo: str, folder: Path, branch: str | None) -> RepoReadiness:
     if isinstance(state, str):
         return _unready(repo, branch, state)
     if branch is not None and state.name != branch:
-        if not run_git(folder, "show-ref", "--verify", f"refs/heads/{branch}").is_well:
+        if not run_git(folder, "show-ref", "--verify", f"refs/heads/{branch}").succeeded:
             return _unready(repo, branch, f"There is no branch {branch}.")
         state = _read_other(folder, branch)
     proposed = _count_proposed(folder, state)
@@ -100,7 +100,7 @@ def _read_status(folder: Path) -> _Branch | str:
         return f"The repo is not at {folder}."
     words = ("status", "--porcelain=v2", "--branch", "-z", "--ignore-submodules=dirty")
     listed = run_git(folder, *words, settings=local_filters(folder))
-    if not listed.is_well:
+    if not listed.succeeded:
         return listed.why
     state, lines = _Branch(), iter(listed.out.split("\0"))
     for line in lines:
@@ -131,7 +131,7 @@ def _read_other(folder: Path, branch: str) -> _Branch:
     upstream = run_git(folder, "rev-parse", "--abbrev-ref", ref).out.strip() or None
     state = _Branch(name=branch, upstream=upstream)
     counts = run_git(folder, "rev-list", "--left-right", "--count", f"{branch}...{ref}", "--")
-    if counts.is_well:
+    if counts.succeeded:
         state.ahead, state.behind = map(int, counts.out.split())
     return state
 
@@ -141,7 +141,7 @@ def _count_proposed(folder: Path, state: _Branch) -> int | None:
     for name in ("HEAD", "main", "master") if state.remote else ():
         span = f"refs/remotes/{state.remote}/{name}..refs/heads/{state.name}"
         counts = run_git(folder, "rev-list", "--count", span, "--")
-        if counts.is_well:
+        if counts.succeeded:
             return int(counts.out)
     return None
 
@@ -152,7 +152,7 @@ def _read_pull_request(folder: Path, state: _Branch) -> tuple[PullRequest | None
         return None, ""
     words = [gh, "pr", "view", "--json", ",".join(_PR_SLOTS), "--", state.name]
     ended = run_program(words, folder, GH_S)
-    if not ended.is_well:
+    if not ended.succeeded:
         is_none = "no pull requests found" in ended.why
         return None, "" if is_none else f"gh: {ended.why[:200]}"
     try:

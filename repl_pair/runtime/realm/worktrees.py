@@ -12,7 +12,7 @@ from repl_pair.runtime.realm.membership import WORKTREES
 from repl_pair.runtime.realm.model import Realm, Worktrees
 from repl_pair.runtime.realm.realms import domains_of
 
-MOST_AT_ONCE = 8
+MAX_AT_ONCE = 8
 
 
 @record
@@ -42,7 +42,7 @@ def make_worktrees(realm: Realm, plan: Plan) -> Worktrees:
     def make(repo: str) -> str:
         return _make(realm.path_of(repo), plan.paths[repo], plan.branch)
 
-    with ThreadPoolExecutor(MOST_AT_ONCE) as threads:
+    with ThreadPoolExecutor(MAX_AT_ONCE) as threads:
         faults = dict(zip(plan.paths, threads.map(make, plan.paths), strict=True))
     created = [repo for repo, fault in faults.items() if not fault]
     return {
@@ -57,7 +57,7 @@ def branch_of(realm: Realm, rfc: str) -> str:
     """Return the branch of an RFC; RequestError `bad_arguments` for what git takes for none."""
     branch = f"rfc/{check_name(rfc, 'an RFC')}"
     checked = run_git(realm.folder, "check-ref-format", f"refs/heads/{branch}")
-    if not checked.is_well:
+    if not checked.succeeded:
         raise RequestError("bad_arguments", f"git takes no branch {branch!r}.")
     return branch
 
@@ -103,9 +103,9 @@ def _make(repo: Path, path: Path, branch: str) -> str:
     if not repo.is_dir():
         return f"The repo is not at {repo}."
     top = run_git(repo, "rev-parse", "--show-toplevel")
-    if not top.is_well or Path(top.out.rstrip("\n")).resolve() != repo.resolve():
+    if not top.succeeded or Path(top.out.rstrip("\n")).resolve() != repo.resolve():
         return f"{repo} is not a git repo."
-    if not run_git(repo, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").is_well:
+    if not run_git(repo, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").succeeded:
         return f"{repo} has no commit yet."
     known = run_git(repo, "for-each-ref", f"refs/heads/{branch}", f"refs/remotes/*/{branch}")
     how = [str(path), branch] if known.out else ["-b", branch, str(path)]

@@ -11,7 +11,7 @@ from repl_pair.runtime.ipython import kernel_shell, known_shells
 from repl_pair.runtime.registry.origin import cell_origin
 from repl_pair.runtime.registry.registry import REGISTRY
 
-MOST_ENDED = 500
+MAX_ENDED = 500
 """How many of the latest cells it is remembered of how they ended."""
 
 
@@ -128,7 +128,7 @@ class CellTracker:
         self.ended[cell.number] = EndedCell(
             since=cell.since, seconds=at - cell.since, succeeded=succeeded
         )
-        if len(self.ended) > MOST_ENDED:
+        if len(self.ended) > MAX_ENDED:
             del self.ended[next(iter(self.ended))]
 
     def _retire(self, shell: Any, result: Any) -> None:

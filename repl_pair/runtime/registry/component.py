@@ -87,7 +87,7 @@ class Component:
         if not _may_be_named(fn, module, name):
             return made
         source, found = _source_of(fn, name), made._found()
-        is_other = found is not fn and _is_kin(found, fn)
+        is_other = found is not fn and _has_same_code(found, fn)
         return made if is_other else replace(made, source=source)
 
     def __reduce__(self) -> Any:
@@ -135,10 +135,10 @@ def _is_redefinition(found: Any, given: Any) -> bool:
         is_called_so = callable(found) and _name_of(found) == _name_of(given)
     except Exception:  # noqa: BLE001  the person's object may do anything when it is asked
         return False
-    return is_called_so and not _is_kin(found, given)
+    return is_called_so and not _has_same_code(found, given)
 
 
-def _is_kin(one: Any, other: Any) -> bool:
+def _has_same_code(one: Any, other: Any) -> bool:
     """Return whether one run of the same code made both: a wrapper and what it wraps, a loop."""
     code = _code_of(one)
     return code is not None and code is _code_of(other)

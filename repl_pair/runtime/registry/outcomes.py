@@ -6,7 +6,7 @@ from typing import Any
 from repl_pair.records import record, to_dict
 from repl_pair.runtime.registry.model import KINDS, Entry
 
-Rest = tuple[str, str, int]
+Dependency = tuple[str, str, int]
 """A dependency of a result: a member of the store, a key in it, its revision then."""
 
 
@@ -85,7 +85,7 @@ class Identity:
     code_hash: str
 
 
-def rest_on(kind: str, id: str, entry: Entry | None) -> Rest:
+def dependency_on(kind: str, id: str, entry: Entry | None) -> Dependency:
     """Return the dependency of a result on an entry, or on there being none."""
     return KINDS[kind].collection, id, 0 if entry is None else entry.revision
 

@@ -42,7 +42,7 @@ class StepSignature:
 def _is_wait(given: Sequence[Any]) -> bool:
     ms: Any = given[0] if len(given) == 1 else None
     is_number = isinstance(ms, (int, float)) and not isinstance(ms, bool)
-    return is_number and 0 <= ms <= MOST_MS
+    return is_number and 0 <= ms <= MAX_MS
 
 
 def _is_set(given: Sequence[Any]) -> bool:
@@ -53,7 +53,7 @@ def _is_call(given: Sequence[Any]) -> bool:
     return 1 <= len(given) <= 2 and isinstance(given[0], str) and all(map(is_payload, given[1:]))
 
 
-MOST_MS = 30_000
+MAX_MS = 30_000
 
 STEPS: dict[str, StepSignature] = {
     "dispatch": StepSignature(
@@ -61,7 +61,7 @@ STEPS: dict[str, StepSignature] = {
         fits=lambda given: len(given) == 1 and isinstance(given[0], list),
         names="event",
     ),
-    "wait": StepSignature(words=f"milliseconds from 0 to {MOST_MS}", fits=_is_wait, acts=False),
+    "wait": StepSignature(words=f"milliseconds from 0 to {MAX_MS}", fits=_is_wait, acts=False),
     "set": StepSignature(
         words="a path into the live object, and a value", fits=_is_set, names="path"
     ),

@@ -7,11 +7,11 @@ from typing import Any
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import record
 from repl_pair.runtime.registry.outcomes import Outcome, StepRecord
-from repl_pair.runtime.results.last import last_result
+from repl_pair.runtime.results.last_results import last_result
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.values.differences import Change, changes_between
 
-MOST_CHANGES = 100
+MAX_CHANGES = 100
 """How many differences between two states are listed."""
 
 
@@ -135,6 +135,6 @@ def _moments(run: RunRecord) -> Iterator[Moment]:
             words = [line.assertion, *line.payload]
             yield Moment(**place, line=words, state=state, outcome=line)
         else:
-            changes = tuple(islice(changes_between(state, line.state), MOST_CHANGES))
+            changes = tuple(islice(changes_between(state, line.state), MAX_CHANGES))
             state = line.state
             yield Moment(**place, line=line.line, state=state, changes=changes, error=line.error)

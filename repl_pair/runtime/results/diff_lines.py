@@ -7,7 +7,7 @@ from typing import Any
 
 from repl_pair.runtime.values.differences import equal_head
 
-MOST_LINES = 60
+MAX_LINES = 60
 """How many lines of one difference are shown."""
 LONGEST_LINE = 200
 _BEFORE = 60
@@ -25,8 +25,8 @@ def describe_difference(expected: Any, actual: Any, reason: str) -> Sequence[str
         old, new = _around(before[0], after[0])
         return [] if is_given else [f"expected: {old}", f"actual:   {new}"]
     lines = list(unified_diff(before, after, "expected", "actual", lineterm="", n=2))
-    more = [f"… {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else []
-    return [*(_window(line, 0) for line in lines[:MOST_LINES]), *more]
+    more = [f"… {len(lines) - MAX_LINES} more lines"] if len(lines) > MAX_LINES else []
+    return [*(_window(line, 0) for line in lines[:MAX_LINES]), *more]
 
 
 def _text(value: Any) -> str:

@@ -12,13 +12,13 @@ from repl_pair.runtime.registry.model import Entry, Story, Use
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.tags import tags_of
 from repl_pair.runtime.results.forms import in_modes
-from repl_pair.runtime.results.last import is_current, last_verdict
+from repl_pair.runtime.results.last_results import is_current, last_verdict
 from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, section, table
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.entries import mode_args
 from repl_pair.runtime.secrets.known import NEEDLES
-from repl_pair.runtime.secrets.truncate import Limits
+from repl_pair.runtime.secrets.truncation import Limits
 from repl_pair.runtime.signatures.schema import PARTIAL, parameters_schema
 from repl_pair.runtime.store import STORE
 from repl_pair.runtime.values.classes import is_map

@@ -14,12 +14,12 @@ from repl_pair.runtime.ipython import interactive_shell, ipython_module
 from repl_pair.runtime.registry.outcomes import Outcome
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.tags import tags_of
-from repl_pair.runtime.results.stored import RESULTS_MIME, RESULTS_VERSION, RunResult
+from repl_pair.runtime.results.notebook_results import RESULTS_MIME, RESULTS_VERSION, RunResult
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets
-from repl_pair.runtime.secrets.truncate import Limits
+from repl_pair.runtime.secrets.truncation import Limits
 
-MOST_LINES = 30
+MAX_LINES = 30
 """How many runs the text and the HTML of a sweep list; its data has all."""
 _LONGEST = 2000
 _SHORT = Limits(depth=3, width=8, text=120, nodes=40)
@@ -138,9 +138,9 @@ def in_modes(modes: Sequence[str]) -> str:
 
 def _listed(lines: Sequence[RunResult]) -> Sequence[RunResult]:
     """Return the lines that are listed: if there are too many, those that did not pass go first."""
-    if len(lines) <= MOST_LINES:
+    if len(lines) <= MAX_LINES:
         return lines
-    return sorted(lines, key=lambda line: line.status == "pass")[:MOST_LINES]
+    return sorted(lines, key=lambda line: line.status == "pass")[:MAX_LINES]
 
 
 def _text(report: Report, lines: Sequence[RunResult]) -> str:

@@ -21,7 +21,7 @@ SCHEMES = ("repl-pair", "http", "https")
 TABS = ("dev", "docs", "test")
 """The tabs of the shell; the first opens unasked."""
 
-_MOST_CHARS, _DEEPEST, _BIGGEST_INT_BITS = 64_000, 64, 8192
+_MAX_CHARS, _DEEPEST, _BIGGEST_INT_BITS = 64_000, 64, 8192
 _SUBSTRATE = Grammar(re.compile(r"[a-z][a-z0-9_-]{0,40}"), "a word", "html")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _KEPT_IN_IDS, _KEPT_IN_BASE = "/,", "%/:?#[]@!$&'()*+,;=~"
@@ -66,10 +66,10 @@ def write_url(link: Link, base_url: str = BASE) -> str:
     """
     head, mark, fragment = _checked_base(base_url).partition("#")
     query = "&".join(f"{name}={quote(text, _KEPT_IN_IDS)}" for name, text in _parts_of(link))
-    if len(query) > _MOST_CHARS:
+    if len(query) > _MAX_CHARS:
         raise RequestError(
             "bad_arguments",
-            f"The link would have {len(query)} characters, over {_MOST_CHARS}: share fewer "
+            f"The link would have {len(query)} characters, over {_MAX_CHARS}: share fewer "
             "overrides, or register them as a variant.",
         )
     joint = ("&" if head.partition("?")[2] else "") if "?" in head else "?"
@@ -79,8 +79,8 @@ def write_url(link: Link, base_url: str = BASE) -> str:
 def parse_share_url(url: str) -> ReadLink:
     """Read a URL as far as it is valid: it raises for no text, and looks nothing up."""
     query = url.partition("#")[0].partition("?")[2]
-    if len(query) > _MOST_CHARS:
-        why = f"it has {len(query)} characters; at most {_MOST_CHARS} are read"
+    if len(query) > _MAX_CHARS:
+        why = f"it has {len(query)} characters; at most {_MAX_CHARS} are read"
         return ReadLink(link=Link(), dropped=(Dropped(part="query", text="", why=why),))
     read: dict[str, Any] = {}
     dropped: list[Dropped] = []

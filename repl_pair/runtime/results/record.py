@@ -7,11 +7,11 @@ from typing import Any
 from repl_pair.errors import RequestError, count_of
 from repl_pair.records import record
 from repl_pair.runtime.registry.outcomes import (
+    Dependency,
     EffectRecord,
     Identity,
     Outcome,
     PhaseRecord,
-    Rest,
     StepRecord,
 )
 from repl_pair.runtime.results.forms import (
@@ -20,7 +20,7 @@ from repl_pair.runtime.results.forms import (
     in_modes,
     run_line,
 )
-from repl_pair.runtime.results.stored import RunResult
+from repl_pair.runtime.results.notebook_results import RunResult
 from repl_pair.runtime.secrets.known import CallSecrets
 
 
@@ -81,7 +81,7 @@ class RunRecord(Report):
     """What the run met that is a secret for its record alone."""
     registered: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Where the variant was registered, and in which line."""
-    rests_on: tuple[Rest, ...] = ()
+    dependencies: tuple[Dependency, ...] = ()
 
     def lines(self) -> list[RunResult]:
         """Return the one line of the run."""

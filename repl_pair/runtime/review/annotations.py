@@ -32,7 +32,7 @@ from repl_pair.runtime.review.querying import (
 )
 from repl_pair.runtime.review.reporting import report_remark
 from repl_pair.runtime.review.rules import check_owner, check_words
-from repl_pair.runtime.review.sight import tier_of
+from repl_pair.runtime.review.visibility import tier_of
 from repl_pair.wire import View
 
 REPEATED_S = 30.0
@@ -74,7 +74,7 @@ def list_annotations(
             asked = in_status(database, connection, asked, status)
         (total,) = asked.rows(connection, "count(*) FROM annotations")[0]
         if after is not None:
-            asked = _behind(connection, seen, asked, after)
+            asked = _related(connection, seen, asked, after)
         newest = "ORDER BY created_at DESC, id DESC LIMIT :limit"
         return read_rows(
             database, asked.rows(connection, "* FROM annotations", newest, limit=limit)
@@ -253,7 +253,7 @@ def placers_of(database: Database, ids: Sequence[str]) -> Mapping[str, str]:
         return dict(map(tuple, found))
 
 
-def _behind(connection: Connection, seen: Conditions, asked: Conditions, after: str) -> Conditions:
+def _related(connection: Connection, seen: Conditions, asked: Conditions, after: str) -> Conditions:
     last = seen.and_also("id = :id", id=after).rows(connection, "created_at, id FROM annotations")
     for created_at, id in last:
         return asked.and_also("(created_at, id) < (:at, :after)", at=created_at, after=id)

@@ -12,7 +12,7 @@ from repl_pair.runtime.review.querying import at_target, shown_to
 from repl_pair.runtime.review.targets import ENTRIES, PAGES, Target, parse_target
 from repl_pair.wire import View
 
-_MOST_NAMED = 20
+_MAX_NAMED = 20
 
 
 def find_target(root: Path, view: View, text: str, section: str = "") -> Target:
@@ -74,8 +74,8 @@ def _no_page(root: Path, view: View, target: Target) -> RequestError:
 def _no_part(target: Target, content: Content, name: str) -> RequestError:
     what = "heading" if target.kind == "doc" else "cell"
     labels = list(content.parts)
-    more = f", and {len(labels) - _MOST_NAMED} more" if len(labels) > _MOST_NAMED else ""
-    named = ", ".join(map(repr, labels[:_MOST_NAMED])) + more
+    more = f", and {len(labels) - _MAX_NAMED} more" if len(labels) > _MAX_NAMED else ""
+    named = ", ".join(map(repr, labels[:_MAX_NAMED])) + more
     has = f"It has {named}." if labels else f"It has no {what}s."
     return RequestError(
         "bad_arguments",

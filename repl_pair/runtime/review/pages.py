@@ -17,9 +17,9 @@ from repl_pair.runtime.review.notebooks import read_cells
 from repl_pair.runtime.review.targets import PAGES
 from repl_pair.wire import PERSON, View
 
-MOST_PAGES, MOST_FILES = 2_000, 50_000
+MAX_PAGES, MAX_FILES = 2_000, 50_000
 """How many pages are listed, and among how many files they are looked for."""
-MOST_BYTES = 50_000_000
+MAX_BYTES = 50_000_000
 """How large a page may be whose text is read."""
 _GIT_S = 5.0
 _ENDS = tuple(end for ends in PAGES.values() for end in ends)
@@ -64,7 +64,7 @@ def page_paths(root: Path) -> Sequence[str]:
     """Return the sorted paths of the project's pages, without those that git ignores."""
     found = sorted(_walk(root))
     ignored = _ignored(root, found)
-    return [path for path in found if path not in ignored][:MOST_PAGES]
+    return [path for path in found if path not in ignored][:MAX_PAGES]
 
 
 def is_private(root: Path, path: str) -> bool:
@@ -104,9 +104,9 @@ def read_title(root: Path, path: str) -> str:
 
 
 def read_text(file: Path) -> str | None:
-    """Return the text of a page; None where it cannot be read, or has over MOST_BYTES."""
+    """Return the text of a page; None where it cannot be read, or has over MAX_BYTES."""
     try:
-        if file.stat().st_size > MOST_BYTES:
+        if file.stat().st_size > MAX_BYTES:
             return None
         return file.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -135,7 +135,7 @@ def _fits(path: str, pattern: str) -> bool:
     return any(fnmatchcase(p, q) for p in places for q in (pattern, pattern.replace("**/", "")))
 
 
-@lru_cache(maxsize=MOST_PAGES)
+@lru_cache(maxsize=MAX_PAGES)
 def _read_title(file: Path, _version: object) -> str:
     text = read_text(file) or ""
     if file.suffix == ".ipynb":
@@ -154,7 +154,7 @@ def _walk(root: Path) -> Iterator[str]:
                 path = Path(folder, name).relative_to(root).as_posix()
                 if is_page(root, path):
                     yield path
-        if seen > MOST_FILES:
+        if seen > MAX_FILES:
             return
 
 

@@ -12,8 +12,8 @@ from repl_pair.runtime.project.database import Database
 from repl_pair.runtime.review.contents import redact_text
 from repl_pair.runtime.review.model import AnnotationStatus
 from repl_pair.runtime.review.orphans import orphans_of
-from repl_pair.runtime.review.sight import SHOWN, hidden_targets
 from repl_pair.runtime.review.targets import Target
+from repl_pair.runtime.review.visibility import SHOWN, hidden_targets
 from repl_pair.wire import View
 
 _NEWEST = 200

@@ -5,7 +5,7 @@ from sqlite3 import Connection, Row
 
 from repl_pair.errors import count_of
 from repl_pair.runtime.notices.notices import report_notice
-from repl_pair.runtime.review.sight import access_of
+from repl_pair.runtime.review.visibility import access_of
 from repl_pair.wire import AGENTS, PERSON, View, cut_at_word
 
 _HEAD_CHARS = 80

@@ -28,11 +28,11 @@ from repl_pair.runtime.review.querying import (
 )
 from repl_pair.runtime.review.reporting import report_review
 from repl_pair.runtime.review.rules import check_owner
-from repl_pair.runtime.review.sight import tier_of
 from repl_pair.runtime.review.targets import Target, parse_target
+from repl_pair.runtime.review.visibility import tier_of
 from repl_pair.wire import View
 
-MOST_REVIEWS = 200
+MAX_REVIEWS = 200
 """How many reviews are listed."""
 _OLDEST_FIRST = "ORDER BY created_at, id"
 
@@ -85,7 +85,7 @@ def list_reviews(
             asked = asked.and_also("status = :status", status=status)
         (total,) = asked.rows(connection, "count(*) FROM reviews")[0]
         newest = "ORDER BY created_at DESC, id DESC LIMIT :most"
-        rows = asked.rows(connection, "* FROM reviews", newest, most=MOST_REVIEWS)
+        rows = asked.rows(connection, "* FROM reviews", newest, most=MAX_REVIEWS)
         return list(map(read_review, rows)), total
 
 

@@ -6,7 +6,7 @@ from sqlite3 import Row
 from repl_pair.errors import RequestError, next_step
 from repl_pair.wire import PERSON, View
 
-MOST_CHARS = {"content": 8_000, "quote": 2_000, "section": 200}
+MAX_CHARS = {"content": 8_000, "quote": 2_000, "section": 200}
 """How many characters the words of a remark have at most."""
 
 
@@ -15,10 +15,10 @@ def check_words(**words: str) -> None:
     for name, text in words.items():
         if name == "content" and not text.strip():
             raise RequestError("bad_arguments", "content is empty: say something in it.")
-        if len(text) > MOST_CHARS[name]:
+        if len(text) > MAX_CHARS[name]:
             raise RequestError(
                 "bad_arguments",
-                f"{name} has {len(text):,} characters; at most {MOST_CHARS[name]:,} are kept.",
+                f"{name} has {len(text):,} characters; at most {MAX_CHARS[name]:,} are kept.",
             )
         if text.encode("utf-8", "ignore").decode() != text:
             raise RequestError(

@@ -13,7 +13,7 @@ ENTRIES = ("story", "variant", "workspace")
 FORMS = "story:ID, variant:ID, workspace:ID, notebook:PATH#CELL and doc:PATH#HEADING"
 PAGES = {"doc": (".md", ".markdown"), "notebook": (".ipynb",)}
 """The kinds of targets that are files, and how their names end."""
-MOST_TARGET_CHARS = 1_000
+MAX_TARGET_CHARS = 1_000
 
 _PATH = {
     kind: re.compile(rf"(.+?(?:{'|'.join(map(re.escape, ends))}))(?:#(.*))?", re.I | re.S)
@@ -51,10 +51,10 @@ def parse_target(text: str) -> Target:
     RequestError `bad_arguments` for what is none.
     """
     kind, _, rest = text.partition(":")
-    if kind in ENTRIES and rest and "#" not in rest and len(text) <= MOST_TARGET_CHARS:
+    if kind in ENTRIES and rest and "#" not in rest and len(text) <= MAX_TARGET_CHARS:
         return Target(kind=kind, name=rest)
     found = _PATH[kind].fullmatch(rest) if kind in PAGES else None
-    if found is None or len(text) > MOST_TARGET_CHARS:
+    if found is None or len(text) > MAX_TARGET_CHARS:
         raise _illegal(text, f"Targets are {FORMS}; paths end in .md or .ipynb.")
     path = posixpath.normpath(found[1])
     if path.startswith(("/", "..")) or "\\" in path or not path.isprintable():

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from repl_pair.runtime.reading.bounded import MORE, Bounds, copy_within, cut_text
-from repl_pair.runtime.reading.closed import is_closed
+from repl_pair.runtime.reading.closed_values import is_closed
 from repl_pair.runtime.reading.fields import read_fields
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.classes import (

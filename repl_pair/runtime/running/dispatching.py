@@ -8,7 +8,7 @@ from typing import Any, cast
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.planning.guard import check_set, method_for_agent
 from repl_pair.runtime.reading.steps import follow, read_member
-from repl_pair.runtime.reading.stored import read_field
+from repl_pair.runtime.reading.stored_fields import read_field
 from repl_pair.runtime.registry.model import Event
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.steps import public_method, public_methods, taker_of

@@ -11,7 +11,7 @@ from typing import Any
 from repl_pair.errors import AuthoringError, ReplPairError, RequestError, did_you_mean
 from repl_pair.runtime.authoring.decorator_uses import RAISE
 from repl_pair.runtime.authoring.entries import function_kind
-from repl_pair.runtime.registry.outcomes import EffectRecord, Rest, rest_on
+from repl_pair.runtime.registry.outcomes import Dependency, EffectRecord, dependency_on
 from repl_pair.runtime.registry.registry import REGISTRY, registered
 from repl_pair.runtime.running.copies import copy_containers
 from repl_pair.runtime.running.responses import Responses, resolve_dotted
@@ -66,10 +66,10 @@ class Scope:
             given = () if do is None else secret_results(do)
             yield from ((str(place), "response", *path) for path in given)
 
-    def rests_on(self) -> Iterator[Rest]:
+    def dependencies(self) -> Iterator[Dependency]:
         """Return the entries that did what was emitted and not stubbed."""
         for id in sorted({one.id for one in self.emitted if not one.stubbed}):
-            yield rest_on("effect", id, REGISTRY.find("effect", id))
+            yield dependency_on("effect", id, REGISTRY.find("effect", id))
 
 
 _SCOPE: ContextVar[Scope | None] = ContextVar("repl_pair_effects", default=None)

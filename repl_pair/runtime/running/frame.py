@@ -23,7 +23,7 @@ from repl_pair.runtime.values.paths import Place
 TeardownStep = Callable[[], Any]
 """Undoes one thing; called again where a stop cut it short, it only does what is left."""
 
-MOST_ITEMS = 1_000_000
+MAX_ITEMS = 1_000_000
 """How many items a generator may give."""
 
 
@@ -132,17 +132,17 @@ class Frame:
         if inspect.isawaitable(value):
             value = await self.wait_for(value)
         if inspect.isgenerator(value):
-            items: list[Any] = list(islice(value, MOST_ITEMS + 1))
+            items: list[Any] = list(islice(value, MAX_ITEMS + 1))
             value.close()
         elif inspect.isasyncgen(value):
             items = await self.wait_for(_listed(value))
         else:
             return value
-        if len(items) <= MOST_ITEMS:
+        if len(items) <= MAX_ITEMS:
             return items
         raise RequestError(
             "cannot_run",
-            f"A generator gave over {MOST_ITEMS:,} items, and all that it gives is read: "
+            f"A generator gave over {MAX_ITEMS:,} items, and all that it gives is read: "
             "let the component give fewer, or a value that holds the generator.",
         )
 
@@ -151,7 +151,7 @@ async def _listed(items: Any) -> list[Any]:
     found: list[Any] = []
     async for item in items:
         found.append(item)
-        if len(found) > MOST_ITEMS:
+        if len(found) > MAX_ITEMS:
             await items.aclose()
             break
     return found

@@ -13,7 +13,7 @@ from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.secrets.egress import holds_secret
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Rank
-from repl_pair.runtime.secrets.redact import copy_plain
+from repl_pair.runtime.secrets.redaction import copy_plain
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.frozen import Ref, Secret, ref_places
 from repl_pair.runtime.values.hints import ANYTHING

@@ -29,7 +29,7 @@ from repl_pair.runtime.store import STORE, Change
 T = TypeVar("T")
 
 
-class LeftOpen(UserWarning):
+class LiveObjectClosed(UserWarning):
     """A live object was closed for the person, who had left it open."""
 
 
@@ -137,7 +137,7 @@ def close_all(variant_id: str, why: str) -> int:
     openings = openings_of(variant_id)
     for opening in openings:
         # The person's filters may turn the warning into an exception.
-        with suppress(LeftOpen):
+        with suppress(LiveObjectClosed):
             opening.close_with_warning(why)
     return len(openings)
 
@@ -157,7 +157,7 @@ async def _open(frame: Frame) -> None:
 
 def _warn(message: str) -> None:
     CAPTURED.set(None)
-    warnings.warn(message, LeftOpen, stacklevel=5)
+    warnings.warn(message, LiveObjectClosed, stacklevel=5)
 
 
 _OPENINGS: dict[int, Opening] = {}

@@ -31,9 +31,9 @@ from repl_pair.runtime.values.thaw import thaw_data
 
 RAISES = "raises"
 """The assertion that looks at what was raised, and so goes on behind it."""
-MOST_STATES = 200
+MAX_STATES = 200
 """How many steps of a run have the state after them recorded."""
-NOT_KEPT = f"<not kept: it came after {MOST_STATES} steps>"
+NOT_KEPT = f"<not kept: it came after {MAX_STATES} steps>"
 
 
 async def play_all(frame: Frame) -> None:
@@ -69,7 +69,7 @@ async def _walk(frame: Frame, play: Play, index: int, step: Step) -> None:
     if step[0] in STEPS:
         await _act(frame, step)
         error = "" if frame.error is None else error_text(frame.error)
-        state = read_state(frame) if len(frame.steps) < MOST_STATES else NOT_KEPT
+        state = read_state(frame) if len(frame.steps) < MAX_STATES else NOT_KEPT
         frame.steps.append(
             StepRecord(play=play.name, step=index, line=list(step), state=state, error=error)
         )

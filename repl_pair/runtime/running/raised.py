@@ -57,7 +57,7 @@ def describe(error: BaseException, doing: Mapping[str, Any]) -> dict[str, Any]:
     more: dict[str, Any] = {
         "frames": frames if len(frames) > 1 else [],
         "notes": shown_notes(error),
-        **describe_behind(error, _line),
+        **describe_related(error, _line),
     }
     kept = {name: value for name, value in more.items() if value}
     return {**named, **doing, **_place_in(frames), **kept}
@@ -107,9 +107,9 @@ def _line(error: BaseException) -> dict[str, Any]:
     return _named(error) | place | ({"notes": notes} if notes else {})
 
 
-def describe_behind(error: BaseException, describe: Callable[[Any], Any]) -> dict[str, Any]:
+def describe_related(error: BaseException, describe: Callable[[Any], Any]) -> dict[str, Any]:
     """Return the causes of an exception, the nearest first, and of a group what is in it."""
-    found: dict[str, Any] = {"causes": list(map(describe, islice(causes_of(error), MOST_CAUSES)))}
+    found: dict[str, Any] = {"causes": list(map(describe, islice(causes_of(error), MAX_CAUSES)))}
     if is_of(error, BaseExceptionGroup):
         leaves = leaves_of(error)
         found |= {"group": list(map(describe, leaves[:MOST])), "in_group": len(leaves)}
@@ -121,7 +121,7 @@ def shown_notes(error: BaseException) -> list[str]:
     return [cut_at_word(note, LONGEST) for note in notes_of(error, MOST)]
 
 
-MOST, MOST_CAUSES = 5, 3
+MOST, MAX_CAUSES = 5, 3
 """How many frames, notes and exceptions of a group are kept, and how many causes."""
 _NAMED = ("play", "step", "event", "loader", "derived", "decorator", "patch")
 

@@ -7,7 +7,7 @@ from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.outcomes import PhaseRecord
-from repl_pair.runtime.results.last import registered_at
+from repl_pair.runtime.results.last_results import registered_at
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.raised import bounded, place_of, text_in
@@ -18,11 +18,11 @@ from repl_pair.runtime.values.classes import real_class
 
 
 def record_of(
-    frame: Frame, torn: BaseException | None, secrets: CallSecrets, elapsed_ms: float
+    frame: Frame, teardown_error: BaseException | None, secrets: CallSecrets, elapsed_ms: float
 ) -> RunRecord:
-    """Return the record of a run that was walked to its end; `torn` is what its teardown raised."""
+    """Return the record of a run that was walked to its end."""
     plan, out = frame.plan, frame.captured
-    status, reason = _status(frame, torn)
+    status, reason = _status(frame, teardown_error)
     return RunRecord(
         variant_id=plan.variant_id,
         status=status,
@@ -53,7 +53,7 @@ def record_of(
         secrets=secrets,
         what_if=plan.what_if,
         registered=registered_at(plan),
-        rests_on=(*plan.rests_on, *frame.scope.rests_on()),
+        dependencies=(*plan.dependencies, *frame.scope.dependencies()),
     )
 
 
@@ -89,7 +89,7 @@ def stopped_record(plan: Plan, stop: Stop, frame: Frame | None = None) -> RunRec
         sensitive=tuple(("effective_args", *place) for place in plan.secret_places),
         what_if=plan.what_if,
         registered=registered_at(plan),
-        rests_on=plan.rests_on,
+        dependencies=plan.dependencies,
     )
 
 
@@ -105,17 +105,21 @@ def _sensitive(frame: Frame) -> tuple[tuple[str, ...], ...]:
     return (*places, *lines)
 
 
-def _status(frame: Frame, torn: BaseException | None) -> tuple[str, str]:
+def _status(frame: Frame, teardown_error: BaseException | None) -> tuple[str, str]:
     # A component may have caught what an effect could not do; what follows from it is no verdict.
     failed = frame.scope.fault or frame.failure
     if failed is not None:
-        return _blame(failed, frame.failed_in)
+        return _describe_error(failed, frame.failed_in)
     missed = [one for one in frame.outcomes if not one.passed]
     for one in sorted(missed, key=lambda one: not one.compared):
         return "fail" if one.compared else "cannot_run", f"{one.assertion}: {one.reason}"
     if frame.refusal:
         return "cannot_run", frame.refusal
-    return ("pass", _left_out(frame.plan)) if torn is None else _blame(torn, frame.doing)
+    return (
+        ("pass", _left_out(frame.plan))
+        if teardown_error is None
+        else _describe_error(teardown_error, frame.doing)
+    )
 
 
 def _left_out(plan: Plan) -> str:
@@ -124,7 +128,7 @@ def _left_out(plan: Plan) -> str:
     return f"not run: the named plays {', '.join(left)}" if left else ""
 
 
-def _blame(error: BaseException, doing: Mapping[str, Any]) -> tuple[str, str]:
+def _describe_error(error: BaseException, doing: Mapping[str, Any]) -> tuple[str, str]:
     if isinstance(error, RequestError):
         return "cannot_run", error.message
     return "error", text_in(error, doing)

@@ -14,7 +14,7 @@ from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.outcomes import PhaseRecord
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.forms import display_and_check
-from repl_pair.runtime.results.last import keep_result
+from repl_pair.runtime.results.last_results import keep_result
 from repl_pair.runtime.results.record import RunRecord, refused
 from repl_pair.runtime.running.effects import effects_of_run
 from repl_pair.runtime.running.frame import Frame
@@ -140,9 +140,9 @@ async def execute(
     ):
         frame = Frame(plan=plan, wait_for=wait_for, captured=captured, scope=scope)
         begun(frame)
-        stop, torn = None, None
+        stop, teardown_error = None, None
         try:
-            torn = await while_live(section, lambda: _walk_all(frame))
+            teardown_error = await while_live(section, lambda: _walk_all(frame))
         except BaseException as error:
             frame.failure = frame.failure or error
             section.begin_teardown()
@@ -152,7 +152,7 @@ async def execute(
             if stop is None:
                 raise
     elapsed_ms = (time.perf_counter() - started) * 1e3
-    record = record_of(frame, torn, secrets, elapsed_ms)
+    record = record_of(frame, teardown_error, secrets, elapsed_ms)
     return record if stop is None else replace(record, assertions=(), total=0, **to_dict(stop))
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from repl_pair.runtime.reading.parts import KeyNames
 from repl_pair.runtime.secrets.forms import has_url_password
-from repl_pair.runtime.secrets.truncate import KEY_CHARS, MARKER_SLOTS, Limits, Shaper
+from repl_pair.runtime.secrets.truncation import KEY_CHARS, MARKER_SLOTS, Limits, Shaper
 from repl_pair.runtime.signatures.outline import parts_of
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.wire import ELIDED

@@ -9,9 +9,9 @@ from repl_pair.runtime.secrets.cleaning import clean
 from repl_pair.runtime.secrets.fit import shape_within
 from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets, within
 from repl_pair.runtime.secrets.needles import Needles
-from repl_pair.runtime.secrets.plain import Span
-from repl_pair.runtime.secrets.redact import copy_plain
-from repl_pair.runtime.secrets.truncate import Keep, Limits, is_plain_number
+from repl_pair.runtime.secrets.plain_copy import Span
+from repl_pair.runtime.secrets.redaction import copy_plain
+from repl_pair.runtime.secrets.truncation import Keep, Limits, is_plain_number
 from repl_pair.runtime.values.paths import Place
 from repl_pair.wire import Json
 
@@ -64,7 +64,7 @@ def send_out(
             depth=limits.depth,
             span=Span(parts=max(PARTS, 2 * limits.width), margin=4 * WINDOW, shown=limits.width),
         )
-        if copy.flooded:
+        if copy.has_too_many_secrets:
             copy = copy._replace(root=Elided("value", 1))
         shaper, shaped = shape_within(copy, limits, needles, keep, shape)
         value = clean(shaper, shaped, shape)

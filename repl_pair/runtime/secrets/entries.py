@@ -31,7 +31,7 @@ from repl_pair.runtime.values.marks import Sensitive, is_secret_key
 from repl_pair.runtime.values.paths import Place, keys_of, meets
 from repl_pair.runtime.values.takes import takes_of
 
-MOST_HINTS = 64
+MAX_HINTS = 64
 """How many different hints of one arg name are tried; where there are more, the arg is secret."""
 
 
@@ -233,9 +233,9 @@ def _ask_stories() -> _Known:
             if hint.sensitive or _PLAIN.issuperset(hint.arms):
                 continue
             found = hints.setdefault(name, [])
-            if len(found) <= MOST_HINTS and takes.hints[name] not in found:
+            if len(found) <= MAX_HINTS and takes.hints[name] not in found:
                 found.append(takes.hints[name])
-    held.update(name for name, found in hints.items() if len(found) > MOST_HINTS)
+    held.update(name for name, found in hints.items() if len(found) > MAX_HINTS)
     return _Known(revision, frozenset(declared), frozenset(held), hints)
 
 

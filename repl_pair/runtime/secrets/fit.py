@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any, get_origin
 
 from repl_pair.runtime.secrets.needles import Needles
-from repl_pair.runtime.secrets.plain import PlainCopy
-from repl_pair.runtime.secrets.truncate import KEY_CHARS, Keep, Limits, Shaper, TooLong
+from repl_pair.runtime.secrets.plain_copy import PlainCopy
+from repl_pair.runtime.secrets.truncation import KEY_CHARS, Keep, Limits, Shaper, TooLong
 from repl_pair.runtime.signatures.outline import parts_of
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.wire import ELIDED

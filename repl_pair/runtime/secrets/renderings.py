@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from repl_pair.runtime.capture.bundles import figure_of, mime_bundle
-from repl_pair.runtime.reading.expand import open_up
+from repl_pair.runtime.reading.expansion import open_up
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Needles
@@ -26,10 +26,10 @@ from repl_pair.runtime.values.library import columns_of
 from repl_pair.runtime.values.marks import is_secret_label
 from repl_pair.wire import REDACTED
 
-MOST_CELLS = 200_000
+MAX_CELLS = 200_000
 """The largest part of a table that is copied; of one that renders more nothing leaves."""
 
-MOST_PARTS = 1000
+MAX_PARTS = 1000
 """The most parts of one value in which tables of libraries are looked for."""
 _CONTAINERS = (dict, list, tuple, set, frozenset)
 
@@ -120,8 +120,8 @@ def _holds_any(table: Any) -> bool:
     rows = int(os.environ.get("POLARS_FMT_MAX_ROWS", 10))
     if 0 <= rows < len(table):
         table = table.head(rows).extend(table.tail(rows))
-    if prod(table.shape) > MOST_CELLS:
-        raise OverflowError(f"over {MOST_CELLS} cells")
+    if prod(table.shape) > MAX_CELLS:
+        raise OverflowError(f"over {MAX_CELLS} cells")
     masks = _Masks(())
     for name, _, items in columns_of(table):
         masks.label(name)
@@ -137,7 +137,7 @@ class _Masks:
     def __init__(self, labels: Iterable[Any]) -> None:
         self.count = 0
         self._secret_rows = [at for at, label in enumerate(labels) if is_secret_label(label)]
-        self._room = MOST_CELLS
+        self._room = MAX_CELLS
 
     def column(self, name: Any, items: Any) -> Sequence[Any]:
         """Return the items of a column or index, all replaced under a secret name."""
@@ -148,7 +148,7 @@ class _Masks:
             return items.array
         self._room -= len(items)
         if self._room < 0:
-            raise OverflowError(f"over {MOST_CELLS} cells")
+            raise OverflowError(f"over {MAX_CELLS} cells")
         return [self.cell(item) for item in items]
 
     def rows(self, items: Sequence[Any]) -> Sequence[Any]:
@@ -190,7 +190,7 @@ class _Masks:
 
 def _of_libraries(value: Any) -> Iterator[Any]:
     """Return the objects of libraries in containers, whose text holds that of each item."""
-    waiting, room = [value], MOST_PARTS
+    waiting, room = [value], MAX_PARTS
     while waiting and room:
         node: Any = waiting.pop()
         cls: Any = real_class(node)

@@ -19,11 +19,11 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "object": (Mapping,),
 }
 
-MOST_CHARS = 256_000
-"""The weight of all arguments of a call: characters of text, and 8 a value."""
+MAX_CHARS = 256_000
+"""The size of all arguments of a call: characters of text, and 8 a value."""
 DEEPEST = 64
-MOST_BITS = 4096
-MOST_S = 3600
+MAX_BITS = 4096
+MAX_S = 3600
 """The most seconds that a call may name."""
 NULLABLE = "x-nullable"
 """Marks a schema beside whose values null may stand."""
@@ -82,27 +82,27 @@ def _as_whole(schema: Mapping[str, Any], value: Any) -> Any:
     return int(value) if is_whole else value
 
 
-def weight_fault(args: Mapping[str, Any]) -> str:
+def size_fault(args: Mapping[str, Any]) -> str:
     """Describe what of arguments is too large, too deep or no text; nothing where they may come."""
-    weight = 0
+    size = 0
     queue: list[tuple[Any, int]] = [(args, 0)]
     while queue:
         node, depth = queue.pop()
         parts: list[Any] = []
         if type(node) is str:
-            weight += len(node)
+            size += len(node)
             if not node.isascii() and _SURROGATE.search(node):
                 return "They hold half of a surrogate pair, which is not text."
-        elif type(node) is int and node.bit_length() > MOST_BITS:
-            return f"They hold a whole number of over {MOST_BITS} bits."
+        elif type(node) is int and node.bit_length() > MAX_BITS:
+            return f"They hold a whole number of over {MAX_BITS} bits."
         elif is_map(node) or is_row(node):
-            weight += 8 * len(node)
+            size += 8 * len(node)
             parts = [*node, *node.values()] if is_map(node) else list(node)
             if depth == DEEPEST:
                 return f"They are over {DEEPEST} levels deep."
-        if weight > MOST_CHARS:
+        if size > MAX_CHARS:
             where = "What is large comes from the person's loader: {'$ref': id}."
-            return f"They have over {MOST_CHARS} characters in total. {where}"
+            return f"They have over {MAX_CHARS} characters in total. {where}"
         queue += [(part, depth + 1) for part in parts]
     return ""
 

@@ -11,8 +11,8 @@ from repl_pair.runtime.project.whole_files import write_whole
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.snapshots.places import file_stem, story_file
 from repl_pair.runtime.snapshots.provenance import describe_about, describe_changes
+from repl_pair.runtime.snapshots.records import SnapshotKey, Stored, Unreadable
 from repl_pair.runtime.snapshots.store import SNAPSHOTS, SnapshotStore, shorten
-from repl_pair.runtime.snapshots.stored import SnapshotKey, Stored, Unreadable
 
 EXPECTED, ACTUAL, DIFF = "expected", "actual", "diff"
 

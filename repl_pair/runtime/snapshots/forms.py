@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from repl_pair.runtime.capture.bundles import leaving_of, texts_of
-from repl_pair.runtime.snapshots.stored import ImageDifference
+from repl_pair.runtime.snapshots.records import ImageDifference
 
 SUFFIXES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 

@@ -6,7 +6,7 @@ from typing import Any
 from PIL import Image
 from pixelmatch import pixelmatch
 
-from repl_pair.runtime.snapshots.stored import ImageDifference
+from repl_pair.runtime.snapshots.records import ImageDifference
 
 SHARPNESS = 0.1
 """How far the colour of a pixel may be off, from 0 to 1, before it counts as another one."""

@@ -11,7 +11,7 @@ from repl_pair.runtime.project.root import FOLDER, find_root
 from repl_pair.runtime.registry.ids import name_run, story_of
 from repl_pair.runtime.registry.origin import SENT
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.snapshots.stored import SnapshotKey
+from repl_pair.runtime.snapshots.records import SnapshotKey
 
 BESIDE = f"__{__name__.partition('.')[0]}__"
 """The folder beside files with stories. It has our name: others remove what they don't know."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from repl_pair.records import record
-from repl_pair.runtime.assertions.compare import short
+from repl_pair.runtime.assertions.comparison import short
 from repl_pair.runtime.assertions.verdicts import WIDE
 from repl_pair.runtime.authoring.lines import first_word
 from repl_pair.runtime.planning.identity import content_hash
@@ -14,13 +14,13 @@ from repl_pair.runtime.registry.steps import named_by
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.secrets.places import secret_args
-from repl_pair.runtime.snapshots.stored import About
+from repl_pair.runtime.snapshots.records import About
 from repl_pair.runtime.values.classes import is_row
 from repl_pair.runtime.values.differences import MISSING, Change, changes_between
 from repl_pair.runtime.values.frozen import to_plain
 
 HASHES = ("content_hash", "code_hash")
-MOST_SHOWN = 5
+MAX_SHOWN = 5
 """How many slots, and changes in each, are in a line."""
 
 
@@ -97,9 +97,9 @@ def describe_changes(before: About | None, after: About) -> str:
     words: list[str] = []
     for slot in compare_about(before, after):
         if slot.is_changed and slot.slot not in HASHES:
-            changes = [_describe(slot.slot, change) for change in slot.changes[:MOST_SHOWN]]
+            changes = [_describe(slot.slot, change) for change in slot.changes[:MAX_SHOWN]]
             words.append(", ".join(changes) or slot.slot)
-    return "; ".join(words[:MOST_SHOWN])
+    return "; ".join(words[:MAX_SHOWN])
 
 
 def _describe(slot: str, change: Change) -> str:

@@ -9,9 +9,9 @@ from pathlib import Path
 from repl_pair.records import Undo, record
 from repl_pair.runtime.registry.ids import name_run
 from repl_pair.runtime.snapshots.artifacts import ACTUAL
+from repl_pair.runtime.snapshots.records import About, SnapshotKey, Stored
 from repl_pair.runtime.snapshots.store import SNAPSHOTS, SnapshotStore
-from repl_pair.runtime.snapshots.stored import About, SnapshotKey, Stored
-from repl_pair.runtime.store import PERSONS, Collection
+from repl_pair.runtime.store import PERSON_STORE, Collection
 
 UPDATE = "REPL_PAIR_UPDATE_SNAPSHOTS"
 """The environment variable with which snapshots are stored as they come; `1` switches it on."""
@@ -76,7 +76,7 @@ def rules_of(rules: Rules) -> Generator[None]:
 
 
 ACCEPTED = Collection(name="snapshots/accepted", doc="The outputs that the person accepted.")
-PERSONS.declare(ACCEPTED)
+PERSON_STORE.declare(ACCEPTED)
 
 
 def write_accepted(folder: str | Path) -> int:
@@ -85,18 +85,18 @@ def write_accepted(folder: str | Path) -> int:
     `repl-pair accept FOLDER` stores them where what is stored is not this kernel's.
     """
     store = SnapshotStore(Path(folder) / ACTUAL)
-    accepted: Mapping[str, Waiting] = PERSONS.snapshot(ACCEPTED.name)
+    accepted: Mapping[str, WaitingSnapshot] = PERSON_STORE.snapshot(ACCEPTED.name)
     for one in accepted.values():
         store.write(one.key, one.given)
     return len(accepted)
 
 
-MOST_WAITING = 200
+MAX_WAITING = 200
 """How many outputs wait at once; past that, the one that waits longest is forgotten."""
 
 
 @record
-class Waiting:
+class WaitingSnapshot:
     """What the last run gave for one key, where it is not as it was stored."""
 
     key: SnapshotKey
@@ -114,27 +114,27 @@ class Waiting:
 
 
 WAITING = Collection(name="snapshots/waiting", doc="Outputs that are not as they were stored.")
-PERSONS.declare(WAITING)
+PERSON_STORE.declare(WAITING)
 
 
-def waiting_snapshots() -> Mapping[str, Waiting]:
+def waiting_snapshots() -> Mapping[str, WaitingSnapshot]:
     """Return all that waits, by its id."""
-    return PERSONS.snapshot(WAITING.name)
+    return PERSON_STORE.snapshot(WAITING.name)
 
 
-def let_wait(waiting: Waiting) -> None:
+def let_wait(waiting: WaitingSnapshot) -> None:
     """Let an output wait, in the place of an earlier one of its key."""
     listed = waiting_snapshots()
-    if len(listed) >= MOST_WAITING and waiting.id not in listed:
-        PERSONS.remove(WAITING.name, next(iter(listed)))
-    PERSONS.put(WAITING.name, waiting.id, waiting)
+    if len(listed) >= MAX_WAITING and waiting.id not in listed:
+        PERSON_STORE.remove(WAITING.name, next(iter(listed)))
+    PERSON_STORE.put(WAITING.name, waiting.id, waiting)
 
 
-def stop_waiting(key: SnapshotKey) -> Waiting | None:
+def stop_waiting(key: SnapshotKey) -> WaitingSnapshot | None:
     """Take an output out; None where none waits."""
-    found: Waiting | None = PERSONS.item(WAITING.name, _id_of(key))
+    found: WaitingSnapshot | None = PERSON_STORE.item(WAITING.name, _id_of(key))
     if found is not None:
-        PERSONS.remove(WAITING.name, found.id)
+        PERSON_STORE.remove(WAITING.name, found.id)
     return found
 
 
@@ -143,30 +143,30 @@ def _id_of(key: SnapshotKey) -> str:
     return f"{run}#{key.name}" if key.name else run
 
 
-def accept(waiting: Waiting) -> Undo:
+def accept(waiting: WaitingSnapshot) -> Undo:
     """Store what waits; the undo stores what was there before, and lets it wait again."""
     before = SNAPSHOTS.find(waiting.key)
     SNAPSHOTS.write(waiting.key, waiting.given)
-    PERSONS.remove(WAITING.name, waiting.id, only=waiting)
-    PERSONS.put(ACCEPTED.name, waiting.id, waiting)
+    PERSON_STORE.remove(WAITING.name, waiting.id, only=waiting)
+    PERSON_STORE.put(ACCEPTED.name, waiting.id, waiting)
 
     def undo() -> None:
         if isinstance(before, Stored):
             SNAPSHOTS.write(waiting.key, before)
         else:
             SNAPSHOTS.remove(waiting.key)
-        PERSONS.remove(ACCEPTED.name, waiting.id, only=waiting)
+        PERSON_STORE.remove(ACCEPTED.name, waiting.id, only=waiting)
         _wait_again(waiting)
 
     return undo
 
 
-def reject(waiting: Waiting) -> Undo:
+def reject(waiting: WaitingSnapshot) -> Undo:
     """Drop what waits, so that what is stored stays; the undo lets it wait again."""
-    PERSONS.remove(WAITING.name, waiting.id, only=waiting)
+    PERSON_STORE.remove(WAITING.name, waiting.id, only=waiting)
     return lambda: _wait_again(waiting)
 
 
-def _wait_again(waiting: Waiting) -> None:
+def _wait_again(waiting: WaitingSnapshot) -> None:
     # Except where a later run gave something else meanwhile.
-    PERSONS.put(WAITING.name, waiting.id, waiting, over=None)
+    PERSON_STORE.put(WAITING.name, waiting.id, waiting, over=None)

@@ -9,7 +9,7 @@ from repl_pair.records import record
 from repl_pair.runtime.project.whole_files import locked, write_whole
 from repl_pair.runtime.snapshots import story_text
 from repl_pair.runtime.snapshots.places import file_stem, folder_of, story_file
-from repl_pair.runtime.snapshots.stored import SnapshotKey, Stored, Unreadable
+from repl_pair.runtime.snapshots.records import SnapshotKey, Stored, Unreadable
 
 
 class SnapshotStore:

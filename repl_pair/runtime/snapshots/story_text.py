@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Any
 
 from repl_pair.records import record
-from repl_pair.runtime.snapshots.stored import About, SnapshotKey
+from repl_pair.runtime.snapshots.records import About, SnapshotKey
 
 FIRST = "repl-pair outputs 1"
 """The first line: what the file is, and the version of its form."""

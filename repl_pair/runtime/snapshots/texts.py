@@ -16,9 +16,9 @@ from repl_pair.runtime.values.paths import Place, below, join_path
 from repl_pair.wire import REDACTED
 
 WIDTH = 88
-MOST_PARTS, ENDS = 1000, 50
+MAX_PARTS, ENDS = 1000, 50
 """Of a container of more parts the first and last stand there, with a digest of all."""
-MOST_BYTES = 64
+MAX_BYTES = 64
 """Longer bytes are written as their size, digest and first bytes."""
 DEEPEST = 100
 
@@ -139,7 +139,7 @@ class _Writer:
 
     def _bracket(self, start: str, parts: list[str], end: str) -> str:
         """Write a part a line, on one what is short and stands in another; of many the ends."""
-        if len(parts) > MOST_PARTS:
+        if len(parts) > MAX_PARTS:
             digest = sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
             left = f"… {len(parts) - 2 * ENDS} more; sha256 of all {len(parts)}: {digest}"
             parts = [*parts[:ENDS], left, *parts[-ENDS:]]
@@ -162,7 +162,7 @@ class _Writer:
         text = raw.decode("latin-1")
         if self.hide(text) != text:
             return REDACTED
-        if len(raw) <= MOST_BYTES:
+        if len(raw) <= MAX_BYTES:
             return repr(value)
         digest = sha256(raw).hexdigest()
         return f"<{len(raw)} {cls.__name__}, sha256 {digest}, {raw[:16]!r} first>"

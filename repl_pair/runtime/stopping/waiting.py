@@ -9,14 +9,14 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 
-class Alarm:
+class WaitEvent:
     """Wakes the one coroutine that waits for it."""
 
     def __init__(self) -> None:
         self.rings = False
         self.wake: Callable[[], object] = lambda: None
 
-    def ring(self) -> None:
+    def set(self) -> None:
         """End the wait, from any thread; where none has begun, the next one ends at once."""
         if not self.rings:
             self.rings = True
@@ -32,7 +32,7 @@ class Alarm:
 
 
 class _Pause(NamedTuple):
-    alarm: Alarm
+    alarm: WaitEvent
     until: float
 
     def __await__(self) -> Generator["_Pause"]:

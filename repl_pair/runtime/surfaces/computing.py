@@ -12,7 +12,7 @@ from typing import Any
 from repl_pair.errors import message_of
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.own_threads import start_thread
-from repl_pair.runtime.stopping.waiting import Alarm
+from repl_pair.runtime.stopping.waiting import WaitEvent
 from repl_pair.runtime.store import NOTHING
 from repl_pair.runtime.surfaces.fitting import is_same
 from repl_pair.runtime.surfaces.state import LOCK, STATES, State, watch
@@ -77,7 +77,7 @@ class Computation:
         self._state, self._compute, self._worker, self._hides = state, compute, worker, hides
         self._seen: list[tuple[State | None, int]] = []
         self._is_asked = False
-        self._waiting: list[Alarm] = []
+        self._waiting: list[WaitEvent] = []
         self._unwatch: Undo | None = None
 
     def begin(self) -> None:
@@ -111,7 +111,7 @@ class Computation:
                 await state.computed.refresh(until - time.monotonic())
         if self._seen == self._look():
             return True
-        computed = Alarm()
+        computed = WaitEvent()
         self._waiting.append(computed)
         self.ask()
         is_computed = await computed.wait(until - time.monotonic())
@@ -131,7 +131,7 @@ class Computation:
             if changed:
                 self._state.announce()
         for computed in waiting:
-            computed.ring()
+            computed.set()
 
     def _look(self) -> list[tuple[State | None, int]]:
         states = [STATES.get(source) for source in self.sources]

@@ -15,9 +15,9 @@ from repl_pair.runtime.secrets.renderings import leaving_form
 from repl_pair.runtime.signatures.arguments import (
     check_arguments,
     read_call_arguments,
-    weight_fault,
+    size_fault,
 )
-from repl_pair.runtime.signatures.mending import correct_arguments, has_blanks, write_call
+from repl_pair.runtime.signatures.corrections import correct_arguments, has_blanks, write_call
 from repl_pair.runtime.signatures.schema import Schema, mark_nullable, parameters_schema
 from repl_pair.runtime.stopping.loops import WaitFor, pair_contexts
 from repl_pair.runtime.surfaces.secret_values import followed_ids
@@ -67,7 +67,7 @@ def call_parameters(fn: Callable[..., Any]) -> list[str]:
 
 def check_function_args(id: str, fn: Callable[..., Any], args: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON arguments that a function takes; `bad_arguments` with the nearest call."""
-    if fault := weight_fault(args):
+    if fault := size_fault(args):
         raise RequestError("bad_arguments", f"{id} was not called: {fault}")
     schema = function_schema(fn)
     nulls = {n: None for n, v in args.items() if v is None and n in schema["properties"]}

@@ -12,7 +12,7 @@ from repl_pair.runtime.registry.ids import check_id
 from repl_pair.runtime.registry.model import KINDS, Component, Entry, Origin, Procedure
 from repl_pair.runtime.registry.origin import is_same_run
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.signatures.arguments import MOST_S
+from repl_pair.runtime.signatures.arguments import MAX_S
 from repl_pair.runtime.signatures.schema import open_parameters
 from repl_pair.runtime.surfaces.function_calls import function_schema, is_generator
 from repl_pair.runtime.values.takes import takes_of
@@ -55,8 +55,8 @@ def function(
     def register(fn: F) -> F:
         where = f"function {id!r}"
         _check_component(where, fn)
-        if not 0 < timeout_s <= MOST_S:
-            raise bad_body(where, f"timeout_s is a number of seconds, up to {MOST_S}.")
+        if not 0 < timeout_s <= MAX_S:
+            raise bad_body(where, f"timeout_s is a number of seconds, up to {MAX_S}.")
         body = Procedure(
             component=Component.of(fn),
             tool=tool_name(id),

@@ -24,7 +24,7 @@ from repl_pair.runtime.surfaces.state import State
 from repl_pair.runtime.values.classes import spell
 from repl_pair.runtime.values.hints import ANYTHING, read_hint
 
-KEPT_EVENTS, MOST_KEPT = 100, 100_000
+KEPT_EVENTS, MAX_KEPT = 100, 100_000
 """How many of an event are kept, and how many of a stream may be."""
 
 
@@ -80,8 +80,8 @@ class SurfaceHandle(Handle):
     ) -> Stream:
         """Declare values that come one after the other, of which the last `keep` are kept."""
         id = f"{self}/{name}"
-        if type(keep) is not int or not 1 <= keep <= MOST_KEPT:
-            raise AuthoringError("bad_body", f"{id}: keep is from 1 to {MOST_KEPT}, not {keep!r}.")
+        if type(keep) is not int or not 1 <= keep <= MAX_KEPT:
+            raise AuthoringError("bad_body", f"{id}: keep is from 1 to {MAX_KEPT}, not {keep!r}.")
         state = State("stream", keep=keep)
         stream = Stream(id, state, hint)
         self._declare(id, state, hint, expose, doc)

@@ -40,7 +40,7 @@ AHEAD_ELSEWHERE = 256
 
 
 @record
-class Sent:
+class SentRun:
     """One run that was sent: its place in the sweep, its plan, and to which executor."""
 
     place: int
@@ -70,8 +70,8 @@ class ExecutorSweep:
         self._state = state
         in_threads = isinstance(executor, ThreadPoolExecutor)
         self._build = _thread_task if in_threads else TaskBuilder().build
-        self._sent: dict[Future[TaskResult], Sent] = {}
-        self._unsure: list[Sent] = []
+        self._sent: dict[Future[TaskResult], SentRun] = {}
+        self._unsure: list[SentRun] = []
         self._replacement: ProcessPool | None = None
         """Used instead of a pool of the caller's that broke."""
 
@@ -100,9 +100,9 @@ class ExecutorSweep:
         except RequestError as error:
             self._state.add(place, refused_run(pairing, error))
             return
-        self._submit(Sent(place=place, plan=plan, task=task, executor=self._executor))
+        self._submit(SentRun(place=place, plan=plan, task=task, executor=self._executor))
 
-    def _submit(self, sent: Sent) -> None:
+    def _submit(self, sent: SentRun) -> None:
         task = replace(sent.task, number=uuid4().hex)
         try:
             future = self._executor.submit(run_task, task)
@@ -149,7 +149,7 @@ class ExecutorSweep:
             while self._sent:
                 self._collect_some(are_alone=True)
 
-    def _add_lost(self, sent: Sent, error: Exception) -> None:
+    def _add_lost(self, sent: SentRun, error: Exception) -> None:
         stop = Stop("error", f"The worker that ran it was lost: {error_text(error)}")
         self._state.add(sent.place, stopped_record(sent.plan, stop))
 
@@ -158,7 +158,7 @@ def _thread_task(pairing: Pairing, plan: Plan) -> RunTask:
     return RunTask(pairing=pairing, identity=plan.identity)
 
 
-def _unpickle(result: TaskResult, sent: Sent) -> RunRecord:
+def _unpickle(result: TaskResult, sent: SentRun) -> RunRecord:
     """Return a worker's record as one of this process, whose entries it rests on."""
     bare, whole = result
     try:
@@ -168,7 +168,7 @@ def _unpickle(result: TaskResult, sent: Sent) -> RunRecord:
         run = replace(bare, logs=logs)
     if run.identity is None:
         return run
-    return replace(run, identity=sent.task.identity, rests_on=sent.plan.rests_on)
+    return replace(run, identity=sent.task.identity, dependencies=sent.plan.dependencies)
 
 
 def _workers_of(executor: Executor) -> int | None:

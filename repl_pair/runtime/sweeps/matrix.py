@@ -11,10 +11,10 @@ from repl_pair.runtime.registry.extending import chain_of, modes_along
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.registry import REGISTRY, not_found
 from repl_pair.runtime.registry.visible import visible_entry, visible_variants
-from repl_pair.runtime.results.last import has_current_identity, last_verdict
+from repl_pair.runtime.results.last_results import has_current_identity, last_verdict
 from repl_pair.wire import View
 
-MOST_RUNS = 100_000
+MAX_RUNS = 100_000
 """How many runs one sweep may be."""
 NEAR = 5
 """How many unknown ids an error names, each with what is near."""
@@ -90,7 +90,7 @@ def pair(
     "each" are the modes that story and variant declare, one at a time. "all" are all combinations
     of them that take at most one mode of an axis; a mode without an axis goes with any other. A
     list is the one combination in which each variant is run. `known` are the modes to be seen.
-    RequestError: `bad_arguments` for over MOST_RUNS runs or two modes of one axis, `not_found`.
+    RequestError: `bad_arguments` for over MAX_RUNS runs or two modes of one axis, `not_found`.
     """
     if isinstance(modes, str) and modes not in ("all", "each"):
         raise RequestError(
@@ -101,10 +101,10 @@ def pair(
     hidden = set(REGISTRY.ids("mode")) - set(seen)
     counted = [_pairings_of(id, modes == "all", listed, hidden) for id in sorted(set(ids))]
     total = sum(count for count, _ in counted)
-    if total > MOST_RUNS:
+    if total > MAX_RUNS:
         raise RequestError(
             "bad_arguments",
-            f"That would be {total:,} runs; one sweep is at most {MOST_RUNS:,}. Select "
+            f"That would be {total:,} runs; one sweep is at most {MAX_RUNS:,}. Select "
             "fewer variants, or one mode at a time ('each'), or the modes of one combination.",
         )
     return [pairing for _, pairings in counted for pairing in pairings]

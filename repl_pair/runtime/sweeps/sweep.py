@@ -8,10 +8,10 @@ from repl_pair.errors import RequestError
 from repl_pair.records import record
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
-from repl_pair.runtime.results.forms import MOST_LINES, Report, clean_text, in_modes, run_line
-from repl_pair.runtime.results.last import keep_in_modes, keep_result
+from repl_pair.runtime.results.forms import MAX_LINES, Report, clean_text, in_modes, run_line
+from repl_pair.runtime.results.last_results import keep_in_modes, keep_result
+from repl_pair.runtime.results.notebook_results import RunResult
 from repl_pair.runtime.results.record import RunRecord
-from repl_pair.runtime.results.stored import RunResult
 from repl_pair.runtime.running.runner import execute
 from repl_pair.runtime.stopping.loops import WaitFor
 from repl_pair.runtime.sweeps.matrix import Pairing
@@ -66,7 +66,7 @@ class Sweep(Report):
     def totals(self) -> Sequence[str]:
         """Count the runs, and those that the text leaves out."""
         counted = ", ".join(f"{count} {name}" for name, count in self.counts.items() if count)
-        left_out = len(self.rows) - MOST_LINES
+        left_out = len(self.rows) - MAX_LINES
         more = [f"… {left_out} more; all stand in .rows"] if left_out > 0 else []
         head = f"Sweep of {self.total}: {self.status} ({counted or 'nothing was run'})"
         return (*more, head, *([clean_text(self.reason)] if self.reason else []))
@@ -135,13 +135,13 @@ class SweepState:
         missing = len(self.pairings) - len(begun)
         failed = next((status for status in ("fail", "error") if counts[status]), "")
         is_passed = counts["pass"] and not counts["cannot_run"] and not missing
-        unbegun: Any = {"status": "cannot_run", "reason": f"not begun: {self.stop_reason}"}
+        not_started: Any = {"status": "cannot_run", "reason": f"not begun: {self.stop_reason}"}
         return Sweep(
             status=failed or ("pass" if is_passed else "cannot_run"),
             total=len(self.pairings),
             counts=counts | {"not_run": missing},
             rows=tuple(
-                self._rows.get(n) or SweepRow(variant_id=p.variant_id, modes=p.modes, **unbegun)
+                self._rows.get(n) or SweepRow(variant_id=p.variant_id, modes=p.modes, **not_started)
                 for n, p in enumerate(self.pairings)
             ),
             reason=self.stop_reason or ("" if self.pairings else NOTHING),

@@ -10,7 +10,7 @@ from repl_pair.runtime.authoring.shared import SETTINGS
 from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.registry.cells import CELLS
-from repl_pair.runtime.results.last import (
+from repl_pair.runtime.results.last_results import (
     Baseline,
     DriftCheck,
     baseline_now,

@@ -23,7 +23,7 @@ from repl_pair.runtime.values.value_parts import (
     MADE_OF,
     Parts,
     elements,
-    parts_of_kin,
+    parts_by_base_class,
 )
 
 MAX_DEPTH = 200
@@ -203,7 +203,7 @@ def _writer_for(value: object) -> _Writer:
         name = f"{base.__module__.partition('.')[0]}.{base.__name__}"
         if writer := _FOREIGN.get(name):
             return writer
-    if made := parts_of_kin(value):
+    if made := parts_by_base_class(value):
         return _by_parts(*made)
     raise _unwritable(value)
 

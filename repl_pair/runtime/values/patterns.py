@@ -7,7 +7,7 @@ from typing import Any
 
 from repl_pair.errors import RequestError
 
-MOST_CHARS = 200
+MAX_CHARS = 200
 _NO_ENGINE = (
     "the pattern of an agent needs the library google-re2 in the kernel's environment: "
     "pip install google-re2"
@@ -29,8 +29,8 @@ def finds(pattern: str, text: str, *, by_agent: bool) -> bool:
 
 def pattern_fault(pattern: str) -> str:
     """Describe why a pattern may not come from an agent; nothing if it may."""
-    if len(pattern) > MOST_CHARS:
-        return f"is over {MOST_CHARS} characters long"
+    if len(pattern) > MAX_CHARS:
+        return f"is over {MAX_CHARS} characters long"
     try:
         _compile(pattern)
     except ImportError:

@@ -13,7 +13,7 @@ from repl_pair.runtime.values.library import columns_of
 Parts: TypeAlias = tuple[Any, ...]
 
 
-def parts_of_kin(value: object) -> Made | None:
+def parts_by_base_class(value: object) -> Made | None:
     """Return what a value is made of whose class stands in no table; None for what is no data."""
     kind = type(value)
     if hasattr(kind, "__dataclass_fields__"):

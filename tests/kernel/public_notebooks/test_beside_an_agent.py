@@ -10,7 +10,7 @@ import pytest
 from bounds import BOUND_S
 from waiting import eventually
 
-from repl_pair.bridge.kernels.discover import read_connection
+from repl_pair.bridge.kernels.discovery import read_connection
 from repl_pair.bridge.link.line import Line
 from repl_pair.wire import EVENT
 from tests.kernel.public_notebooks.agent import BESIDE, MAIN, Try, agent_at

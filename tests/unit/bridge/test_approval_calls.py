@@ -16,10 +16,10 @@ from repl_pair.runtime.clients import clients
 from repl_pair.runtime.clients.activity import ACTIVITY, LOG
 from repl_pair.runtime.clients.approvals import QUEUE
 from repl_pair.runtime.clients.clients import BOOT
-from repl_pair.runtime.op_base.asked_calls import preview_call
+from repl_pair.runtime.op_base.approval_rows import preview_call
 from repl_pair.runtime.op_base.descriptors import build_descriptor
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.store import PERSONS
+from repl_pair.runtime.store import PERSON_STORE
 
 pytestmark = pytest.mark.anyio
 
@@ -45,7 +45,7 @@ async def open_session():
     for session in opened:
         await session.close()
     undo()
-    PERSONS.reset(ACTIVITY.name, {})
+    PERSON_STORE.reset(ACTIVITY.name, {})
 
 
 def register(session, tag="t_slow", **slots):

@@ -6,7 +6,7 @@ from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
 from repl_pair.bridge.suggestions import in_kernel, suggest_call
 from repl_pair.errors import next_step
-from repl_pair.runtime.signatures.mending import correct_arguments, has_blanks, write_call
+from repl_pair.runtime.signatures.corrections import correct_arguments, has_blanks, write_call
 
 SCHEMA = {
     "type": "object",

@@ -18,7 +18,7 @@ from repl_pair.runtime.clients.activity import (
     args_text,
 )
 from repl_pair.runtime.op_base.table import TABLE
-from repl_pair.runtime.store import PERSONS, STORE, Store
+from repl_pair.runtime.store import PERSON_STORE, STORE, Store
 from repl_pair.wire import Request, View
 
 AGENT = View(principal="agent")
@@ -28,7 +28,7 @@ AGENT = View(principal="agent")
 def clear():
     yield
     clients.resume()
-    PERSONS.reset(ACTIVITY.name, {})
+    PERSON_STORE.reset(ACTIVITY.name, {})
 
 
 def make_log():
@@ -146,7 +146,7 @@ def test_while_paused_agents_read_nothing_and_the_person_goes_on():
 
 def test_pausing_twice_keeps_when_it_began_and_resuming_twice_is_nothing():
     changes = []
-    undo = PERSONS.subscribe(changes.append)
+    undo = PERSON_STORE.subscribe(changes.append)
     clients.pause()
     since = clients.paused_since()
     clients.pause()

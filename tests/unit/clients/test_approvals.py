@@ -15,11 +15,11 @@ from repl_pair.runtime.clients.approvals import (
     EXPIRES_S,
     GRANTS,
     KEPT,
-    MOST_PENDING,
+    MAX_PENDING,
     Approvals,
 )
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
-from repl_pair.runtime.stopping.waiting import Alarm
+from repl_pair.runtime.stopping.waiting import WaitEvent
 from repl_pair.runtime.store import STORE, Store
 
 ANN = Asker(principal="agent", client="ann")
@@ -156,7 +156,7 @@ def test_with_its_client_goes_what_it_asked_and_was_granted(queue, approved):
 
 
 def wait(queue, handle, asker, timeout_s):
-    return finish(queue.wait(handle, asker, timeout_s, Alarm()))
+    return finish(queue.wait(handle, asker, timeout_s, WaitEvent()))
 
 
 def test_only_who_asked_gives_it_up_or_is_notified_of_it(queue):
@@ -214,7 +214,7 @@ def test_a_grant_is_listed_and_taken_back(queue, by_denying):
 
 
 def test_one_client_cannot_flood_the_person_and_others_are_not_kept_out(queue):
-    for _ in range(MOST_PENDING):
+    for _ in range(MAX_PENDING):
         ask(queue)
     assert code_of(ask, queue) == "approval_unavailable"
     assert ask(queue, BEN).state == "pending"

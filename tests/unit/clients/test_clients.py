@@ -52,7 +52,7 @@ def test_this_very_process_lives():
     assert not has_ended(HERE)
 
 
-def test_a_killed_process_has_ended_even_before_anybody_looks_after_it(child):
+def test_a_killed_process_has_ended_even_before_its_parent_has_waited_for_it(child):
     client = client_of(child)
     assert not has_ended(client)
     child.kill()

@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from repl_pair.runtime.evaluation.spaces import MOST_NAMES, open_space
+from repl_pair.runtime.evaluation.spaces import MAX_NAMES, open_space
 
 
 @pytest.fixture
@@ -66,9 +66,9 @@ def test_what_the_persons_own_functions_set_is_listed_for_a_copy_too(person):
 
 
 def test_the_names_that_are_listed_are_bounded_and_the_others_counted(person):
-    space = run(f"globals().update({{f'n{{i:04}}': i for i in range({MOST_NAMES + 7})}})", "user")
+    space = run(f"globals().update({{f'n{{i:04}}': i for i in range({MAX_NAMES + 7})}})", "user")
     added = space.changes()["added"]
-    assert (len(added), added[0], added[-1]) == (MOST_NAMES + 1, "n0000", "… 7 more")
+    assert (len(added), added[0], added[-1]) == (MAX_NAMES + 1, "n0000", "… 7 more")
 
 
 def test_names_that_are_no_text_are_left_alone(person):

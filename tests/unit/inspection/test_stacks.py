@@ -264,9 +264,9 @@ def test_a_chain_goes_on_behind_what_the_interpreter_wraps(how):
 
 
 def test_of_too_many_frames_and_tasks_as_many_are_read_as_are_bounded(monkeypatch):
-    monkeypatch.setattr(stacks, "MOST_LINES", 40)
-    monkeypatch.setattr(stacks, "MOST_DEEP", 30)
-    monkeypatch.setattr(suspended, "MOST_TASKS", 100)
+    monkeypatch.setattr(stacks, "MAX_LINES", 40)
+    monkeypatch.setattr(stacks, "MAX_DEEP", 30)
+    monkeypatch.setattr(suspended, "MAX_TASKS", 100)
     over, there = threading.Event(), threading.Barrier(4)
 
     def down(n):

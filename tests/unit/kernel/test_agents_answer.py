@@ -13,7 +13,7 @@ from repl_pair.runtime.kernel.agents_answer import answer_as_agent
 from repl_pair.runtime.kernel.host import Host
 from repl_pair.runtime.kernel.lanes import LocalLanes
 from repl_pair.runtime.secrets.handles import HANDLES
-from repl_pair.runtime.store import PERSONS
+from repl_pair.runtime.store import PERSON_STORE
 from repl_pair.wire import Request, View
 
 INSPECTOR = View(principal="claude", access=frozenset({"read", "run", "inspect"}))
@@ -47,7 +47,7 @@ def ask_host():
 
     yield ask
     host.close()
-    PERSONS.reset(ACTIVITY.name, {})
+    PERSON_STORE.reset(ACTIVITY.name, {})
 
 
 def without_handles(value):

@@ -31,7 +31,7 @@ def test_a_call_of_an_agent_has_ten_seconds_on_the_main_lane_unless_it_asks_for_
 
 @pytest.mark.parametrize("more", [{}, {"timeout_s": 0.1}])
 @pytest.mark.parametrize("op", ["run_variant", "run_variants"])
-async def test_what_ends_at_the_usual_time_says_how_to_ask_for_more(monkeypatch, op, more):
+async def test_what_ends_at_the_usual_time_states_how_to_ask_for_more(monkeypatch, op, more):
     repl_pair.story("shop.slow")(lambda: asyncio.sleep(20))
     repl_pair.variant("shop.slow/It")
     monkeypatch.setitem(TABLE._ops, op, replace(TABLE.get(op), deadline=lambda _args: 0.1))

@@ -8,8 +8,8 @@ from bounds import BOUND_S
 
 from repl_pair.errors import next_step
 from repl_pair.runtime.notices import in_replies
+from repl_pair.runtime.notices.deferred_writes import LATER
 from repl_pair.runtime.notices.in_replies import ReplyNotices
-from repl_pair.runtime.notices.later import LATER
 from repl_pair.runtime.notices.notices import list_notices, report_notice
 from repl_pair.runtime.project.database import Database
 from repl_pair.wire import AGENTS, PERSON, Request, View

@@ -9,7 +9,7 @@ from repl_pair.runtime.authoring.entries import entering_from
 from repl_pair.runtime.clients.approval import Asker
 from repl_pair.runtime.clients.approvals import Approvals
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
-from repl_pair.runtime.op_base.asked_calls import preview_call
+from repl_pair.runtime.op_base.approval_rows import preview_call
 from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.registry.origin import agent_origin
 

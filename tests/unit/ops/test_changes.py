@@ -16,7 +16,7 @@ from repl_pair.runtime.registry.model import KINDS, Kind, Tag
 from repl_pair.runtime.registry.origin import Origin
 from repl_pair.runtime.registry.registry import REGISTRY, RegistrationWarning
 from repl_pair.runtime.registry.visible import visible_ids
-from repl_pair.runtime.results.last import RESULTS
+from repl_pair.runtime.results.last_results import RESULTS
 from repl_pair.runtime.store import STORE
 from repl_pair.wire import PERSON, View
 

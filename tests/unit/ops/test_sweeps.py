@@ -113,10 +113,10 @@ async def test_a_sweep_on_a_worker_runs_only_stories_that_allow_it(link):
 async def test_the_first_failure_ends_a_sweep_that_is_to_fail_fast(link):
     await link.define(SHOP)
     answer = await link.get("run_variants", story_id="shop.price", fail_fast=True)
-    failed, *unbegun = lines(answer)
+    failed, *not_started = lines(answer)
     assert failed == ("shop.price/One", ["eur"], "fail")
-    assert {status for _, _, status in unbegun} == {"cannot_run"}
-    assert len(unbegun) == 4
+    assert {status for _, _, status in not_started} == {"cannot_run"}
+    assert len(not_started) == 4
     assert answer["counts"]["not_run"] == 4
     assert answer["reason"] == "stopped after the first run that did not pass"
 

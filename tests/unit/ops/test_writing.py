@@ -18,7 +18,7 @@ import repl_pair
 from repl_pair import Sensitive, check
 from repl_pair.errors import AuthoringError, ReplPairError, RequestError, next_step
 from repl_pair.runtime.authoring.agent_bodies import CHECKS, FORMS
-from repl_pair.runtime.authoring.agent_reading import DEEPEST, MOST_BYTES, WRITABLE, Reading
+from repl_pair.runtime.authoring.agent_reading import DEEPEST, MAX_BYTES, WRITABLE, Reading
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.registry.model import KINDS
@@ -560,7 +560,7 @@ def test_bodies_are_bounded_before_they_are_read(shop, agent):
     def argtypes(value):
         return {"argtypes": {"x": value}}
 
-    roomy = "x" * (MOST_BYTES - len(json.dumps(argtypes(""), separators=(",", ":"))))
+    roomy = "x" * (MAX_BYTES - len(json.dumps(argtypes(""), separators=(",", ":"))))
     agent.write("variant", "shop.total/Big", argtypes(roomy))
     assert "65537 bytes" in agent.fault("variant", "shop.total/B", argtypes(roomy + "x"))
     agent.write("variant", "shop.total/Deep", argtypes(nested(DEEPEST - 2)))

@@ -8,7 +8,7 @@ from repl_pair.bridge.link.direct_link import DirectLink
 from repl_pair.panels.agent.view import AgentView
 from repl_pair.runtime.clients.activity import ACTIVITY
 from repl_pair.runtime.clients.approvals import APPROVALS, GRANTS
-from repl_pair.runtime.store import PERSONS
+from repl_pair.runtime.store import PERSON_STORE
 from repl_pair.wire import View
 
 EVAL = View(principal="claude", access=frozenset({"read", "run", "eval"}))
@@ -17,7 +17,7 @@ EVAL = View(principal="claude", access=frozenset({"read", "run", "eval"}))
 @pytest.fixture(autouse=True)
 def clear():
     """Other tests call as agents too; an approval that one of them left is noted when it ends."""
-    reset = lambda: [PERSONS.reset(c.name, {}) for c in (APPROVALS, GRANTS, ACTIVITY)]  # noqa: E731
+    reset = lambda: [PERSON_STORE.reset(c.name, {}) for c in (APPROVALS, GRANTS, ACTIVITY)]  # noqa: E731
     reset()
     yield
     reset()

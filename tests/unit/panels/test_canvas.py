@@ -12,11 +12,11 @@ from repl_pair import Sensitive, check
 from repl_pair.panels.base.context import Focus, PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.canvas.details import LONGEST_STREAM
-from repl_pair.panels.canvas.summary import MOST_CARDS
+from repl_pair.panels.canvas.summary import MAX_CARDS
 from repl_pair.panels.canvas.view import CanvasView
 from repl_pair.runtime.capture.comms import VIEW
 from repl_pair.runtime.results.docs import docs
-from repl_pair.runtime.results.last import last_result
+from repl_pair.runtime.results.last_results import last_result
 from repl_pair.wire import REDACTED
 
 SECRET = "kestrel-9931-orchid"
@@ -282,11 +282,11 @@ def test_a_story_is_laid_out_as_the_grid_of_its_variants(canvas, context):
 
 
 def test_of_many_variants_some_are_laid_out_and_the_rest_is_counted(canvas, context):
-    for number in range(MOST_CARDS + 5):
+    for number in range(MAX_CARDS + 5):
         repl_pair.variant(f"shop.sum/N{number}")
     context.set_focus(Focus(story="shop.sum"))
     laid = canvas.on_layout()
-    assert (len(laid["cards"]), laid["left_out"]) == (MOST_CARDS, 7)
+    assert (len(laid["cards"]), laid["left_out"]) == (MAX_CARDS, 7)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from repl_pair.runtime.registry.ids import WORDS
 from repl_pair.runtime.registry.model import Component, Entry, Kind, Origin, Story, Tag, Variant
 from repl_pair.runtime.registry.origin import agent_origin
 from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
-from repl_pair.runtime.results.last import RESULTS, last_result
+from repl_pair.runtime.results.last_results import RESULTS, last_result
 from repl_pair.runtime.store import STORE
 from repl_pair.runtime.sweeps.watching import WATCHES
 

@@ -15,7 +15,7 @@ from repl_pair.panels.base.source_links import line_of_step
 from repl_pair.panels.play.view import PlayView
 from repl_pair.runtime.registry.model import Origin
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.last import RESULTS
+from repl_pair.runtime.results.last_results import RESULTS
 from repl_pair.wire import REDACTED
 
 

@@ -12,7 +12,7 @@ from repl_pair.panels.base.context import Focus, PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.base.widget import answer, to_html
 from repl_pair.panels.review import view as module
-from repl_pair.panels.review.view import MOST_LISTED, PAGE, ReviewView
+from repl_pair.panels.review.view import MAX_LISTED, PAGE, ReviewView
 from repl_pair.panels.shell.commands import COMMANDS
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.project.database import Database
@@ -365,7 +365,7 @@ def test_its_text_is_the_open_threads_by_target_without_times(opened, write):
         "| `variant:shop/Three` |  | draft | person | a \\| draft | 0 |",
         "| `variant:shop/Two` | Price | replied | claude | why … 200 | 1 |",
     ]
-    for n in range(MOST_LISTED):
+    for n in range(MAX_LISTED):
         write(PAGES[0], f"remark {n}")
     assert view.text().endswith("… and 2 more remarks.")
     assert view.start() == {}

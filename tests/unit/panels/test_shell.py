@@ -19,7 +19,7 @@ from repl_pair.panels.base.widget import PanelWidget, answer
 from repl_pair.panels.builtin import VIEWS
 from repl_pair.panels.shell.commands import COMMANDS
 from repl_pair.panels.shell.view import Shell
-from repl_pair.runtime.results.last import last_result
+from repl_pair.runtime.results.last_results import last_result
 from repl_pair.runtime.results.markdown import Markdown
 from repl_pair.runtime.store import STORE, Collection, Event, Store
 
@@ -66,7 +66,7 @@ def test_a_widget_of_another_kind_is_hosted_as_it_is(eventually, shell):
     assert listed(shell, "slide")["ref"] == f"IPY_MODEL_{slider.model_id}"
 
 
-def test_render_is_given_the_desk_where_it_takes_one(eventually, shell):
+def test_render_gets_the_context_if_it_takes_a_parameter(eventually, shell):
     given = []
     repl_pair.panel(
         "acme", title="A", placement="right", render=lambda context: given.append(context)

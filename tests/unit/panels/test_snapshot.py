@@ -14,10 +14,10 @@ from repl_pair.errors import RequestError
 from repl_pair.panels.base.context import Focus, PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.snapshot.view import SnapshotView
-from repl_pair.runtime.snapshots.review import MOST_WAITING, WAITING, waiting_snapshots
+from repl_pair.runtime.snapshots.records import Stored
+from repl_pair.runtime.snapshots.review import MAX_WAITING, WAITING, waiting_snapshots
 from repl_pair.runtime.snapshots.store import SNAPSHOTS
-from repl_pair.runtime.snapshots.stored import Stored
-from repl_pair.runtime.store import PERSONS
+from repl_pair.runtime.store import PERSON_STORE
 
 PLAY = [check.matches_snapshot()]
 PIXEL = (
@@ -29,9 +29,9 @@ PIXEL = (
 @pytest.fixture
 def store(monkeypatch, tmp_path):
     monkeypatch.setattr(SNAPSHOTS, "folder", tmp_path)
-    PERSONS.reset(WAITING.name, {})
+    PERSON_STORE.reset(WAITING.name, {})
     yield SNAPSHOTS
-    PERSONS.reset(WAITING.name, {})
+    PERSON_STORE.reset(WAITING.name, {})
 
 
 @pytest.fixture
@@ -270,11 +270,11 @@ def test_images_that_were_put_out_are_held_against_those_of_their_name(store):
 
 def test_only_so_many_wait_and_the_oldest_goes_first(store):
     repl_pair.story("many", component=lambda n: n)
-    for n in range(MOST_WAITING + 1):
+    for n in range(MAX_WAITING + 1):
         repl_pair.variant(f"many/V{n}", args={"n": n}, play=PLAY)
         repl_pair.run(f"many/V{n}")
     listed = waiting_snapshots()
-    assert (len(listed), "many/V0" in listed, "many/V1" in listed) == (MOST_WAITING, False, True)
+    assert (len(listed), "many/V0" in listed, "many/V1" in listed) == (MAX_WAITING, False, True)
 
 
 def test_nothing_that_waits_is_reported(store):

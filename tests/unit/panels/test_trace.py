@@ -14,7 +14,7 @@ from flushing import flush
 import repl_pair
 from repl_pair import Sensitive, step
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
-from repl_pair.panels.trace.view import KINDS, MOST_COPIED, PAGE, TraceView
+from repl_pair.panels.trace.view import KINDS, MAX_COPIED, PAGE, TraceView
 
 
 class Post:
@@ -107,7 +107,7 @@ def test_many_rows_come_in_pages_and_are_copied_up_to_a_bound(opened):
     assert (first["total"], len(first["rows"]), len(second["rows"])) == (600, PAGE, 100)
     assert second["rows"][0]["place"] == PAGE
     copied = view.on_json(["effect"], "")
-    assert len(json.loads(copied["text"])) == 600 <= MOST_COPIED
+    assert len(json.loads(copied["text"])) == 600 <= MAX_COPIED
     assert copied["left"] == 0
 
 

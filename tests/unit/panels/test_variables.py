@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.base.widget import answer
-from repl_pair.panels.variables.view import MOST_LISTED, PAGE, VariablesView
+from repl_pair.panels.variables.view import MAX_LISTED, PAGE, VariablesView
 from repl_pair.records import replace
 from repl_pair.runtime.clients.activity import ACTIVITY, LOG
 from repl_pair.runtime.clients.approval import Asker
@@ -19,7 +19,7 @@ from repl_pair.runtime.clients.approvals import QUEUE
 from repl_pair.runtime.clients.clients import CLIENTS, Client, pause, resume
 from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.registry.cells import CELLS
-from repl_pair.runtime.store import PERSONS
+from repl_pair.runtime.store import PERSON_STORE
 from repl_pair.wire import Request, View
 
 PASSWORD = "plover-7730-larch"
@@ -67,7 +67,7 @@ def attached():
         CLIENTS.remove(client_id)
 
 
-def test_rows_are_the_lines_of_the_op_and_say_why_one_is_protected(person, opened):
+def test_rows_are_the_lines_of_the_op_and_state_why_one_is_protected(person, opened):
     class Basket:
         pass
 
@@ -225,7 +225,7 @@ def test_rows_may_have_changed_when_code_of_an_agent_ended(opened, monkeypatch):
         answer_call({"ok": True, "result": None})
     assert flush(PANEL_THREAD)
     assert sent == [{"ended": 1}]
-    PERSONS.reset(ACTIVITY.name, {})
+    PERSON_STORE.reset(ACTIVITY.name, {})
 
 
 def test_what_the_panel_asks_is_no_call_of_an_agent(person, opened):
@@ -257,7 +257,7 @@ def test_every_answer_is_json_whatever_the_names_and_values(person, opened):
     page = answer(view, "rows", {})["answer"]
     assert len(page["rows"]) == PAGE
     assert len(json.dumps(page)) < 40_000
-    assert str(view.text()).count("| … | int |") == MOST_LISTED - 2
+    assert str(view.text()).count("| … | int |") == MAX_LISTED - 2
 
 
 def test_its_text_has_names_types_and_sizes_and_no_value(person, opened):
@@ -269,6 +269,6 @@ def test_its_text_has_names_types_and_sizes_and_no_value(person, opened):
         "| `orders` | list | 2 |",
         "| `word` | str | 5 |",
     ]
-    person.update({f"n{n:03}": n for n in range(MOST_LISTED)})
+    person.update({f"n{n:03}": n for n in range(MAX_LISTED)})
     assert view.text().endswith("… and 3 more variables.")
     assert view.start() == {}

@@ -6,7 +6,7 @@ import pytest
 from bounds import BOUND_S
 
 from repl_pair.bridge.link.direct_link import DirectLink
-from repl_pair.runtime.kernel import triggers
+from repl_pair.runtime.kernel import notice_sources
 from repl_pair.runtime.project import database
 from repl_pair.wire import View
 
@@ -16,7 +16,7 @@ def web(ground, monkeypatch):
     """This process has the project `web`, and looks at its realm with each call."""
     web = database.Database(ground.root("web"))
     monkeypatch.setattr(database, "_open", [web])
-    monkeypatch.setattr(triggers, "LOOK_S", 0.0)
+    monkeypatch.setattr(notice_sources, "LOOK_S", 0.0)
     yield web
     web.close()
 

@@ -6,7 +6,7 @@ import pytest
 from IPython.core.events import EventManager, available_events
 
 from repl_pair.runtime.registry import cells, origin
-from repl_pair.runtime.registry.cells import MOST_ENDED, CellTracker
+from repl_pair.runtime.registry.cells import MAX_ENDED, CellTracker
 
 
 @pytest.fixture
@@ -43,9 +43,9 @@ def test_a_cell_is_remembered_with_its_time_and_how_it_ended_until_the_last_undo
 def test_only_the_latest_cells_are_remembered(shell):
     tracker = CellTracker()
     undo = tracker.track()
-    for _ in range(MOST_ENDED + 7):
+    for _ in range(MAX_ENDED + 7):
         run(shell)
-    assert [*tracker.ended] == list(range(8, MOST_ENDED + 8))
+    assert [*tracker.ended] == list(range(8, MAX_ENDED + 8))
     undo()
 
 

@@ -10,7 +10,7 @@ import repl_pair
 from repl_pair import check
 from repl_pair.errors import VariantFailed
 from repl_pair.runtime.results import forms
-from repl_pair.runtime.results.stored import RESULTS_MIME
+from repl_pair.runtime.results.notebook_results import RESULTS_MIME
 from repl_pair.runtime.secrets.known import NEEDLES
 
 SECRET = "s3cr3t-p4ssphrase-9"

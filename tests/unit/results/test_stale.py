@@ -4,7 +4,7 @@ import pytest
 
 import repl_pair
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.last import is_stale, last_result
+from repl_pair.runtime.results.last_results import is_stale, last_result
 
 effect = repl_pair.effect
 

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime.review.pages import MOST_BYTES, is_private, list_pages
+from repl_pair.runtime.review.pages import MAX_BYTES, is_private, list_pages
 from repl_pair.wire import View
 
 from .conftest import CLAUDE, ME
@@ -104,5 +104,5 @@ def test_settings_that_cannot_be_read_are_refused_as_such(project, content):
 def test_a_page_that_is_too_large_is_listed_by_its_file_and_not_read(project):
     with (project / "large.md").open("wb") as file:
         file.write(b"# Large\n")
-        file.truncate(MOST_BYTES + 1)
+        file.truncate(MAX_BYTES + 1)
     assert list_pages(project, ME, private=False)[1]["title"] == "large.md"

@@ -131,7 +131,7 @@ def test_containers_are_copied_at_every_level_and_what_is_in_them_shared():
     assert (value["rows"], value["names"]) == ([[1], (login, [2])], {"a"})
 
 
-def test_what_was_judged_is_told_as_it_was_then():
+def test_what_was_judged_is_reported_as_it_was_then():
     login = Login(user="ada", pin="1", tags=["x"])
     parts = {1: (2.0, None), "set": {3, Login}, "login": login, "rows": [[1]], "print": print}
     judged = copy_judged(parts)
@@ -148,7 +148,7 @@ def test_what_was_judged_is_told_as_it_was_then():
     }
 
 
-def test_of_what_was_judged_no_more_is_kept_than_can_be_told():
+def test_of_what_was_judged_no_more_is_kept_than_can_be_reported():
     many = copy_judged(list(range(JUDGED.nodes + 5)))
     assert (len(many), many[-1]) == (JUDGED.nodes + 1, f"{MORE} 5")
     deep = value = []

@@ -8,7 +8,7 @@ import pytest
 
 import repl_pair
 from repl_pair.errors import RequestError
-from repl_pair.runtime.running.openings import LeftOpen, openings_of
+from repl_pair.runtime.running.openings import LiveObjectClosed, openings_of
 from repl_pair.runtime.stopping.loops import PRIVATE
 
 MARK = contextvars.ContextVar("mark", default="nobody's")
@@ -151,14 +151,14 @@ def test_closing_tears_down_once(cleaned):
 def test_one_that_nothing_refers_to_is_closed_with_a_warning(cleaned):
     held = [repl_pair.live("cart/Loaded")]
     held[0].dispatch("add", sku="z")
-    with pytest.warns(LeftOpen, match="cart/Loaded was closed: nothing refers to it"):
+    with pytest.warns(LiveObjectClosed, match="cart/Loaded was closed: nothing refers to it"):
         held.clear()
     assert (cleaned, openings_of("cart/Loaded")) == (["cleaned"], [])
 
 
 def test_one_whose_variant_is_retired_is_closed_with_a_warning(cleaned):
     live = repl_pair.live("cart/Loaded")
-    with pytest.warns(LeftOpen, match="no longer registered"):
+    with pytest.warns(LiveObjectClosed, match="no longer registered"):
         repl_pair.registry.unregister("variant", "cart/Loaded")
     assert (cleaned, live.is_open) == (["cleaned"], False)
 
@@ -171,7 +171,7 @@ def test_a_failing_teardown_is_reported_in_the_warning(cart):
 
     repl_pair.variant("cart/Loaded", loaders=["bad-end"])
     live = repl_pair.live("cart/Loaded")
-    with pytest.warns(LeftOpen, match="its teardown raised OSError: still locked"):
+    with pytest.warns(LiveObjectClosed, match="its teardown raised OSError: still locked"):
         repl_pair.registry.unregister("variant", "cart/Loaded")
     assert not live.is_open
 
@@ -183,7 +183,7 @@ def test_a_warning_of_a_live_object_is_none_of_a_run(cleaned):
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         assert repl_pair.run("letgo/A").status == "pass"
-    assert [w.category for w in seen] == [LeftOpen]
+    assert [w.category for w in seen] == [LiveObjectClosed]
 
 
 def test_an_event_inside_a_dispatch_of_the_same_object_is_refused(cart):

@@ -11,7 +11,7 @@ from repl_pair import check, step
 from repl_pair.runtime.capture.bundles import LIMIT_LOOKED_AT
 from repl_pair.runtime.capture.captured import Captured
 from repl_pair.runtime.planning.planner import plan_variant
-from repl_pair.runtime.running.frame import MOST_ITEMS, Frame
+from repl_pair.runtime.running.frame import MAX_ITEMS, Frame
 from repl_pair.runtime.running.loading import begin, finish, finish_async
 from repl_pair.runtime.running.phases import tear_down
 from repl_pair.runtime.stopping.loops import PRIVATE, drive, on_private_loop
@@ -264,7 +264,7 @@ def test_generators_are_read_to_their_end(cart):
 
 
 def test_a_generator_without_end_cannot_run(monkeypatch):
-    monkeypatch.setattr("repl_pair.runtime.running.frame.MOST_ITEMS", 10)
+    monkeypatch.setattr("repl_pair.runtime.running.frame.MAX_ITEMS", 10)
     closed = []
 
     def forever():
@@ -281,7 +281,7 @@ def test_a_generator_without_end_cannot_run(monkeypatch):
         finally:
             closed.append("later")
 
-    assert MOST_ITEMS > 10
+    assert MAX_ITEMS > 10
     for component in (forever, forever_later):
         repl_pair.story("endless", component=component)
         repl_pair.variant("endless/A")

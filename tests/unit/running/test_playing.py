@@ -10,7 +10,7 @@ import repl_pair
 from repl_pair import check, step
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.registry.outcomes import StepRecord
-from repl_pair.runtime.running.playing import MOST_STATES, NOT_KEPT
+from repl_pair.runtime.running.playing import MAX_STATES, NOT_KEPT
 from repl_pair.runtime.stopping.loops import PRIVATE
 
 
@@ -274,10 +274,10 @@ def test_a_waiting_play_is_cancelled_with_its_run(counter):
 
 
 def test_the_states_of_a_long_play_are_bounded(counter):
-    record = play(*[step.call("add")] * (MOST_STATES + 2), check.path_equals("state.n", 202))
+    record = play(*[step.call("add")] * (MAX_STATES + 2), check.path_equals("state.n", 202))
     assert record.status == "pass"
-    assert record.steps[MOST_STATES - 1].state == {"n": 200}
-    assert [s.state for s in record.steps[MOST_STATES:]] == [NOT_KEPT] * 2
+    assert record.steps[MAX_STATES - 1].state == {"n": 200}
+    assert [s.state for s in record.steps[MAX_STATES:]] == [NOT_KEPT] * 2
     assert record.state == {"n": 202}
 
 

@@ -9,7 +9,7 @@ import pytest
 import repl_pair
 from repl_pair.errors import ReplPairError, RequestError, VariantFailed
 from repl_pair.runtime.planning.planner import plan_variant
-from repl_pair.runtime.results.last import last_result
+from repl_pair.runtime.results.last_results import last_result
 from repl_pair.runtime.running.runner import execute
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.runtime.stopping.stop import RunStopped, Stop

@@ -23,11 +23,11 @@ from hypothesis import given, settings, strategies as st
 
 from repl_pair.runtime.reading import parts
 from repl_pair.runtime.reading.fields import steady
-from repl_pair.runtime.secrets import redact
+from repl_pair.runtime.secrets import redaction
 from repl_pair.runtime.secrets.egress import WINDOW, send_out
 from repl_pair.runtime.secrets.handles import Handles
 from repl_pair.runtime.secrets.needles import Needles
-from repl_pair.runtime.secrets.truncate import Limits
+from repl_pair.runtime.secrets.truncation import Limits
 from repl_pair.runtime.values.classes import TypeRef
 from repl_pair.runtime.values.frozen import EnumMember, Record, Ref, Secret
 from repl_pair.runtime.values.marks import Sensitive, is_needle
@@ -671,7 +671,7 @@ def test_a_doubling_structure_costs_what_it_holds_not_what_it_unfolds_to():
 
 @pytest.mark.parametrize("kind", [list, tuple, deque, set, dict, OrderedDict])
 def test_of_a_large_container_its_first_parts_and_its_size_leave(kind):
-    count = 3 * redact.SCAN
+    count = 3 * redaction.SCAN
     large = kind.fromkeys(range(count)) if issubclass(kind, dict) else kind(range(count))
     (shown,) = value_of([large])
     marker = shown.pop(ELIDED) if issubclass(kind, dict) else shown.pop()[ELIDED]
@@ -683,11 +683,11 @@ def test_of_a_large_container_its_first_parts_and_its_size_leave(kind):
 
 def test_of_a_large_container_what_is_kept_ends_with_its_size():
     kept = []
-    sent(list(range(3 * redact.SCAN)), keep=lambda whole: kept.append(whole) or "h")
+    sent(list(range(3 * redaction.SCAN)), keep=lambda whole: kept.append(whole) or "h")
     ((*first, last),) = kept
     assert first == list(range(len(first)))
     assert len(first) > 10 * Limits().width
-    assert last == {ELIDED: {"type": "list", "size": 3 * redact.SCAN}}
+    assert last == {ELIDED: {"type": "list", "size": 3 * redaction.SCAN}}
 
 
 def test_a_secret_is_learned_in_the_parts_that_are_read_and_not_in_all():

@@ -7,9 +7,9 @@ import pytest
 
 from repl_pair.runtime.secrets.egress import PARTS, WINDOW, send_out
 from repl_pair.runtime.secrets.needles import Needles
-from repl_pair.runtime.secrets.plain import Span
-from repl_pair.runtime.secrets.redact import copy_plain
-from repl_pair.runtime.secrets.truncate import Limits
+from repl_pair.runtime.secrets.plain_copy import Span
+from repl_pair.runtime.secrets.redaction import copy_plain
+from repl_pair.runtime.secrets.truncation import Limits
 from repl_pair.wire import ELIDED
 
 TOKEN = "Zq7kW2mXv9LbT4nRp6YsHd3Gc8Jf5Qa1"

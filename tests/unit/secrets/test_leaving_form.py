@@ -3,7 +3,7 @@
 import pandas
 import pytest
 
-from repl_pair.runtime.reading.stored import names_beside
+from repl_pair.runtime.reading.stored_fields import names_beside
 from repl_pair.runtime.secrets.renderings import leaving_form
 from repl_pair.wire import REDACTED
 

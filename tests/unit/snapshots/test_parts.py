@@ -20,6 +20,7 @@ from repl_pair.runtime.snapshots.forms import (
     output_texts,
 )
 from repl_pair.runtime.snapshots.places import file_stem, folder_of, story_file
+from repl_pair.runtime.snapshots.records import SnapshotKey, Stored, Unreadable
 from repl_pair.runtime.snapshots.review import (
     accept,
     reject,
@@ -27,7 +28,6 @@ from repl_pair.runtime.snapshots.review import (
     write_accepted,
 )
 from repl_pair.runtime.snapshots.store import SNAPSHOTS, SnapshotStore
-from repl_pair.runtime.snapshots.stored import SnapshotKey, Stored, Unreadable
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ STORING = """
 import sys
 from pathlib import Path
 from repl_pair.runtime.snapshots.store import SnapshotStore
-from repl_pair.runtime.snapshots.stored import SnapshotKey, Stored
+from repl_pair.runtime.snapshots.records import SnapshotKey, Stored
 store = SnapshotStore(Path(sys.argv[1]))
 sys.stdin.readline()
 for n in range(25):

@@ -39,7 +39,7 @@ import requests
 
 import repl_pair
 from repl_pair.runtime.snapshots.serializers import Unstorable
-from repl_pair.runtime.snapshots.texts import MOST_PARTS, write_text
+from repl_pair.runtime.snapshots.texts import MAX_PARTS, write_text
 
 
 class Point(NamedTuple):
@@ -329,7 +329,7 @@ def test_a_part_stands_on_a_line_and_many_parts_go_by_their_digest():
         '{\n  "a": (1,),\n  "b": [\n    {\n      "n": 1,\n      "text": (\n        "a\\n"\n'
         '        "b\\n"\n      ),\n    },\n  ],\n  "c": {"x": {"y": 2.0}},\n}'
     )
-    many = list(range(MOST_PARTS + 1))
+    many = list(range(MAX_PARTS + 1))
     text = write_text(many, hide=str)
     assert len(text.splitlines()) == 103
     many[500] = 0

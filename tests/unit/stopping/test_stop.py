@@ -20,7 +20,7 @@ from waiting import wait_until
 import repl_pair
 from repl_pair.bridge import manifest
 from repl_pair.bridge.replies import reply_timeout_s
-from repl_pair.runtime.kernel.deadlines import GRACE_S, MOST_CANCELLED, Timers, _Entry
+from repl_pair.runtime.kernel.deadlines import GRACE_S, MAX_CANCELLED, Timers, _Entry
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.descriptors import input_schema
@@ -172,7 +172,7 @@ def test_a_stop_that_comes_before_the_section_is_live_is_raised_when_it_is():
         assert (raised.value.stop, ran) == (LATE, [])
 
 
-def test_a_stop_is_sent_again_to_what_swallows_it_but_not_into_a_teardown_that_just_began():
+def test_a_stop_is_sent_again_to_what_catches_it_but_not_into_a_teardown_that_just_began():
     section = SignalSection(None)
     hits = []
 
@@ -592,7 +592,7 @@ def test_timers_that_were_cancelled_are_not_kept_until_they_would_be_due():
     timers.after(0.0, lambda: reached.append(True))
     wait_until(lambda: reached)
     kept = sum(type(one) is _Entry for one in gc.get_objects())
-    assert kept < 3 * MOST_CANCELLED
+    assert kept < 3 * MAX_CANCELLED
     timers.close()
 
 
@@ -607,7 +607,7 @@ def job():
 def test_a_job_is_answered_once_and_does_not_begin_afterwards(job):
     ended = []
     job.at_end(lambda: ended.append(True))
-    assert job.answer({"ok": False}, unbegun=True)
+    assert job.answer({"ok": False}, not_started=True)
     assert not job.answer({"ok": True})
     assert not job.begin()
     assert (job.replies, ended, job.ended) == ([{"ok": False}], [True], True)
@@ -615,7 +615,7 @@ def test_a_job_is_answered_once_and_does_not_begin_afterwards(job):
 
 def test_a_job_that_has_begun_is_not_given_up_and_ends_when_its_lane_reports_it(job):
     assert job.begin()
-    assert not job.answer({"ok": False}, unbegun=True)
+    assert not job.answer({"ok": False}, not_started=True)
     assert job.answer({"ok": True})
     assert (job.replies, job.ended) == ([{"ok": True}], False)
     job.end()

@@ -7,7 +7,7 @@ import pytest
 from bounds import BOUND_S
 from waiting import finish
 
-from repl_pair.runtime.stopping.waiting import Alarm, Waiters
+from repl_pair.runtime.stopping.waiting import Waiters, WaitEvent
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def waiters():
 
 
 def test_an_alarm_that_rang_before_the_wait_ends_one_wait():
-    alarm = Alarm()
+    alarm = WaitEvent()
     for _ in range(2):
         alarm.ring()
     assert finish(alarm.wait(BOUND_S)) is True
@@ -40,7 +40,7 @@ def test_a_wait_lasts_its_time_beside_those_that_end_and_takes_one_thread(waiter
 
     async def wait(name, seconds):
         began = time.monotonic()
-        assert not await Alarm().wait(seconds)
+        assert not await WaitEvent().wait(seconds)
         assert time.monotonic() - began >= seconds
         ended.append(name)
         if len(ended) == 3:
@@ -54,7 +54,7 @@ def test_a_wait_lasts_its_time_beside_those_that_end_and_takes_one_thread(waiter
 
 def test_no_change_is_lost_between_a_look_and_the_wait(waiters):
     rounds, seen, done = 20_000, [], threading.Event()
-    alarms = [Alarm() for _ in range(4)]
+    alarms = [WaitEvent() for _ in range(4)]
 
     async def follow(alarm):
         while len(state) < rounds:
@@ -75,7 +75,7 @@ def test_no_change_is_lost_between_a_look_and_the_wait(waiters):
 
 
 def test_a_ring_while_the_wait_begins_ends_it(waiters):
-    class RingsThen(Alarm):
+    class RingsThen(WaitEvent):
         def __setattr__(self, slot, value):
             if slot == "wake" and "wake" in vars(self):
                 self.ring()

@@ -71,7 +71,7 @@ def test_a_collection_is_the_dict_of_what_was_done_and_every_change_is_news(acts
     limit=st.integers(1, 4),
     declared=st.sets(st.integers(0, 5)),
 )
-def test_a_reader_of_a_stream_gets_each_entry_once_or_is_told_of_a_gap(
+def test_a_reader_of_a_stream_gets_each_entry_once_or_is_notified_of_a_gap(
     keep, pushes, limit, declared
 ):
     surface = rp.surface("laws")

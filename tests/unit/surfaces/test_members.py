@@ -260,7 +260,7 @@ def test_many_changes_are_one_notification_until_it_is_taken(train):
     assert changed.is_set()
 
 
-def test_after_its_undo_a_watcher_hears_nothing(train):
+def test_after_its_undo_a_watcher_is_not_called(train):
     loss, heard = train.cell("loss", float), []
     stop = watch(["training/loss", "training/later"], heard.append)
     loss.set(1.0)

@@ -62,7 +62,7 @@ def test_a_projection_shows_what_it_names_and_nothing_else_of_its_source(train, 
     assert rp.registry.find("member", "agent/red").body.doc == "Whether it is too high."
 
 
-def test_what_is_passed_through_is_one_state_and_each_id_hears_of_its_changes(train, loss):
+def test_what_is_passed_through_is_one_state_and_each_id_is_notified_of_its_changes(train, loss):
     rp.project("agent", train, expose=False, renamed="loss")
     heard = []
     watch(["agent/renamed"], heard.append)

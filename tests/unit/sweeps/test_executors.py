@@ -22,7 +22,7 @@ from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.model import Variant
 from repl_pair.runtime.registry.origin import agent_origin, is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.last import counts_as_verdict, last_result
+from repl_pair.runtime.results.last_results import counts_as_verdict, last_result
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.runtime.sweeps.matrix import Pairing
 from repl_pair.runtime.sweeps.shipping import TaskBuilder

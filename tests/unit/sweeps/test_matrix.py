@@ -148,6 +148,6 @@ def test_too_many_runs_are_refused_with_their_count_before_they_are_made():
     with pytest.raises(RequestError) as refused:
         pair(["wide/A"])
     assert refused.value.message.startswith(
-        f"That would be {2**40:,} runs; one sweep is at most {matrix.MOST_RUNS:,}."
+        f"That would be {2**40:,} runs; one sweep is at most {matrix.MAX_RUNS:,}."
     )
     assert len(pair(["wide/A"], "each")) == 41

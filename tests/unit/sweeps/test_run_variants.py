@@ -5,7 +5,7 @@ import pytest
 
 import repl_pair
 from repl_pair.errors import RequestError, VariantFailed
-from repl_pair.runtime.results.last import last_result, last_verdict
+from repl_pair.runtime.results.last_results import last_result, last_verdict
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.runtime.sweeps.sweep import FAILED_FAST, NOTHING, SweepRow
 

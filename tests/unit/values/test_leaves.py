@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from repl_pair.runtime.assertions.compare import difference
+from repl_pair.runtime.assertions.comparison import difference
 from repl_pair.runtime.planning.identity import content_hash
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.needles import Needles

@@ -8,7 +8,7 @@ import requests
 
 import repl_pair
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime.results.last import last_result
+from repl_pair.runtime.results.last_results import last_result
 
 check = repl_pair.check
 FRAME = {"n": [1, 2, None], "name": ["a", "b", "c"]}

@@ -20,9 +20,9 @@ from jupyter_client.session import Session
 from pydantic import BaseModel, SecretStr
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.reading.closed import is_closed
+from repl_pair.runtime.reading.closed_values import is_closed
 from repl_pair.runtime.reading.steps import PathMiss, follow, read_member
-from repl_pair.runtime.reading.stored import read_field
+from repl_pair.runtime.reading.stored_fields import read_field
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.paths import format_path, parse_path
 

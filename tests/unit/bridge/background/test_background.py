@@ -15,7 +15,7 @@ from repl_pair.bridge import manifest
 from repl_pair.bridge.approval_calls import ApprovalCalls
 from repl_pair.bridge.background import firing, runs as runs_module, triggers as triggers_module
 from repl_pair.bridge.background.calls import PlannedCall
-from repl_pair.bridge.background.runs import MOST_AT_ONCE, MOST_WAITING, Runs
+from repl_pair.bridge.background.runs import MAX_AT_ONCE, MAX_WAITING, Runs
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
 from repl_pair.errors import next_step
@@ -164,7 +164,7 @@ async def _obey(acts):
         await _settle()
         going = Counter(order[name].queue for name in caller.calls)
         assert all(count == 1 for queue, count in going.items() if queue is not None)
-        assert going.total() <= MOST_AT_ONCE
+        assert going.total() <= MAX_AT_ONCE
         unended = [run for run in order.values() if run.state in ("waiting", "running")]
         for queue in {run.queue for run in unended}:
             waiting = [run for run in unended if run.queue == queue and run.state == "waiting"]
@@ -220,7 +220,7 @@ async def test_a_function_that_may_take_long_has_its_own_time(session):
     assert (await ask(session, "read_run", run=run))["value"] == "long"
 
 
-async def test_a_queue_says_how_many_stand_before_and_others_do_not_wait_for_it(session, app):
+async def test_a_queue_states_how_many_stand_before_and_others_do_not_wait_for_it(session, app):
     made = [await ask(session, "trigger_enqueue", call="app.wait") for _ in range(3)]
     assert [one["depth"] for one in made] == [0, 1, 2]
     state = await ask(session, "read_run", run=made[2]["run"], wait_s=0)
@@ -233,34 +233,34 @@ async def test_a_queue_says_how_many_stand_before_and_others_do_not_wait_for_it(
 
 async def test_what_is_over_a_bound_is_refused_and_nothing_is_kept(session, app, monkeypatch):
     first = await ask(session, "trigger_enqueue", call="app.wait")
-    for _ in range(MOST_WAITING):
+    for _ in range(MAX_WAITING):
         await ask(session, "trigger_enqueue", call="app.wait")
     full = await session.call("trigger_enqueue", {"call": "app.wait"})
     assert full["error"]["code"] == "cannot_run"
     assert "100 runs wait in the queue 'default'" in full["error"]["message"]
     assert full["next_steps"] == [next_step("read_run", run=first["run"], wait_s=45)]
-    for n in range(runs_module.MOST_QUEUES - 1):
+    for n in range(runs_module.MAX_QUEUES - 1):
         await ask(session, "trigger_enqueue", call="app.wait", queue=f"q{n}")
     many = await session.call("trigger_enqueue", {"call": "app.wait", "queue": "more"})
     assert "8 queues" in many["error"]["message"]
-    for _ in range(runs_module.MOST_UNDER_WAY):
+    for _ in range(runs_module.MAX_UNDER_WAY):
         await ask(session, "trigger_void", call="app.wait")
     over = await session.call("trigger_void", {"call": "app.wait"})
     assert "100 of your runs" in over["error"]["message"]
-    monkeypatch.setattr(runs_module, "MOST_CHARS", 100)
+    monkeypatch.setattr(runs_module, "MAX_CHARS", 100)
     large = await session.call("trigger_enqueue", {"call": "app.wait", "queue": "q1"})
     assert "too large" in large["error"]["message"]
-    kept = 1 + MOST_WAITING + runs_module.MOST_QUEUES - 1 + runs_module.MOST_UNDER_WAY
+    kept = 1 + MAX_WAITING + runs_module.MAX_QUEUES - 1 + runs_module.MAX_UNDER_WAY
     assert len(session.background.runs._runs) == kept
 
 
 async def test_the_runs_that_ended_last_are_kept_for_half_an_hour(session, monkeypatch):
     made = []
-    for _ in range(runs_module.MOST_ENDED + 2):
+    for _ in range(runs_module.MAX_ENDED + 2):
         made.append((await ask(session, "trigger_void", call="list_kernels"))["run"])
         await session.call("read_run", {"run": made[-1]})
     codes = [await _code(session, run) for run in made]
-    assert codes == ["not_found"] * 2 + [None] * runs_module.MOST_ENDED
+    assert codes == ["not_found"] * 2 + [None] * runs_module.MAX_ENDED
     assert session.background.runs.are_kept()
     monkeypatch.setattr(runs_module, "KEPT_S", 0.0)
     assert {await _code(session, run) for run in made} == {"not_found"}
@@ -300,7 +300,7 @@ async def test_another_principals_run_and_trigger_read_like_none(open_session):
     assert (await ask(other, "list_triggers"))["total"] == 0
 
 
-async def test_a_cancelled_run_says_so_whether_it_waited_or_went_on(session, app):
+async def test_a_cancelled_run_reports_it_whether_it_waited_or_went_on(session, app):
     first = (await ask(session, "trigger_enqueue", call="app.wait", args={"name": "1"}))["run"]
     second = (await ask(session, "trigger_enqueue", call="app.wait", args={"name": "2"}))["run"]
     await eventually(lambda: app.begun["1"])
@@ -400,7 +400,7 @@ async def test_a_call_that_lacks_arguments_is_never_a_step(session, call):
 
 
 @pytest.mark.parametrize("on", [{}, {"on": {"every_s": 0}}, {"on": "hourly"}, {"on": {}}])
-async def test_a_trigger_that_does_not_say_when_is_answered_by_one_that_does(session, on):
+async def test_a_trigger_that_does_not_state_when_is_answered_by_one_that_does(session, on):
     wanted = {"call": "list_stories", "args": {"limit": 3}}
     (step,) = (await session.call("register_trigger", wanted | on))["next_steps"]
     assert step == next_step("register_trigger", **wanted, on={"every_s": 60})
@@ -591,13 +591,13 @@ async def test_a_trigger_that_fires_itself_stops_until_something_else_does(sessi
     for n in (1, 2):
         app.level.set(app.level.get() + 100)
         await eventually(lambda n=n: trigger.skipped == n)
-        assert trigger.count == n * triggers_module.MOST_IN_A_ROW
+        assert trigger.count == n * triggers_module.MAX_IN_A_ROW
     line = (await ask(session, "list_triggers"))["items"][0]
     assert line["skipped"] == 2
 
 
 async def test_a_trigger_of_time_has_one_run_at_a_time(session, app, monkeypatch):
-    monkeypatch.setattr(firing, "LEAST_S", 0.01)
+    monkeypatch.setattr(firing, "MIN_S", 0.01)
     on = {"every_s": 0.01}
     await ask(session, "register_trigger", call="app.wait", on=on)
     await eventually(lambda: app.begun[""])
@@ -609,7 +609,7 @@ async def test_a_trigger_of_time_has_one_run_at_a_time(session, app, monkeypatch
     await eventually(lambda: app.begun[""] >= 3)
 
 
-async def test_a_trigger_whose_member_left_says_so_and_fires_when_it_is_back(session, app):
+async def test_a_trigger_whose_member_left_reports_it_and_fires_when_it_is_back(session, app):
     on = {"changed": "app/level"}
     await ask(session, "register_trigger", call="list_surfaces", on=on)
     (trigger,) = session.background.triggers.list()
@@ -624,7 +624,7 @@ async def test_a_trigger_whose_member_left_says_so_and_fires_when_it_is_back(ses
 
 async def test_the_triggers_of_a_session_are_bounded_and_end_with_it(session, app):
     on = {"every_s": 60}
-    for _ in range(triggers_module.MOST_TRIGGERS):
+    for _ in range(triggers_module.MAX_TRIGGERS):
         await ask(session, "register_trigger", call="list_stories", on=on)
     reply = await session.call("register_trigger", {"call": "list_stories", "on": on})
     assert (reply["error"]["code"], reply["next_steps"]) == (
@@ -640,8 +640,8 @@ async def test_the_triggers_of_a_session_are_bounded_and_end_with_it(session, ap
 
 async def test_a_trigger_that_finds_no_room_fires_again(session, app, monkeypatch):
     await ask(session, "trigger_void", call="app.wait")
-    monkeypatch.setattr(runs_module, "MOST_CHARS", 1)
-    monkeypatch.setattr(firing, "LEAST_S", 0.01)
+    monkeypatch.setattr(runs_module, "MAX_CHARS", 1)
+    monkeypatch.setattr(firing, "MIN_S", 0.01)
     await ask(session, "register_trigger", call="app.climb", on={"every_s": 0.02})
     (trigger,) = session.background.triggers.list()
     await eventually(lambda: trigger.fault == "cannot_run")
@@ -652,7 +652,7 @@ async def test_a_trigger_that_finds_no_room_fires_again(session, app, monkeypatc
 
 async def test_triggers_that_are_registered_at_once_are_no_more_than_others(session, app):
     args = {"call": "list_stories", "on": {"cells": True}}
-    most = triggers_module.MOST_TRIGGERS
+    most = triggers_module.MAX_TRIGGERS
     made = [session.call("register_trigger", args) for _ in range(most + 4)]
     codes = Counter(reply.get("error", {}).get("code") for reply in await asyncio.gather(*made))
     assert codes == {None: most, "cannot_run": 4}
@@ -660,7 +660,7 @@ async def test_triggers_that_are_registered_at_once_are_no_more_than_others(sess
 
 
 async def test_the_runs_of_a_trigger_take_no_room_of_others(session, app, monkeypatch):
-    monkeypatch.setattr(runs_module, "MOST_ENDED", 2)
+    monkeypatch.setattr(runs_module, "MAX_ENDED", 2)
     kept = (await ask(session, "trigger_void", call="list_stories"))["run"]
     on = {"changed": "app/level"}
     await ask(session, "register_trigger", call="app.climb", on=on)

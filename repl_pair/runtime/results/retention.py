@@ -9,20 +9,20 @@ from repl_pair.records import replace
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import CallSecrets
-from repl_pair.runtime.secrets.truncate import Limits
+from repl_pair.runtime.secrets.truncation import Limits
 from repl_pair.runtime.values.classes import is_map, is_of, is_row, is_set, kind_of, real_class
 from repl_pair.runtime.values.frozen import to_plain
 from repl_pair.runtime.values.paths import Place, below
 
 SHOWN = Limits(depth=6, width=100, text=4000, nodes=2000, whole=20_000)
 """How much is shown of a result, and of what is too large to be kept as it is."""
-MOST_CHARS = 50_000_000
+MAX_CHARS = 50_000_000
 """How many characters the kept runs show in all: the earliest ones are cut."""
 GONE = "[no longer kept: later runs took its place; run it again]"
 
 _HELD = ("effective_args", "assertions", "events", "effects")
 _STREAMS = ("stdout", "stderr", "unattributed", "logs", "warnings")
-_MOST_PARTS, _MOST_TEXT, _MOST_CELLS = 2000, 20_000, 8000
+_MAX_PARTS, _MAX_TEXT, _MAX_CELLS = 2000, 20_000, 8000
 
 
 def lighten(record: RunRecord) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _plain(value: Any) -> Any:
 def _is_light(value: Any) -> bool:
     """Return whether a value is small enough to be kept; objects are not taken apart."""
     waiting: list[Any] = [value]
-    room = _MOST_PARTS
+    room = _MAX_PARTS
     while waiting and room > 0:
         node = waiting.pop()
         room -= 1
@@ -99,8 +99,8 @@ def _parts_of(node: Any) -> Any:
 def _is_large(node: Any) -> bool:
     for text in (str, bytes, bytearray):
         if is_of(node, text):
-            return text.__len__(node) > _MOST_TEXT
-    return node is not None and kind_of(node) is not None and node.size > _MOST_CELLS
+            return text.__len__(node) > _MAX_TEXT
+    return node is not None and kind_of(node) is not None and node.size > _MAX_CELLS
 
 
 class Total:
@@ -118,7 +118,7 @@ class Total:
         with self._lock:
             self._all += (size := _chars_of(record)) - self._chars.pop(id, 0)
             self._chars[id] = size
-            while self._all > MOST_CHARS and len(self._chars) > 1:
+            while self._all > MAX_CHARS and len(self._chars) > 1:
                 over.append(earliest := next(iter(self._chars)))
                 self._all -= self._chars.pop(earliest)
         for earliest in over:

@@ -3,7 +3,7 @@
 import asyncio
 from types import SimpleNamespace
 
-from repl_pair.runtime.kernel.lanes import Turns
+from repl_pair.runtime.kernel.lanes import JobQueue
 from repl_pair.runtime.stopping.stop import Section
 
 
@@ -16,7 +16,7 @@ def test_a_cell_waits_for_two_calls_at_most_however_many_are_queued():
 
     async def go():
         lock, ended = asyncio.Lock(), []
-        turns = Turns(lock, lambda _task: Section())
+        turns = JobQueue(lock, lambda _task: Section())
         for name in "abcdefgh":
             job = SimpleNamespace(name=name, end=lambda: ended.append(None))
             turns.queue(job, perform)

@@ -13,7 +13,7 @@ from repl_pair import Sensitive, ref
 from repl_pair.errors import RequestError
 from repl_pair.runtime.registry.model import Origin
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.share import Share
+from repl_pair.runtime.results.sharing import Share
 
 HERE = "defined in this session"
 

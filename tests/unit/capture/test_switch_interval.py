@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from repl_pair.runtime.capture.own_threads import TURN_S, short_turns
+from repl_pair.runtime.capture.own_threads import SWITCH_INTERVAL_S, short_switch_interval
 from repl_pair.runtime.op_base.table import Table
 
 LONG_S = 0.02
@@ -19,16 +19,16 @@ def long_turns():
 
 
 def test_turns_are_short_during_the_block_and_as_before_after_it():
-    with short_turns():
-        assert sys.getswitchinterval() == pytest.approx(TURN_S)
-        with short_turns():
-            assert sys.getswitchinterval() == pytest.approx(TURN_S)
-        assert sys.getswitchinterval() == pytest.approx(TURN_S)
+    with short_switch_interval():
+        assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)
+        with short_switch_interval():
+            assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)
+        assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)
     assert sys.getswitchinterval() == pytest.approx(LONG_S)
 
 
 def test_turns_that_the_person_sets_meanwhile_stay():
-    with short_turns():
+    with short_switch_interval():
         sys.setswitchinterval(0.01)
     assert sys.getswitchinterval() == pytest.approx(0.01)
 
@@ -37,5 +37,5 @@ def test_the_module_of_an_op_is_imported_in_short_turns(tmp_path, monkeypatch):
     (tmp_path / "of_an_op.py").write_text("import sys\nturn_s = sys.getswitchinterval()\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert Table({"late": "of_an_op"}).get("late") is None
-    assert sys.modules["of_an_op"].turn_s == pytest.approx(TURN_S)
+    assert sys.modules["of_an_op"].turn_s == pytest.approx(SWITCH_INTERVAL_S)
     monkeypatch.delitem(sys.modules, "of_an_op")

@@ -15,8 +15,13 @@ from repl_pair.bridge.kernels.heartbeat import (
     find_refusing,
     heartbeat_address,
 )
-from repl_pair.bridge.kernels.processes import Started, find_embedding, read_or, scan_processes
-from repl_pair.bridge.kernels.servers import Hosted, ask_servers, fault_of, read_own
+from repl_pair.bridge.kernels.processes import (
+    KernelProcess,
+    find_embedding,
+    read_or,
+    scan_processes,
+)
+from repl_pair.bridge.kernels.servers import ServerKernel, ask_servers, fault_of, read_own
 
 _PORTS = {"hb_port", "control_port", "iopub_port"}
 
@@ -27,7 +32,7 @@ class FoundKernel:
 
     kernel: KernelInfo
     connection: Connection
-    hosted: Hosted | None
+    hosted: ServerKernel | None
 
 
 def find_kernels() -> list[KernelInfo]:
@@ -107,7 +112,11 @@ def _time_written(path: Path) -> float:
 
 
 def _make_found(
-    path: Path, info: Connection, started: Started | None, alive: bool, known: Mapping[str, Hosted]
+    path: Path,
+    info: Connection,
+    started: KernelProcess | None,
+    alive: bool,
+    known: Mapping[str, ServerKernel],
 ) -> FoundKernel:
     id = path.stem.removeprefix("kernel-")
     hosted = known.get(id)

@@ -7,7 +7,7 @@ from typing import Any
 from repl_pair.records import record
 from repl_pair.runtime.reading.parts import Elided, KeyNames
 from repl_pair.runtime.secrets.needles import Needles
-from repl_pair.runtime.secrets.plain import Hidden, PlainCopy
+from repl_pair.runtime.secrets.plain_copy import Hidden, PlainCopy
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.wire import ELIDED, REDACTED
 

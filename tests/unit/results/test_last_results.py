@@ -6,8 +6,8 @@ import pytest
 
 import repl_pair
 from repl_pair import check
-from repl_pair.runtime.results import kept
-from repl_pair.runtime.results.last import forget_result, keep_result, last_result
+from repl_pair.runtime.results import retention
+from repl_pair.runtime.results.last_results import forget_result, keep_result, last_result
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.store import STORE
 from repl_pair.wire import PERSON
@@ -89,19 +89,19 @@ def test_large_args_are_kept_as_bounded_json_and_the_rest_as_it_is():
     run = last_result("shop/A")
     assert run.effective_args["some"] == {"a": (1, 2)}
     assert run.effective_args["n"] == 3
-    assert len(run.effective_args["many"]) == kept.SHOWN.width
+    assert len(run.effective_args["many"]) == retention.SHOWN.width
     assert run.effective_args["rows"][0] == {"pin": "3358", "notes": "[redacted]"}
     assert "$elided" in run.events[0][1]["text"]
     assert args["rows"] is rows
 
 
 def test_the_earliest_runs_show_no_more_once_all_show_too_much(monkeypatch):
-    monkeypatch.setattr(kept, "MOST_CHARS", 250)
+    monkeypatch.setattr(retention, "MAX_CHARS", 250)
     for id in "ABC":
         keep_result(RunRecord(variant_id=f"much/{id}", status="pass", stdout="x" * 100))
     runs = [last_result(f"much/{id}") for id in "ABC"]
     assert [len(run.stdout) for run in runs] == [0, 100, 100]
-    assert [run.outputs for run in runs] == [({"text/plain": kept.GONE},), (), ()]
+    assert [run.outputs for run in runs] == [({"text/plain": retention.GONE},), (), ()]
     keep_result(RunRecord(variant_id="much/B", status="pass"))
     keep_result(RunRecord(variant_id="much/A", status="fail", stdout="x" * 100))
     assert [len(last_result(f"much/{id}").stdout) for id in "ABC"] == [100, 0, 100]

@@ -9,9 +9,9 @@ from repl_pair.records import record, replace
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.model import KINDS, Entry
-from repl_pair.runtime.registry.outcomes import Identity, Rest
-from repl_pair.runtime.results.kept import SHOWN, Total, lighten, without_outputs
+from repl_pair.runtime.registry.outcomes import Dependency, Identity
 from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.results.retention import SHOWN, Total, lighten, without_outputs
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.store import STORE, Collection
 from repl_pair.wire import PERSON, may_have
@@ -22,7 +22,7 @@ RESULTS = Collection(name="results", doc="The last run of each variant.")
 STORE.declare(RESULTS)
 
 
-MOST_IN_MODES = 20
+MAX_IN_MODES = 20
 """How many failures of one variant in modes of its own are kept beside its last run."""
 
 
@@ -43,7 +43,7 @@ def keep_result(record: RunRecord) -> None:
         old: RunRecord | None = STORE.item(RESULTS.name, record.variant_id)
         beside = [replace(r, earlier=()) for r in _runs(old) if _stays_beside(record, r)]
         in_modes = [r for r in beside if r.active_modes and not r.what_if]
-        earlier = tuple(r for r in beside if not any(r is one for one in in_modes[MOST_IN_MODES:]))
+        earlier = tuple(r for r in beside if not any(r is one for one in in_modes[MAX_IN_MODES:]))
         kept = replace(record, **lighter, earlier=earlier)
         if STORE.put(RESULTS.name, record.variant_id, kept, over=old):
             return _total.note(record.variant_id, kept)
@@ -125,10 +125,10 @@ def _code_of(run: RunRecord) -> str:
 
 def is_stale(record: RunRecord) -> bool:
     """Return whether anything that a run rests on was registered again since, or left."""
-    return not record.rests_on or bool(registered_again(record.rests_on))
+    return not record.dependencies or bool(registered_again(record.dependencies))
 
 
-def registered_again(rests: Iterable[Rest]) -> list[Rest]:
+def registered_again(rests: Iterable[Dependency]) -> list[Dependency]:
     """Return what was registered again, or left, since something was made that rests on it."""
     return [rest for rest in rests if _revision_now(*rest[:2]) != rest[2]]
 
@@ -183,7 +183,7 @@ class Baseline:
     """What a variant was at one moment, and the entries that this rested on."""
 
     identity: Identity
-    rests_on: tuple[Rest, ...]
+    dependencies: tuple[Dependency, ...]
     overrides: Mapping[str, Any] | None = None
 
 
@@ -191,13 +191,15 @@ def baseline_of(run: RunRecord) -> Baseline | None:
     """Return what a variant was when it ran; None if it could not be planned then."""
     if run.identity is None:
         return None
-    return Baseline(identity=run.identity, rests_on=run.rests_on, overrides=run.asked)
+    return Baseline(identity=run.identity, dependencies=run.dependencies, overrides=run.asked)
 
 
 def baseline_now(variant_id: str) -> Baseline | None:
     """Return what a variant is; None where it cannot be planned."""
     plan = plan_now(variant_id)
-    return None if plan is None else Baseline(identity=plan.identity, rests_on=plan.rests_on)
+    return (
+        None if plan is None else Baseline(identity=plan.identity, dependencies=plan.dependencies)
+    )
 
 
 class Drift(TypedDict):
@@ -219,9 +221,9 @@ class DriftCheck:
 
         Content is compared only where something that it rests on was registered again.
         """
-        was, is_as_registered = before.identity, not registered_again(before.rests_on)
+        was, is_as_registered = before.identity, not registered_again(before.dependencies)
         shared = tuple(
-            rest[:2] for rest in before.rests_on if rest[0] != KINDS["variant"].collection
+            rest[:2] for rest in before.dependencies if rest[0] != KINDS["variant"].collection
         )
         key = (was.code_hash, shared)
         if is_as_registered and self._code_now.get(key) == was.code_hash:
@@ -243,7 +245,7 @@ class DriftCheck:
         if before is None or not drifted:
             return None
         drift = Drift(id=variant_id, drifted=drifted)
-        if again := registered_again(before.rests_on):
+        if again := registered_again(before.dependencies):
             drift["registered_again"] = [
                 f"{member.removeprefix('registry/')} {key}".strip() for member, key, _ in again
             ]

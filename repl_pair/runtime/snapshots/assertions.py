@@ -7,7 +7,7 @@ from typing import Any
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.assertions.verdicts import WIDE
 from repl_pair.runtime.assertions.view import RunView
-from repl_pair.runtime.reading.expand import as_columns, open_up
+from repl_pair.runtime.reading.expansion import as_columns, open_up
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import NEEDLES
@@ -21,9 +21,9 @@ from repl_pair.runtime.snapshots.forms import (
     output_texts,
 )
 from repl_pair.runtime.snapshots.provenance import describe_changes
+from repl_pair.runtime.snapshots.records import About, Images, SnapshotKey, Stored, Unreadable
 from repl_pair.runtime.snapshots.serializers import Unstorable
 from repl_pair.runtime.snapshots.store import SNAPSHOTS
-from repl_pair.runtime.snapshots.stored import About, Images, SnapshotKey, Stored, Unreadable
 from repl_pair.runtime.snapshots.texts import write_text
 from repl_pair.runtime.values.classes import is_map, is_row
 from repl_pair.runtime.values.paths import join_path
@@ -71,7 +71,7 @@ def matches_snapshot(
     given = replace(given, about=settled.about())
     if rules.update:
         return _update(key, given, rules)
-    review.let_wait(review.Waiting(key=key, given=given))
+    review.let_wait(review.WaitingSnapshot(key=key, given=given))
     rules.note(key, "differs")
     lines = [*_what_is_wrong(key, found, given), *wrong]
     if stored is not None and _differs_where_redacted(stored.text, plain):

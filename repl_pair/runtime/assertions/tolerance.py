@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from repl_pair.records import record
-from repl_pair.runtime.assertions.compare import difference, item_difference, key_like, short
-from repl_pair.runtime.reading.expand import as_rows
+from repl_pair.runtime.assertions.comparison import difference, item_difference, key_like, short
+from repl_pair.runtime.reading.expansion import as_rows
 from repl_pair.runtime.values import classes
 from repl_pair.runtime.values.frozen import to_plain
 from repl_pair.runtime.values.library import columns_of

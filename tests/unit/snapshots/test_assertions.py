@@ -15,9 +15,9 @@ from repl_pair import check
 from repl_pair.errors import RequestError
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Rank
+from repl_pair.runtime.snapshots.records import SnapshotKey
 from repl_pair.runtime.snapshots.review import UPDATE, Rules, rules_of, waiting_snapshots
 from repl_pair.runtime.snapshots.store import SNAPSHOTS
-from repl_pair.runtime.snapshots.stored import SnapshotKey
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 import repl_pair
 from repl_pair import check
-from repl_pair.runtime.assertions.near import ABS, REL, Tolerance, apart
+from repl_pair.runtime.assertions.tolerance import ABS, REL, Tolerance, apart
 
 USUAL = Tolerance.of(None, None)
 NUMBERS = st.integers() | st.floats() | st.decimals(allow_nan=False)

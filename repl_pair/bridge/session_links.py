@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Observer: TypeAlias = Callable[[Literal["held", "left"]], None]
 
 
-class HeldLinks:
+class SessionLinks:
     """The kernels of one session, found when a call first needs one.
 
     Without `target`, the only living kernel is taken and kept: when it dies, or others come, no
@@ -192,14 +192,14 @@ class HeldLinks:
             await self._probe.close()
 
     async def _find(self, target: str | None) -> KernelInfo:
-        from repl_pair.bridge.kernels import discover
+        from repl_pair.bridge.kernels import discovery
 
         kernels: Sequence[KernelInfo] = [self._here.kernel] if self._here else []
         given = self._target or target
         if not kernels and given is not None and os.path.isfile(os.path.expanduser(given)):
-            kernel = await asyncio.to_thread(discover.find_kernel, given)
+            kernel = await asyncio.to_thread(discovery.find_kernel, given)
             kernels = [kernel] if kernel else []
-        kernels = kernels or await asyncio.to_thread(discover.find_kernels)
+        kernels = kernels or await asyncio.to_thread(discovery.find_kernels)
         if not self._here:
             kernels = self._within(kernels)
         if target is None:

@@ -35,14 +35,14 @@ class PlainCopy(NamedTuple):
     """Fresh dicts and lists, shared and cyclic as the value's own parts are.
 
     Leaves are None, bool, int, float, str, Hidden.SECRET and Elided. `kinds` names the type that
-    stands behind a dict or list, by its id. With `flooded` more secrets were met than can be
-    looked for: nothing of it may leave. `left_out` counts the parts and secrets beyond the budget.
-    `learned` are the texts of the secrets that stand in the value, short ones too.
+    stands behind a dict or list, by its id. With `has_too_many_secrets` more were found than can
+    be looked for: nothing of it may leave. `left_out` counts the parts and secrets beyond the
+    budget. `learned` are the texts of the secrets that stand in the value, short ones too.
     """
 
     root: Any
     kinds: dict[int, str]
-    flooded: bool
+    has_too_many_secrets: bool
     left_out: int
     learned: frozenset[str]
     left: dict[int, int]

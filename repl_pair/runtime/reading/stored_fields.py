@@ -13,7 +13,7 @@ from gc import get_referents
 from itertools import islice
 from typing import Any, cast
 
-from repl_pair.runtime.reading.closed import is_closed, kind_of
+from repl_pair.runtime.reading.closed_values import is_closed, kind_of
 from repl_pair.runtime.reading.fields import (
     all_of,
     only_text_keys,
@@ -52,7 +52,7 @@ _DICT_SLOTS = _ids(types.GetSetDescriptorType, types.MemberDescriptorType)
 _DICTS = _ids(dict, OrderedDict, defaultdict, Counter)
 _TUPLE = _ids(tuple)
 _LISTS: dict[int, Any] = {id(cls): cls for cls in (list, tuple, deque)}
-MOST_SLICED = 100_000
+MAX_SLICED = 100_000
 """Parts of a list that one slice reads."""
 
 
@@ -200,8 +200,8 @@ def _read_slot(value: Any, key: str) -> Any:
 def _read_position(value: Any, key: Key | Cut) -> Any:
     cut = whole_slice(key)
     if cut is not None and is_exactly(value, list, tuple, deque):
-        if len(range(*cut.indices(len(value)))) > MOST_SLICED:
-            raise PathMiss(format_part(cut), reason=f"at most {MOST_SLICED:,} parts at a time")
+        if len(range(*cut.indices(len(value)))) > MAX_SLICED:
+            raise PathMiss(format_part(cut), reason=f"at most {MAX_SLICED:,} parts at a time")
         items = cast("list[Any]", value)
         return items[cut] if type(value) is not deque else steady(lambda: list(items))[cut]
     base = _plain_base(value, _LISTS, ("__getitem__",))

@@ -3,7 +3,7 @@
 import pytest
 
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
-from repl_pair.runtime.kernel import triggers
+from repl_pair.runtime.kernel import notice_sources
 from repl_pair.wire import PERSON, Request, View
 
 
@@ -11,9 +11,9 @@ from repl_pair.wire import PERSON, Request, View
 def looks(monkeypatch, own_project):
     """Calls `look(at, principal)` at a moment of the clock; gives how many looks began."""
     own_project.file.parent.mkdir()
-    now, begun, served = [0.0], [], triggers.Triggers()
-    monkeypatch.setattr(triggers.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(triggers, "start_thread", lambda *args, **how: begun.append(args))
+    now, begun, served = [0.0], [], notice_sources.NoticeSources()
+    monkeypatch.setattr(notice_sources.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(notice_sources, "start_thread", lambda *args, **how: begun.append(args))
 
     def look(at, principal="ann"):
         now[0] = at

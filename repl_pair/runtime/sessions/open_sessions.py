@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Literal
 from repl_pair.records import Undo, mutable
 from repl_pair.runtime.clients.clients import ATTACHED, Client, has_ended
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
-from repl_pair.runtime.notices.later import LATER
+from repl_pair.runtime.notices.deferred_writes import LATER
 from repl_pair.runtime.project.database import Database
 from repl_pair.runtime.project.schema import new_id
 from repl_pair.runtime.sessions.counting import Counts, count_changed, count_reply, no_counts
 from repl_pair.runtime.sessions.sessions import Start, keep_counts, keep_ended, keep_started
-from repl_pair.runtime.store import PERSONS
+from repl_pair.runtime.store import PERSON_STORE
 from repl_pair.wire import Reply, Request
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class OpenSessions:
             if (found := self._open.get(owner)) is not None:
                 return found.id, False
             id, counts = new_id(), no_counts()
-            client: Client | None = PERSONS.item(ATTACHED.name, owner)
+            client: Client | None = PERSON_STORE.item(ATTACHED.name, owner)
             with database.writing() as connection:
                 keep_started(connection, id, start, counts, time.time())
             forget = OWN_CALLS.hold(owner, lambda: self.abandon(owner))

@@ -4,13 +4,13 @@ from collections.abc import Collection
 from itertools import islice
 from typing import Any
 
-from repl_pair.runtime.reading.closed import is_closed_class, names_namespace
-from repl_pair.runtime.reading.parts import MOST_BYTES, Elided, copy_dict, describe
+from repl_pair.runtime.reading.closed_values import is_closed_class, names_namespace
+from repl_pair.runtime.reading.parts import MAX_BYTES, Elided, copy_dict, describe
 from repl_pair.runtime.reading.table_counts import count_cells
 from repl_pair.runtime.reading.tables import secret_cells
 from repl_pair.runtime.secrets.forms import url_passwords
 from repl_pair.runtime.secrets.needles import Needles, Rank
-from repl_pair.runtime.secrets.plain import Hidden, PlainCopy, Search, Span
+from repl_pair.runtime.secrets.plain_copy import Hidden, PlainCopy, Search, Span
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.marks import (
     NAME_SLOTS,
@@ -55,8 +55,8 @@ def copy_plain(
     holder = [value]
     walk.shown.append((holder, tuple(("0", *path) for path in sensitive), False, -1, 0))
     walk.run()
-    flooded, learned = len(walk.learned) > walk.most, frozenset(walk.learned)
-    return PlainCopy(holder[0], walk.kinds, flooded, walk.left_out, learned, walk.left)
+    has_too_many_secrets, learned = len(walk.learned) > walk.most, frozenset(walk.learned)
+    return PlainCopy(holder[0], walk.kinds, has_too_many_secrets, walk.left_out, learned, walk.left)
 
 
 _Waiting = tuple[Any, tuple[Place, ...], bool, int, int]
@@ -105,7 +105,7 @@ class _Walk:
                     cls, inner = real_class(item), below(marks, slot) if marks else ()
                     secret = named and slot not in plain and self._is_secret_name(slot)
                     if hidden or secret or (inner and () in inner):
-                        if not _tells_nothing(item):
+                        if not _is_not_secret(item):
                             self._learn(item, level)
                             body[slot] = Hidden.SECRET
                     elif cls is str:
@@ -138,7 +138,7 @@ class _Walk:
             slot, names = "value", [body.get(slot) for slot in NAME_SLOTS]
         else:
             slot, names = 1, [body[0]] if self.kinds.get(id(body)) == "tuple" else []
-        if any(map(is_secret_label, names)) and not _tells_nothing(body[slot]):
+        if any(map(is_secret_label, names)) and not _is_not_secret(body[slot]):
             self._learn(body[slot], level)
             body[slot] = Hidden.SECRET
 
@@ -188,7 +188,7 @@ class _Walk:
 
     def _is_secret_bytes(self, item: Any, body: Elided) -> bool:
         """Return whether bytes hold a known secret; the size of longer ones is no secret's."""
-        if body.kind not in ("bytes", "memoryview") or body.size > min(MOST_BYTES, self.chars):
+        if body.kind not in ("bytes", "memoryview") or body.size > min(MAX_BYTES, self.chars):
             return False
         self.chars -= body.size
         raw = describe(item, room=self.room, hidden=True).body
@@ -235,7 +235,7 @@ class _Walk:
                 self.left_out += 1
 
 
-def _tells_nothing(item: Any) -> bool:
+def _is_not_secret(item: Any) -> bool:
     if item is None or item is True or item is False or item is Hidden.SECRET:
         return True
     return type(item) is str and item == REDACTED

@@ -11,14 +11,14 @@ from repl_pair.runtime.clients.approval import Approval
 from repl_pair.runtime.clients.approvals import APPROVALS
 from repl_pair.runtime.clients.clients import current_cause
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
+from repl_pair.runtime.notices.deferred_writes import LATER
 from repl_pair.runtime.notices.in_replies import REPLY_NOTICES
-from repl_pair.runtime.notices.later import LATER
 from repl_pair.runtime.notices.notices import report_notice
 from repl_pair.runtime.project.database import project
 from repl_pair.runtime.project.root import FOLDER
-from repl_pair.runtime.results.last import RESULTS, last_verdict
-from repl_pair.runtime.sessions.open import OPEN
-from repl_pair.runtime.store import PERSONS, STORE, Change
+from repl_pair.runtime.results.last_results import RESULTS, last_verdict
+from repl_pair.runtime.sessions.open_sessions import OPEN
+from repl_pair.runtime.store import PERSON_STORE, STORE, Change
 from repl_pair.wire import AGENTS, PERSON, Request
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ LOOK_S = 2.0
 """How often, at most, calls of agents begin a look at what other repos changed."""
 
 
-class Triggers:
+class NoticeSources:
     """Follows verdicts, approvals and the realm as long as an agent that has called is there.
 
-    See `TRIGGERS`; for any thread.
+    See `NOTICE_SOURCES`; for any thread.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,10 @@ class Triggers:
                 return
             self._clients[client] = OWN_CALLS.hold(client, lambda: self._leave(client))
             if not self._undo:
-                self._undo = (STORE.subscribe(self._on_change), PERSONS.subscribe(self._on_person))
+                self._undo = (
+                    STORE.subscribe(self._on_change),
+                    PERSON_STORE.subscribe(self._on_person),
+                )
                 self._verdicts = {id: _verdict_of(id) for id in STORE.keys(RESULTS.name)}
 
     def _leave(self, client: str) -> None:
@@ -93,7 +96,7 @@ class Triggers:
         is_answer = change.before == "pending" and change.after in ("approved", "denied")
         if change.member != APPROVALS.name or not is_answer:
             return
-        approval: Approval | None = PERSONS.item(APPROVALS.name, change.key or "")
+        approval: Approval | None = PERSON_STORE.item(APPROVALS.name, change.key or "")
         if approval is not None:
             OPEN.count_one(approval.asker.client or approval.asker.principal, "approvals")
             _report(
@@ -132,5 +135,5 @@ def _report(**notice: str) -> None:
     LATER.put(write)
 
 
-TRIGGERS = Triggers()
+NOTICE_SOURCES = NoticeSources()
 """What agents are to notice of this process."""

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel
 
-from repl_pair.runtime.assertions.compare import coerce, difference, equal
+from repl_pair.runtime.assertions.comparison import coerce, difference, equal
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Secret
 
