@@ -31,7 +31,7 @@ HEADLINES = (
 )
 """The figures of the README, by their first cell."""
 MAIN_MODULES = {
-    "assertions": ("view", "compare"),
+    "assertions": ("view", "comparison"),
     "authoring": ("stories", "shared", "entries"),
     "capture": ("capture",),
     "clients": ("clients", "approvals"),
@@ -44,11 +44,11 @@ MAIN_MODULES = {
     "planning": ("planner", "plan", "guard"),
     "reading": ("parts", "steps"),
     "registry": ("registry",),
-    "results": ("record", "last"),
+    "results": ("record", "last_results"),
     "running": ("runner", "phases"),
     "secrets": ("egress", "places"),
     "signatures": ("schema", "arguments"),
-    "snapshots": ("judge", "store"),
+    "snapshots": ("assertions", "store"),
     "stopping": ("stop",),
     "sweeps": ("run_variants",),
     "values": ("freeze", "thaw", "frozen"),

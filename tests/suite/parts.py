@@ -24,7 +24,7 @@ FULL = (
     "kernel/test_kernel_link.py::test_a_read_under_way",
     "kernel/test_leaving.py::test_after_runs_of_every_kind",
     "kernel/test_sessions.py",
-    "kernel/test_stopping.py::test_a_run_that_swallows_every_stop",
+    "kernel/test_stopping.py::test_a_run_that_catches_every_stop",
     "kernel/test_stopping.py::test_a_stuck_worker",
     "kernel/test_stopping.py::test_every_run_on_",
     "mcp/test_approvals.py::test_a_parameter_that_is_asked_for",
