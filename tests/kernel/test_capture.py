@@ -93,7 +93,7 @@ class Desk:
     async def record(self, variant_id: str) -> dict[str, Any]:
         """Return what the last run of a variant put out; empty slots are left out."""
         slots = f"{{slot: getattr(record, slot) for slot in {SLOTS!r}}}"
-        module = "__import__('repl_pair.runtime.results.last_results').runtime.results.last"
+        module = "__import__('repl_pair.runtime.results.last_results').runtime.results.last_results"
         last = f"{module}.last_result({variant_id!r})"
         given = await self.value(f"(lambda record: {slots})({last})")
         assert given["status"] == "pass"

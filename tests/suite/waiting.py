@@ -43,7 +43,7 @@ async def eventually(
 
 
 def finish(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that waits for alarms to its end, and return or raise what it does."""
+    """Run a coroutine that waits for events to its end, and return or raise what it does."""
     serve: list[Callable[[], None]] = []
     waiters, results, errors = Waiters(serve.append), list[T](), list[BaseException]()
 

@@ -190,7 +190,7 @@ class Approvals:
     ) -> Approval:
         """Wait until an approval is no longer pending or the time is over; return it then.
 
-        `given_up` is checked whenever the alarm `changed` rings, as it does at each change.
+        `given_up` is checked whenever `changed` is set, as it is at each change.
         """
         until = time.monotonic() + timeout_s
         unsubscribe = self._store.subscribe(lambda _change: changed.set())

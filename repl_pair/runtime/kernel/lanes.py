@@ -37,7 +37,7 @@ class Lanes(ABC):
         start_thread(serve, job, perform, name=f"worker {job.op.name}")
 
     def waiting(self, job: Job, perform: Perform) -> None:
-        """Run a job that waits on the thread of all those; it awaits alarms, and never blocks."""
+        """Run a job that waits on the thread of all those; it awaits events, and never blocks."""
         self._waiters.add(_run_beside_others(job, perform))
 
     @abstractmethod

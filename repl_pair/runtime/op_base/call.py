@@ -76,11 +76,11 @@ class Call:
         if self.cancelled.is_set():
             fn()
 
-    def make_alarm(self) -> WaitEvent:
-        """Make an alarm that rings when the call is cancelled or its time is over."""
-        alarm = WaitEvent()
-        self.at_cancel(alarm.set)
-        return alarm
+    def make_event(self) -> WaitEvent:
+        """Make an event that is set when the call is cancelled or its time is over."""
+        event = WaitEvent()
+        self.at_cancel(event.set)
+        return event
 
     def add_raw_json(self, data: Any) -> dict[str, int]:
         """Keep JSON without secrets out of redaction and truncation; return its placeholder."""

@@ -77,7 +77,7 @@ async def await_members(
     if boot not in (None, BOOT.id):
         changed = [*range(len(watched))]
         return {"marks": _read_marks(call.view, watched), "changed": changed, "gone": []}
-    until, changed, cancelled = time.monotonic() + wait_s, call.make_alarm(), call.make_alarm()
+    until, changed, cancelled = time.monotonic() + wait_s, call.make_event(), call.make_event()
     with ExitStack() as undo:
         for end in _set_at_changes(watched, changed):
             undo.callback(end)
@@ -94,7 +94,7 @@ async def await_members(
 
 
 def _set_at_changes(names: Iterable[str], changed: WaitEvent) -> list[Undo]:
-    """Ring an alarm at each change of what is watched."""
+    """Set an event at each change of what is watched."""
     stored = {_split(name)[0] for name in names if name.startswith(_STORE)}
     stored.add("registry/member")  # what is seen may be seen no longer
 

@@ -120,7 +120,7 @@ def _line(change: Change, count: int) -> ChangeLine:
 
 async def _await_visible(call: Call, since: int, wait_s: float) -> None:
     """Wait for a change that the view may see, or until some are no longer kept."""
-    changed, until = call.make_alarm(), time.monotonic() + wait_s
+    changed, until = call.make_event(), time.monotonic() + wait_s
     unsubscribe = STORE.subscribe(lambda _change: changed.set())
     try:
         while not call.cancelled.is_set():

@@ -121,7 +121,7 @@ async def _wait_for_news(
 
     RequestError `not_found` as soon as the view does not see it any more.
     """
-    changed, until, had_key = call.make_alarm(), time.monotonic() + wait_s, False
+    changed, until, had_key = call.make_event(), time.monotonic() + wait_s, False
     stop_watching = watch([member], lambda _id: changed.set())
     try:
         while True:

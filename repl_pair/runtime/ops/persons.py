@@ -152,7 +152,7 @@ def _rehearse(call: Call, wanted: Op, args: Mapping[str, Any], all_open: View) -
 async def await_approval(call: Call, handle: str, wait_s: WaitForPerson = 20.0) -> ApprovalState:
     """Wait for the person's answer to what this client asked; gives its state and nothing else."""
     given_up = call.cancelled.is_set
-    return _state(await QUEUE.wait(handle, _asker(call), wait_s, call.make_alarm(), given_up))
+    return _state(await QUEUE.wait(handle, _asker(call), wait_s, call.make_event(), given_up))
 
 
 @op(access="run", lane="inline", toolset="approval", internal=True)

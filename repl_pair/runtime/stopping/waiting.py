@@ -1,4 +1,4 @@
-"""Waiting that holds no thread: a coroutine that waits is kept until its alarm rings."""
+"""Waiting that holds no thread: a coroutine that waits is kept until its event is set."""
 
 import threading
 import time
@@ -13,26 +13,26 @@ class WaitEvent:
     """Wakes the one coroutine that waits for it."""
 
     def __init__(self) -> None:
-        self.rings = False
+        self.is_set = False
         self.wake: Callable[[], object] = lambda: None
 
     def set(self) -> None:
         """End the wait, from any thread; where none has begun, the next one ends at once."""
-        if not self.rings:
-            self.rings = True
+        if not self.is_set:
+            self.is_set = True
             self.wake()
 
     async def wait(self, timeout_s: float) -> bool:
-        """Wait until it rings, and stop it; False when the time ran out."""
+        """Wait until it is set, and clear it; False when the time ran out."""
         until = time.monotonic() + timeout_s
-        while not self.rings and time.monotonic() < until:
+        while not self.is_set and time.monotonic() < until:
             await _Pause(self, until)
-        rang, self.rings = self.rings, False
-        return rang
+        was_set, self.is_set = self.is_set, False
+        return was_set
 
 
 class _Pause(NamedTuple):
-    alarm: WaitEvent
+    event: WaitEvent
     until: float
 
     def __await__(self) -> Generator["_Pause"]:
@@ -51,7 +51,7 @@ class _Waiter:
 class Waiters:
     """Coroutines that run on one thread, and wait there beside each other.
 
-    They await alarms and nothing else, raise nothing, and must not block the thread. It is started
+    They await events and nothing else, raise nothing, and must not block the thread. It is started
     with `start` at the first need.
     """
 
@@ -60,7 +60,7 @@ class Waiters:
         self._lock = threading.Lock()
         self._runs = False
         self._waiting: set[_Waiter] = set()
-        # An alarm may ring in a destructor, in the middle of a `put`: this queue bears that.
+        # An event may be set in a destructor, in the middle of a `put`: this queue bears that.
         self._woken: SimpleQueue[_Waiter | None] = SimpleQueue()
 
     def add(self, work: Coroutine[Any, Any, None]) -> None:
@@ -104,6 +104,6 @@ class Waiters:
             self._waiting.discard(waiter)
             return
         waiter.until = pause.until
-        pause.alarm.wake = lambda: self._woken.put(waiter)
-        if pause.alarm.rings:  # before its wake was set
+        pause.event.wake = lambda: self._woken.put(waiter)
+        if pause.event.is_set:  # before its wake was set
             self._woken.put(waiter)

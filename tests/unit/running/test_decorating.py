@@ -307,7 +307,7 @@ def test_args_that_no_longer_fit_a_decorator_are_refused_before_anything_runs():
                 "d", kind="fx_override", effect="a", response={"$raise": "TimeoutEror"}
             ),
             "bad_body",
-            r"'TimeoutEror' is no built-in exception\. Nearest: TimeoutError",
+            r"'TimeoutEror' is not a built-in exception\. Nearest: TimeoutError",
         ),
         (
             lambda: repl_pair.variant("n/A", decorators=["scald"]),

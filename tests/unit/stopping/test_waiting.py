@@ -1,4 +1,4 @@
-"""Coroutines that wait on one thread: no ring is lost, and none of them holds up another."""
+"""Coroutines that wait on one thread: no event is lost, and none of them holds up another."""
 
 import threading
 import time
@@ -27,12 +27,12 @@ def waiters():
         assert not thread.is_alive()
 
 
-def test_an_alarm_that_rang_before_the_wait_ends_one_wait():
-    alarm = WaitEvent()
+def test_an_event_that_was_set_before_the_wait_ends_one_wait():
+    event = WaitEvent()
     for _ in range(2):
-        alarm.ring()
-    assert finish(alarm.wait(BOUND_S)) is True
-    assert finish(alarm.wait(0.01)) is False
+        event.set()
+    assert finish(event.wait(BOUND_S)) is True
+    assert finish(event.wait(0.01)) is False
 
 
 def test_a_wait_lasts_its_time_beside_those_that_end_and_takes_one_thread(waiters):
@@ -54,37 +54,37 @@ def test_a_wait_lasts_its_time_beside_those_that_end_and_takes_one_thread(waiter
 
 def test_no_change_is_lost_between_a_look_and_the_wait(waiters):
     rounds, seen, done = 20_000, [], threading.Event()
-    alarms = [WaitEvent() for _ in range(4)]
+    events = [WaitEvent() for _ in range(4)]
 
-    async def follow(alarm):
+    async def follow(event):
         while len(state) < rounds:
-            assert await alarm.wait(BOUND_S)
+            assert await event.wait(BOUND_S)
         seen.append(len(state))
-        if len(seen) == len(alarms):
+        if len(seen) == len(events):
             done.set()
 
     state = []
-    for alarm in alarms:
-        waiters.add(follow(alarm))
+    for event in events:
+        waiters.add(follow(event))
     for n in range(rounds):
         state.append(n)
-        for alarm in alarms:
-            alarm.ring()
+        for event in events:
+            event.set()
     assert done.wait(BOUND_S)
-    assert seen == [rounds] * len(alarms)
+    assert seen == [rounds] * len(events)
 
 
-def test_a_ring_while_the_wait_begins_ends_it(waiters):
-    class RingsThen(WaitEvent):
+def test_a_set_while_the_wait_begins_ends_it(waiters):
+    class SetsThen(WaitEvent):
         def __setattr__(self, slot, value):
             if slot == "wake" and "wake" in vars(self):
-                self.ring()
+                self.set()
             super().__setattr__(slot, value)
 
     done = threading.Event()
 
     async def wait():
-        assert await RingsThen().wait(BOUND_S)
+        assert await SetsThen().wait(BOUND_S)
         done.set()
 
     began = time.monotonic()

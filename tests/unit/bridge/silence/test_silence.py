@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from repl_pair.bridge.link.unresponsive import SilenceMonitor, Waiting
+from repl_pair.bridge.link.unresponsive import SilenceMonitor, WaitingCall
 from repl_pair.bridge.silence.states import (
     Readings,
     ThreadReading,
@@ -222,7 +222,7 @@ def monitor():
 def test_a_request_that_waits_for_no_caller_is_no_reason_to_examine_the_kernel(op, args, examined):
     async def begin():
         watching = monitor()
-        waiting = Waiting(
+        waiting = WaitingCall(
             request=Request(op=op, args=args, call="c"), bound=asyncio.timeout(1), until=1.0
         )
         with watching.attend(waiting):
