@@ -45,7 +45,10 @@ def permit(policy: Policy, op: str, known: Iterable[Descriptor]) -> Descriptor:
 
 
 def check_forwarded(policy: Policy, via: str, op: str, args: Args) -> None:
-    """Refuse a call `via` what reaches ops that read or run, and with read_op those that read."""
+    """Refuse a call `via` what reaches ops that read or run, and with read_op those that read.
+
+    RequestError `bad_arguments`, with the call that works.
+    """
     if not is_there(policy, op):
         return  # the call itself refuses it as unknown
     known = manifest.by_name()[op]

@@ -106,8 +106,9 @@ class Tokens:
         return found
 
     def add(self, name: str, **opens: Any) -> str:
-        """Make a token and return it, the only time that it is seen; `bad_arguments` for a taken
-        name.
+        """Make a token and return it, the only time that it is seen.
+
+        `bad_arguments` for a taken name, `cannot_run` where the folder takes no file.
         """
         made = PREFIX + secrets.token_urlsafe(32)
         token = Token(name=name, sha256=_digest(made), added=round(time.time(), 3), **opens)
@@ -137,7 +138,7 @@ class Tokens:
             whole.unlink(missing_ok=True)
 
     def remove(self, name: str) -> None:
-        """Remove a token: from now on it opens nothing; `not_found` with the nearest name."""
+        """Remove a token: from now on it opens nothing; `not_found`, or `cannot_run`."""
         try:
             self._file(name).unlink()
         except FileNotFoundError:

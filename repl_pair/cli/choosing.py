@@ -22,7 +22,7 @@ OVERRIDE = click.option(
 
 
 def find_op(descriptors: Iterable[Descriptor], verb: str, kind: str) -> Descriptor:
-    """Return the op of a verb, `list_` or `get_`, for a kind in the singular or the plural."""
+    """Return the op of a verb, `list_` or `get_`, for a kind of any number; else `not_found`."""
     names = ((op["name"], op) for op in descriptors)
     found = {name.removeprefix(verb): op for name, op in names if name.startswith(verb)}
     for name, op in found.items():

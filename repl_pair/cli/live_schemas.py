@@ -33,7 +33,7 @@ async def _read_function(caller: Caller, id: str) -> Any:
 
 
 def check_schema(schema: Any) -> dict[str, Any]:
-    """Return what is a valid JSON Schema and an object; refuse the rest."""
+    """Return what is a valid JSON Schema and an object; `bad_arguments` for the rest."""
     # 0.1 s that only saving needs.
     from jsonschema import Draft202012Validator, SchemaError, validators
 

@@ -219,7 +219,7 @@ def make_policy(choice: Choice) -> Policy:
 
 
 def parse_json(text: str, what: str, example: str = """--override 'tier="GOLD"'""") -> Any:
-    """Read JSON from the command line; the refusal shows how text is quoted."""
+    """Read JSON from the command line; `bad_arguments` shows how text is quoted."""
     try:
         return json.loads(text)
     except ValueError as error:
@@ -231,7 +231,7 @@ def parse_json(text: str, what: str, example: str = """--override 'tier="GOLD"'"
 
 
 def parse_pairs(pairs: Sequence[str], option: str) -> Mapping[str, Any]:
-    """Read `name=JSON` pairs; a name that comes twice is refused."""
+    """Read `name=JSON` pairs; `bad_arguments` for a name that comes twice."""
     found: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")

@@ -194,7 +194,7 @@ def ref_of(widget: Any) -> str:
 
 
 def resolve_render(entry: Entry) -> Callable[..., Any]:
-    """Return the function that renders a panel, or that of another panel which it names."""
+    """Return what renders a panel, or another panel that it names; `bad_arguments` for neither."""
     seen = [entry.id]
     render: str | Component = entry.body.render
     while isinstance(render, str):

@@ -18,7 +18,7 @@ LOADER = "pytest/fixture"
 def fixture(name: str) -> Ref:
     """Return a ref to a pytest fixture; a run outside of pytest is `cannot_run`.
 
-    The fixture has the scope that it has in tests.
+    The fixture has the scope that it has in tests. AuthoringError `bad_body` for what is no name.
     """
     if not isinstance(name, str) or not name.isidentifier():  # pyright: ignore[reportUnnecessaryIsInstance]  a notebook is not type-checked
         raise AuthoringError("bad_body", f"fixture takes a fixture's name: 'db', not {name!r}.")

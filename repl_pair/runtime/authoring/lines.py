@@ -92,7 +92,10 @@ def _signature_in(taken: Mapping[str, Parameter] | None) -> Signature:
 
 
 def read_step(where: str, line: Any) -> Step:
-    """Read one line of a play: a step, or an assertion that is registered."""
+    """Read one line of a play: a step, or an assertion that is registered.
+
+    AuthoringError `bad_body`, or `not_found` for a name that is neither.
+    """
     words: list[Any] = line_of(line)
     if not words or not isinstance(words[0], str):
         raise bad_body(

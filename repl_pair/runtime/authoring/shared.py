@@ -42,7 +42,7 @@ def tag(
     doc: str = "",
     tier: str | None = None,
 ) -> Handle:
-    """Register a word that stories and variants may carry.
+    """Register a word that stories and variants may carry; AuthoringError `bad_id`, `bad_body`.
 
     What carries a tag with `default_filter="exclude"` is listed only when the tag is asked for.
     """

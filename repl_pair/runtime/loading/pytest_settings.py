@@ -64,7 +64,7 @@ def read_settings(start: Path) -> PytestSettings:
 
 
 def read_toml(file: Path) -> Mapping[str, Any]:
-    """Return the content of a TOML file; AuthoringError where it is none."""
+    """Return the content of a TOML file; AuthoringError `bad_body` where it is none."""
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, nested too deeply

@@ -60,7 +60,7 @@ def _schema(fn: Callable[..., Any], context: str | None) -> Schema:
 
 
 def check_call(op: Op, args: Mapping[str, Any], view: View) -> dict[str, Any]:
-    """Return the arguments as the op takes them; refuse others, all faults in one message."""
+    """Return the arguments as the op takes them; `bad_arguments` with all faults in one message."""
     if fault := size_fault(args):
         raise RequestError("bad_arguments", f"{op.name}: {fault}")
     schema = input_schema(op)

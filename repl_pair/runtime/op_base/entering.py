@@ -88,7 +88,7 @@ def enter_body(
 
 
 def decide(call: Call) -> None:
-    """Change nothing for a caller who was answered already."""
+    """Change nothing for a caller who was answered already: `cancelled`."""
     if call.cancelled.is_set() or not call.decide():
         raise RequestError("cancelled", "The call ended before anything was changed.")
 

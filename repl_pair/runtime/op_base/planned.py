@@ -50,7 +50,7 @@ def planned(
 
 
 def check_lane(call: Call, plan: Plan, lane: str) -> None:
-    """Refuse a run beside the person's cells whose story does not allow it."""
+    """Refuse with `cannot_run` a run beside the person's cells whose story does not allow it."""
     if lane == "worker" and not plan.story.thread_safe:
         call.suggest("run_variant", variant_id=plan.variant_id, lane="main")
         story = story_of(plan.variant_id)

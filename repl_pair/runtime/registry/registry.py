@@ -115,7 +115,7 @@ class Registry:
         return self.store.remove(self._kind(kind).collection, id, only=only)
 
     def get(self, kind: str, id: object) -> Entry:
-        """Return one entry; RequestError `not_found` names the nearest ids."""
+        """Return one entry; `not_found` names the nearest ids, `bad_arguments` for a wrong type."""
         if not isinstance(id, str):
             raise RequestError("bad_arguments", f"The id of a {kind} is a text, not {id!r:.60}.")
         self.retire_stale()
@@ -149,7 +149,7 @@ class Registry:
         return self.store.snapshot(self._kind(kind).collection)
 
     def add_kind(self, kind: Kind) -> Callable[[], None]:
-        """Add a kind; the undo removes it with its entries, once."""
+        """Add a kind, `bad_id` if its name is taken; the undo removes it with its entries, once."""
         if kind.name in self.kinds:
             raise AuthoringError("bad_id", f"There is already a kind {kind.name!r}.")
         own = self.kinds[kind.name] = replace(kind)

@@ -11,7 +11,7 @@ MAX_CHARS = {"content": 8_000, "quote": 2_000, "section": 200}
 
 
 def check_words(**words: str) -> None:
-    """Refuse words that are too long or no text, and content that is empty."""
+    """Refuse words that are too long or not text, and empty content; `bad_arguments`."""
     for name, text in words.items():
         if name == "content" and not text.strip():
             raise RequestError("bad_arguments", "content is empty: say something in it.")

@@ -41,7 +41,10 @@ def _resolve_uses(uses: Iterable[Use]) -> Sequence[Used]:
 
 
 async def apply_decorators(frame: Frame) -> None:
-    """Put overrides and wraps around a run, from the outermost in; teardown ends them."""
+    """Put overrides and wraps around a run, from the outermost in; teardown ends them.
+
+    `cannot_run` for one that is not registered, or whose wrap gives what cannot be used.
+    """
     uses = frame.uses = _resolve_uses(frame.plan.decorators)
     if overrides := [_responses(used) for used in uses if used.body.kind == "fx_override"]:
         await enter(frame, overridden(frame.scope, overrides))

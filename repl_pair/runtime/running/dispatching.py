@@ -43,7 +43,10 @@ async def dispatch(frame: Frame, event: Event, *, from_agent: bool = False) -> A
 
 
 async def call_method(frame: Frame, name: str, kwargs: Mapping[str, Any]) -> Any:
-    """Call a public method of the live object for a play, and return what it returned."""
+    """Call a public method of the live object for a play, and return what it returned.
+
+    RequestError `cannot_run` for a name that is no public method, or not one that agents may call.
+    """
     live, plan = frame.live, frame.plan
     cls = real_class(live)
     if not plan.plays_by_agent and public_method(cls, name) is None:

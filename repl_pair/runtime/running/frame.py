@@ -128,7 +128,10 @@ class Frame:
         self.erred_in = self.doing
 
     async def value_of(self, value: Any) -> Any:
-        """Wait for what is asynchronous, and read a generator to its end; pass on the rest."""
+        """Wait for what is asynchronous, and read a generator to its end; pass on the rest.
+
+        `cannot_run` for a generator of too many items.
+        """
         if inspect.isawaitable(value):
             value = await self.wait_for(value)
         if inspect.isgenerator(value):

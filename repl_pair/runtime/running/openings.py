@@ -60,7 +60,7 @@ class Opening:
                 self.is_busy = False
 
     def check_idle(self) -> None:
-        """Refuse what comes from inside a dispatch."""
+        """Refuse with `cannot_run` what comes from inside a dispatch."""
         if self.is_busy:
             raise RequestError(
                 "cannot_run", f"The live object of {self.plan.variant_id} is in a dispatch."

@@ -79,7 +79,7 @@ class Accepted:
 
 
 def accept_rendered(folder: Path) -> list[Accepted]:
-    """Store the outputs in the artifacts below a folder; RequestError where there are none.
+    """Store the outputs in the artifacts below a folder; RequestError `not_found` without any.
 
     Refused are those of variants and modes that are not registered in this process, those that
     can't be read, and two that differ under one key.

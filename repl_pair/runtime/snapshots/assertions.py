@@ -108,7 +108,8 @@ def accept_snapshot(variant_id: str, name: str = "", *, modes: Sequence[str] | N
     """Store what the last run of a variant gave, so that `matches_snapshot` passes from then on.
 
     For the person: look at the run's output first. Where outputs in several modes wait, `modes`
-    chooses one. Gives the text that was stored.
+    chooses one; `bad_arguments` without it, `not_found` where none waits. Gives the text that was
+    stored.
     """
     wanted = None if modes is None else tuple(sorted(modes))
     waiting = [one.key for one in review.waiting_snapshots().values() if one.key.name == name]

@@ -43,7 +43,8 @@ def derive(fn: Callable[..., Any], *sources: str) -> Derived:
 
     It gets one argument a source, of a collection a dict and of a stream a list of what is kept.
     It runs on a thread of repl_pair's, at most a twentieth of the time, and only while the cell is
-    read or watched. What it raises is what a reader gets, until it returns again.
+    read or watched. What it raises is what a reader gets, until it returns again. AuthoringError
+    `bad_body` without a source.
     """
     if not sources:
         raise AuthoringError("bad_body", "derive(fn, 'loss') names at least one member.")
@@ -70,7 +71,8 @@ def project(
     """Register a surface whose members follow those of another, and expose them.
 
     A name passes a member or a function through: one state, under a second id. A member leaves
-    with its source, and follows a new declaration of it. AuthoringError names what is not there.
+    with its source, and follows a new declaration of it. AuthoringError
+    `bad_body` names what is not there.
     """
     if not isinstance(source, SurfaceHandle):  # pyright: ignore[reportUnnecessaryIsInstance]  a person may pass its id
         what = f"project({id!r}, …) takes what repl_pair.surface returned, not {type_name(source)}."

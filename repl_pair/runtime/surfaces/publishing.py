@@ -78,7 +78,10 @@ class SurfaceHandle(Handle):
     def stream(
         self, name: str, hint: Any = Any, *, keep: int = 500, expose: bool = False, doc: str = ""
     ) -> Stream:
-        """Declare values that come one after the other, of which the last `keep` are kept."""
+        """Declare values that come one after the other, of which the last `keep` are kept.
+
+        AuthoringError `bad_body` for a `keep` that is not from 1 to 100,000.
+        """
         id = f"{self}/{name}"
         if type(keep) is not int or not 1 <= keep <= MAX_KEPT:
             raise AuthoringError("bad_body", f"{id}: keep is from 1 to {MAX_KEPT}, not {keep!r}.")
@@ -104,6 +107,7 @@ class SurfaceHandle(Handle):
         They are the whole list: a name that an earlier call named, and this one does not, is hidden
         again, with a SurfaceWarning; `expose()` hides all of the list. What is declared anew under
         a name of the list stays exposed; a surface that is declared anew has no list.
+        AuthoringError `bad_body` for a name that comes twice, `not_found` for an unknown one.
         """
         check_publisher("surface", self)
         if doubled := [name for name in names if names.count(name) > 1]:
@@ -138,7 +142,7 @@ class SurfaceHandle(Handle):
         enter("member", id, body, self.tier)
 
     def part(self, name: Any) -> Entry:
-        """Return the member or function of a name; AuthoringError where there is not just one."""
+        """Return the member or function of a name; `bad_id` for several, `not_found` for none."""
         if not isinstance(name, str):
             what = f"{self}: members and functions are named as text, such as 'loss', not"
             raise AuthoringError("bad_id", f"{what} by {spell(type(name))}.")

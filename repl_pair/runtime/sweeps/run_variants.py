@@ -38,9 +38,9 @@ def run_variants(
     processes import what they run, so components of notebook cells are `cannot_run` there unless
     cloudpickle is installed; with threads, stories must be `thread_safe`. A pool that forks this
     process is refused. `on_progress(done, total, row)` is called after each run. `check=True`
-    displays the sweep and raises VariantFailed unless it passed. RequestError, and nothing runs,
-    for ids of which one is unknown, and for more than 100,000 runs. After an interrupt,
-    `repl_pair.last_sweep()` has the rows of what was done.
+    displays the sweep and raises VariantFailed unless it passed. RequestError, and nothing runs:
+    `not_found` for an unknown id, `bad_arguments` for a choice that cannot be, and for more than
+    100,000 runs. After an interrupt, `repl_pair.last_sweep()` has the rows of what was done.
     """
     given: Any = ids
     if isinstance(given, str) or not isinstance(given, Iterable | None):

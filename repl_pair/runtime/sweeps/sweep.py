@@ -175,7 +175,7 @@ async def run_one(
 def plan_pairing(
     pairing: Pairing, *, plays: Sequence[str] | None = None, caller: str = PERSON
 ) -> Plan:
-    """Plan one run of a sweep; RequestError where it cannot be."""
+    """Plan one run of a sweep; RequestError `cannot_run` where it cannot be."""
     if pairing.refusal:
         raise RequestError("cannot_run", pairing.refusal)
     return plan_variant(pairing.variant_id, modes=pairing.modes, plays=plays, caller=caller)

@@ -60,7 +60,7 @@ def thaw(frozen: Frozen, hint: Any = Any, *, load: Load, where: str = "args") ->
 
 
 def thaw_data(frozen: Frozen, where: str) -> Any:
-    """Make fresh values of frozen data that may hold no `ref`."""
+    """Make fresh values of frozen data; `cannot_run` where it holds a `ref`."""
 
     def refuse(ref: Ref) -> Any:
         raise RequestError(
