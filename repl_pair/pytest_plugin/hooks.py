@@ -53,15 +53,12 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Make tags marks, and deselect what the options do not choose."""
-    if {_COLLECTING, _NOTEBOOKS} & sys.modules.keys():
-        from repl_pair.pytest_plugin.marks import mark_items  # only who has variants
-
-        mark_items(config, items)
     chosen = {config.getoption("pair_tags"), config.getoption("pair_modes")} - {None}
-    if chosen or _COLLECTING in sys.modules:
-        from repl_pair.pytest_plugin.selecting import deselect  # only who has stories or wants some
+    if chosen or {_COLLECTING, _NOTEBOOKS} & sys.modules.keys():
+        from repl_pair.pytest_plugin import marks, selecting  # only who has variants or wants some
 
-        deselect(config, items)
+        marks.mark_items(config, items)
+        selecting.deselect(config, items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -86,7 +86,11 @@ def counts(at_desk):
 
     async def count():
         await at_desk(TRIM)
-        return json.loads(ast.literal_eval(await at_desk("_counts()")))
+        resident_mb = float(ast.literal_eval(await at_desk("_resident_mb()")))
+        return {
+            **json.loads(ast.literal_eval(await at_desk("_counts()"))),
+            "resident_mb": resident_mb,
+        }
 
     return count
 

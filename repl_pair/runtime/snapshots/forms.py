@@ -1,5 +1,6 @@
 """What of the outputs of a run is stored, and how its images differ from those that are."""
 
+import io
 import re
 from base64 import b64decode
 from binascii import Error
@@ -7,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
+from repl_pair.records import record
 from repl_pair.runtime.capture.bundles import leaving_of, texts_of
-from repl_pair.runtime.snapshots.records import ImageDifference
 
 SUFFIXES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
+SHARPNESS = 0.1
+"""How far the colour of a pixel may be off, from 0 to 1, before it counts as another one."""
 
 
 def output_texts(outputs: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -67,6 +70,14 @@ def hide_addresses(text: str) -> str:
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 
 
+@record
+class ImageDifference:
+    """How two images differ; `diff` is a PNG that shows where, if pixels were compared."""
+
+    words: str
+    diff: bytes = b""
+
+
 def compare_images(expected: bytes, actual: bytes, *, tolerance: float) -> ImageDifference | None:
     """Return how an image differs from the one expected, None where it does not.
 
@@ -79,6 +90,23 @@ def compare_images(expected: bytes, actual: bytes, *, tolerance: float) -> Image
         words = "its bytes differ; to compare its pixels, pip install 'repl-pair[ci]'"
         return ImageDifference(words=words)
     # Only images of other bytes pay for what looks at pixels.
-    from repl_pair.runtime.snapshots.pixels import compare_pixels
+    from PIL import Image
+    from pixelmatch import pixelmatch
 
-    return compare_pixels(expected, actual, tolerance=tolerance)
+    try:
+        before, after = (Image.open(io.BytesIO(one)).convert("RGBA") for one in (expected, actual))
+    except (OSError, SyntaxError):  # what is cut, or no image at all
+        return ImageDifference(words="its bytes differ, and they are not an image")
+    if before.size != after.size:
+        sizes = ["{} x {}".format(*image.size) for image in (before, after)]
+        return ImageDifference(words=f"it was {sizes[0]} pixels and is {sizes[1]}")
+    old, new = before.tobytes(), after.tobytes()
+    drawn: Any = bytearray(len(old))
+    pixels = before.width * before.height
+    count = 0 if old == new else pixelmatch(old, new, *before.size, drawn, threshold=SHARPNESS)
+    if count <= tolerance * pixels:
+        return None
+    file = io.BytesIO()
+    Image.frombytes("RGBA", before.size, bytes(drawn)).save(file, "PNG")
+    words = f"{count} of {pixels} pixels differ ({count / pixels:.2%}), over {tolerance:.2%}"
+    return ImageDifference(words=words, diff=file.getvalue())

@@ -61,11 +61,3 @@ class Unreadable:
 
     def __str__(self) -> str:
         return f"{self.place} can't be read: {self.what}"
-
-
-@record
-class ImageDifference:
-    """How two images differ; `diff` is a PNG that shows where, if pixels were compared."""
-
-    words: str
-    diff: bytes = b""
