@@ -64,7 +64,7 @@ def build(session: Session, *, shared: bool = False, audit: Audit | None = None)
     async def on_list_tools(
         _ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        tools = [*face.ops.read().tools, *await functions.tools()]
+        tools = [*state.ops.read().tools, *await functions.tools()]
         page, cursor = page_of(params, tools, lambda tool: tool.name)
         return types.ListToolsResult(tools=page, next_cursor=cursor)
 
@@ -79,7 +79,7 @@ def build(session: Session, *, shared: bool = False, audit: Audit | None = None)
         ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         try:
-            return await call_tool(face, ctx, params.name, params.arguments or {})
+            return await call_tool(state, ctx, params.name, params.arguments or {})
         except MCPError:
             raise
         except Exception:  # noqa: BLE001  the SDK would send the exception's own text
@@ -91,7 +91,7 @@ def build(session: Session, *, shared: bool = False, audit: Audit | None = None)
     notifications = pusher.notifications
     functions = FunctionTools(session, notifications.tools_changed, shared=shared)
     known_kernel = None if shared else KnownKernel(session)
-    face = ServerState(
+    state = ServerState(
         session=session, functions=functions, known_kernel=known_kernel, ops=KnownOps(session)
     )
     calls, reads, gets = on_call_tool, _guarded(resources.read), _guarded(prompts.get)

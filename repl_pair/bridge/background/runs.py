@@ -28,9 +28,9 @@ MAX_ENDED = 100
 KEPT_S = 30 * 60.0
 """How long a run can be read after its end, unless `MAX_ENDED` came after it."""
 MAX_CHARS = 32_000_000
-"""What the args of all runs that have not ended may check_size together."""
+"""The size, together, that the args of all runs that have not ended may have."""
 KEPT_CHARS = 32_000_000
-"""What all runs that have ended may check_size together, args and replies; one is kept always."""
+"""The size that all runs that have ended may have, args and replies; one is kept always."""
 CANCEL_S = 2.0
 """How long a cancelled run may take to end before the answer."""
 

@@ -38,7 +38,7 @@ OF_VARIABLE = (
     f"The host takes the token from the variable {TOKEN}: set it where the host is started "
     "(`repl-pair token add NAME` prints one)."
 )
-OF_ONE_LIFE = (
+OF_ONE_PROCESS = (
     "--kernel names one process of the kernel; a notebook's path stays valid after a restart."
 )
 MEANINGS = {
@@ -231,6 +231,6 @@ def _print_entry(options: Options, path: Path, document: str, state: str) -> Non
     if options.scope == "project" and options.url is None:
         lines.append(OF_ONE_MACHINE)
     if options.choice.kernel and not options.choice.kernel.endswith(".ipynb"):
-        lines.append(OF_ONE_LIFE)
+        lines.append(OF_ONE_PROCESS)
     for line in lines:
         click.echo(escape(line), err=True)

@@ -21,7 +21,7 @@ from repl_pair.wire import PERSON, View
 
 MAX_CHANGES = 200
 PAGE_CHARS = 12_000
-"""What the lines of one page may check_size: a reply over its budget would answer none of them."""
+"""The size that the lines of one page may have: a reply over its budget would answer none."""
 
 
 class ChangeLine(TypedDict):

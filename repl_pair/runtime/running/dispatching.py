@@ -10,8 +10,8 @@ from repl_pair.runtime.planning.guard import check_set, method_for_agent
 from repl_pair.runtime.reading.steps import follow, read_member
 from repl_pair.runtime.reading.stored_fields import read_field
 from repl_pair.runtime.registry.model import Event
-from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.registry.steps import public_method, public_methods, taker_of
+from repl_pair.runtime.registry.registry import REGISTRY, registered
+from repl_pair.runtime.registry.steps import public_method, public_methods
 from repl_pair.runtime.running.copies import copy_containers
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.loading import load_data
@@ -48,13 +48,15 @@ async def call_method(frame: Frame, name: str, kwargs: Mapping[str, Any]) -> Any
     RequestError `cannot_run` for a name that is no public method, or not one that agents may call.
     """
     live, plan = frame.live, frame.plan
-    cls = real_class(live)
-    if not plan.plays_by_agent and public_method(cls, name) is None:
-        near = did_you_mean(name, public_methods(cls))
+    if plan.plays_by_agent:
+        method = method_for_agent(plan, live, name)
+    elif public_method(real_class(live), name) is not None:
+        method = getattr(live, name)
+    else:
+        near = did_you_mean(name, public_methods(real_class(live)))
         raise RequestError(
             "cannot_run", f"{type(live).__name__} has no public method {name!r}.{near}"
         )
-    method = method_for_agent(plan, live, name) if plan.plays_by_agent else getattr(live, name)
     frame.gave = secret_results(method)
     return await frame.value_of(method(**kwargs))
 
@@ -90,12 +92,12 @@ def set_path(live: Any, path: str | list[Any], value: Any, *, from_agent: bool =
 
 def _handler_of(frame: Frame, name: str, *, from_agent: bool) -> Callable[..., Any]:
     live, cls = frame.live, real_class(frame.live)
-    taker = taker_of(cls, name)
-    if taker is not None and REGISTRY.find("handler", name) is not None:
-        return partial(taker, live)
+    handler = registered("handler", name)
+    if handler is not None:
+        return partial(handler, live)
     if from_agent:
         return method_for_agent(frame.plan, live, name)
-    if taker is not None:
+    if public_method(cls, name) is not None:
         return getattr(live, name)
     near = did_you_mean(name, [*REGISTRY.ids("handler"), *public_methods(cls)])
     raise RequestError(

@@ -28,7 +28,7 @@ from repl_pair.runtime.values.hints import (
 )
 
 _TAKES: "WeakKeyDictionary[Any, tuple[Sequence[Any], Takes]]" = WeakKeyDictionary()
-_MOST = 5000
+_MAX_KEPT = 5000
 """How many are kept: one whose hints name itself is not let go of by its weak key."""
 _SEVERAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _METACLASSES = (type, ABCMeta)
@@ -92,7 +92,7 @@ def takes_of(fn: Callable[..., Any]) -> Takes:
         return known[1]
     takes, is_complete = _read_callable(fn)
     if is_complete:
-        if len(_TAKES) >= _MOST:
+        if len(_TAKES) >= _MAX_KEPT:
             _TAKES.clear()
         _TAKES[fn] = facts, takes
     return takes

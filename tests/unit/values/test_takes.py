@@ -330,7 +330,7 @@ def test_a_class_and_a_function_are_not_kept_by_what_is_known_of_them():
 
 
 def test_what_names_itself_in_its_hints_is_kept_in_a_bounded_number(monkeypatch):
-    monkeypatch.setattr(takes, "_MOST", 3)
+    monkeypatch.setattr(takes, "_MAX_KEPT", 3)
     for _ in range(10):
 
         class Node:
