@@ -23,14 +23,14 @@ class Told:
 def pin_is(settled, pin):
     return settled.args["pin"] == pin
 
-@repl_pair.story("login", args={"user": "ann", "pin": "4711"})
+@repl_pair.story("login", args={"user": "ann", "pin": "p7-x"})
 def login(user: str, pin: Annotated[str, repl_pair.Sensitive]):
     return Told(user, "p4ss")
 
 PLAY = [
-    check.compare("args.pin", "<", "5"),
-    [pin_is, "4711"],
-    check.result_equals({"user": "bob", "password": "0000"}),
+    check.compare("args.pin", "<", "q"),
+    [pin_is, "p7-x"],
+    check.result_equals({"user": "bob", "password": "q0-z"}),
     check.rendered_text("nobody"),
     check.path_equals("result.password", "[redacted]"),
 ]
@@ -60,7 +60,7 @@ async def test_no_outcome_shows_an_agent_what_is_secret(link):
     assert seen[2]["reason"] == "result.user: expected 'bob', got 'ann'"
     assert seen[3]["actual"].endswith(f"Told(user='ann', password='{REDACTED}')")
     text = str([ran, read, failed])
-    assert [word for word in ("4711", "p4ss", "0000") if word in text] == []
+    assert [word for word in ("p7-x", "p4ss", "q0-z") if word in text] == []
 
 
 async def test_a_play_that_an_agent_wrote_is_no_oracle(link):
@@ -71,7 +71,7 @@ async def test_a_play_that_an_agent_wrote_is_no_oracle(link):
     assert answers[0]["reason"] == (
         "compare looks at args.pin, where a secret stands: only the person's play may."
     )
-    assert [word for word in ("4711", "p4ss", "0000") if word in str(answers)] == []
+    assert [word for word in ("p7-x", "p4ss", "q0-z") if word in str(answers)] == []
 
 
 async def test_assertions_are_listed_with_what_they_take_and_mean(link):

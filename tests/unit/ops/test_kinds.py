@@ -330,10 +330,10 @@ def test_what_a_tier_may_see_names_nothing_of_another(shop):
 
 
 def test_a_mode_gives_away_nothing_that_some_story_calls_secret(shop):
-    repl_pair.mode("login", args={"code": "Ab83-xyz-99-Qw", "short": "5582", "qty": 2, "box": BOX})
+    repl_pair.mode("login", args={"code": "Ab83-xyz-99-Qw", "short": "t6-v", "qty": 2, "box": BOX})
     repl_pair.story("shop.echo", component=lambda code="", short="": "code=" + code)
     repl_pair.variant("shop.echo/Any")
-    repl_pair.mode("echo", args={"code": "Ab83-xyz-99-Qw", "short": "5582"})
+    repl_pair.mode("echo", args={"code": "Ab83-xyz-99-Qw", "short": "t6-v"})
     repl_pair.story("shop.login", component=log_in, modes=["login"], args={"code": "0"})
     repl_pair.story("shop.other", component=lambda short="", **rest: 1, modes=["login"])
     seen = [
@@ -344,7 +344,7 @@ def test_a_mode_gives_away_nothing_that_some_story_calls_secret(shop):
         send("preview_variant", variant_id="shop.echo/Any", modes=["echo"]),
     ]
     assert [t for t in seen if not t["ok"]] == []
-    for secret in ("Ab83", "5582", "9914"):
+    for secret in ("Ab83-xyz", "t6-v", "u5-t"):
         assert [t for t in seen if secret in str(t)] == []
     modes = {line["id"]: line.get("args") for line in seen[0]["result"]["items"]}
     hidden = "[redacted]"
@@ -352,7 +352,7 @@ def test_a_mode_gives_away_nothing_that_some_story_calls_secret(shop):
     assert modes["login"] == {"code": hidden, "short": hidden, "qty": 2, "box": box}
 
 
-BOX = {"name": "b", "lock": "9914"}
+BOX = {"name": "b", "lock": "u5-t"}
 
 
 @dataclass
@@ -417,23 +417,23 @@ def test_no_reading_op_reports_what_a_method_or_a_component_declares_secret():
         return code
 
     repl_pair.story("safe", component=Safe)
-    init = [["unlock", {"code": "6620"}]]
-    repl_pair.decorator("open", kind="frame_setup", init=init, patch={"pin": "6621", "n": "shown"})
-    repl_pair.decorator("paid", kind="fx_override", effect="pay", responses=["6622"])
+    init = [["unlock", {"code": "k6620"}]]
+    repl_pair.decorator("open", kind="frame_setup", init=init, patch={"pin": "k6621", "n": "shown"})
+    repl_pair.decorator("paid", kind="fx_override", effect="pay", responses=["k6622"])
     repl_pair.variant(
         "safe/It",
-        decorators=["open", ["force_fx_stub", {"effect": "pay", "response": "6630"}]],
-        events=[["unlock", {"code": "6623"}]],
-        loaders_teardown=[["unlock", {"code": "6624"}]],
+        decorators=["open", ["force_fx_stub", {"effect": "pay", "response": "k6630"}]],
+        events=[["unlock", {"code": "k6623"}]],
+        loaders_teardown=[["unlock", {"code": "k6624"}]],
         play=[
-            step.dispatch("unlock", code="6625"),
-            step.call("unlock", code="6626"),
-            ["set", "pin", "6627"],
-            check.dispatched("unlock", {"code": "6628"}),
-            check.effect_emitted("pay", code="6629"),
+            step.dispatch("unlock", code="k6625"),
+            step.call("unlock", code="k6626"),
+            ["set", "pin", "k6627"],
+            check.dispatched("unlock", {"code": "k6628"}),
+            check.effect_emitted("pay", code="k6629"),
         ],
     )
-    repl_pair.variant("safe/Named", plays={"again": [step.call("unlock", code="6631")]})
+    repl_pair.variant("safe/Named", plays={"again": [step.call("unlock", code="k6631")]})
     asked = [
         (stories.get_variant, {"variant_id": "safe/Named"}),
         (stories.get_variant, {"variant_id": "safe/It"}),
@@ -445,6 +445,6 @@ def test_no_reading_op_reports_what_a_method_or_a_component_declares_secret():
     for op, args in asked:
         left = str(leaves_by(op.__name__, args)["result"])
         assert REDACTED in left
-        assert not re.findall(r"66\d\d", left), op
+        assert not re.findall(r"k66\d\d", left), op
     seen, _ = ask(kinds.get_decorator, decorator_id="open")
     assert seen["patch"]["n"] == "shown"

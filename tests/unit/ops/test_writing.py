@@ -666,14 +666,14 @@ def test_what_became_a_secret_since_is_refused_when_it_runs(agent):
         return pin
 
     repl_pair.story("shop.door", component=open_)
-    agent.write("variant", "shop.door/Try", {"args": {"pin": "1234"}})
-    agent.write("mode", "try", {"args": {"pin": "1234"}})
+    agent.write("variant", "shop.door/Try", {"args": {"pin": "w4-k"}})
+    agent.write("mode", "try", {"args": {"pin": "w4-k"}})
 
-    def with_secret(pin: Annotated[str, Sensitive] = "1234"):
+    def with_secret(pin: Annotated[str, Sensitive] = "w4-k"):
         return pin
 
     repl_pair.story("shop.door", component=with_secret)
-    repl_pair.variant("shop.door/Mine", play=[check.path_equals("args.pin", "1234")])
+    repl_pair.variant("shop.door/Mine", play=[check.path_equals("args.pin", "w4-k")])
     assert "args.pin is a secret" in repl_pair.run("shop.door/Try").reason
     assert "args.pin is a secret" in repl_pair.run("shop.door/Mine", modes=["try"]).reason
 
@@ -712,7 +712,7 @@ def test_a_secret_of_one_component_is_not_taken_to_another(agent):
         return pin
 
     repl_pair.story("shop.sign", component=sign)
-    repl_pair.variant("shop.sign/Right", args={"pin": "1234"})
+    repl_pair.variant("shop.sign/Right", args={"pin": "w4-k"})
     repl_pair.story("shop.echo", component=echo)
     stated = agent.fault("variant", "shop.echo/X", {"extends": "shop.sign/Right"})
     assert "holds a secret for the component of another story" in stated
@@ -758,7 +758,7 @@ def test_no_secret_of_the_persons_stands_in_a_next_step(agent):
 
     repl_pair.story("shop.sign", component=sign)
     repl_pair.variant(
-        "shop.sign/Wrong", args={"pin": "1234"}, play=[check.path_equals("args.pin", "4321")]
+        "shop.sign/Wrong", args={"pin": "w4-k"}, play=[check.path_equals("args.pin", "k4-w")]
     )
     repl_pair.run("shop.sign/Wrong")
     agent.ask("read_failures")
@@ -1072,8 +1072,8 @@ COUNTS = {
 @pytest.fixture
 def safe():
     CALLED.clear()
-    repl_pair.story("shop.vault", component=Vault, args={"pin": "4417"})
-    repl_pair.variant("shop.vault/Mine", args={"pin": "4418"})
+    repl_pair.story("shop.vault", component=Vault, args={"pin": "p9-x"})
+    repl_pair.variant("shop.vault/Mine", args={"pin": "p9-y"})
     repl_pair.story("shop.wiper", component=wiper)
 
 
@@ -1132,10 +1132,10 @@ def test_a_secret_arg_goes_out_as_no_event_of_an_agents(safe, agent):
         def rename(self, pin):
             CALLED.append(pin)
 
-    repl_pair.story("shop.plain", component=Plain, args={"pin": "4417"})
+    repl_pair.story("shop.plain", component=Plain, args={"pin": "p9-x"})
     agent.write("variant", "shop.plain/X", body)
     repl_pair.run("shop.plain/X")
-    assert CALLED == ["4417"]
+    assert CALLED == ["p9-x"]
     swap("shop.plain", Vault)
     assert "'pin' is a secret" in repl_pair.run("shop.plain/X").reason
 
@@ -1182,8 +1182,8 @@ def test_a_play_near_a_secret_stands_in_no_next_step(agent):
     def sign(pin: Annotated[str, Sensitive] = ""):
         return pin
 
-    repl_pair.story("shop.sign", component=sign, args={"pin": "1234"})
-    repl_pair.variant("shop.sign/Wrong", play=[check.path_equals("result", "4321")])
+    repl_pair.story("shop.sign", component=sign, args={"pin": "w4-k"})
+    repl_pair.variant("shop.sign/Wrong", play=[check.path_equals("result", "k4-w")])
     repl_pair.run("shop.sign/Wrong")
     agent.ask("read_failures")
     assert agent.last.next_steps[1] == next_step(

@@ -192,8 +192,8 @@ def test_what_is_declared_secret_is_hidden_wherever_it_stands(opened):
             self.pin, self.tries = pin, self.tries + 1
 
     repl_pair.story("door", component=Door)
-    play = [step.dispatch("turn", pin="8402"), check.path_equals("state.pin", "7391")]
-    repl_pair.variant("door/It", args={"pin": "5163"}, play=play)
+    play = [step.dispatch("turn", pin="q8-y"), check.path_equals("state.pin", "r7-w")]
+    repl_pair.variant("door/It", args={"pin": "s5-z"}, play=play)
     repl_pair.run("door/It")
     view, _ = opened(variant="door/It")
     answered = [
@@ -203,7 +203,7 @@ def test_what_is_declared_secret_is_hidden_wherever_it_stands(opened):
         view.on_moment(1),
         view.text(),
     ]
-    assert not [pin for pin in ("8402", "7391", "5163") if pin in str(answered)]
+    assert not [pin for pin in ("q8-y", "r7-w", "s5-z") if pin in str(answered)]
     assert view.on_moment(1)["outcome"]["expected"] == REDACTED
     assert {"path": "tries", "before": "0", "after": "1", "delta": 1} in view.on_moment(0)[
         "changes"

@@ -72,7 +72,7 @@ def test_rows_are_the_lines_of_the_op_and_state_why_one_is_protected(person, ope
         pass
 
     person.update(
-        orders=(orders := [1, 2]), api_token=PASSWORD, pin=SecretStr("8402"), Basket=Basket, _own=1
+        orders=(orders := [1, 2]), api_token=PASSWORD, pin=SecretStr("q8-y"), Basket=Basket, _own=1
     )
     page = opened()[0].on_rows()
     size = {"size": 2, "bytes": sys.getsizeof(orders)}
@@ -94,7 +94,7 @@ def test_a_value_is_what_an_agent_is_answered(person, opened):
         login={"user": "ann", "password": PASSWORD},
         note=f"the word is {PASSWORD}",
         api_token=PASSWORD,
-        pin=SecretStr("8402"),
+        pin=SecretStr("q8-y"),
         lines=[{"n": n} for n in range(120)],
     )
     view = opened()[0]

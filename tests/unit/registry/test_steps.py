@@ -21,10 +21,10 @@ VIEW = View(principal="agent", access=frozenset({"read", "run", "write"}))
 
 class Vault:
     def open(self, pin: str = "") -> Pin:
-        return "4417"
+        return "p9-x"
 
     def _open(self, pin: str = "") -> Pin:
-        return "4417"
+        return "p9-x"
 
     def act(self, act: Callable[[], Any]) -> None: ...
 
@@ -36,7 +36,7 @@ class Ledger(dict[str, Any]):
         super().__init__()
 
     def open(self, pin: Pin = "") -> Pin:
-        return "4417"
+        return "p9-x"
 
 
 def make() -> Vault:
@@ -96,7 +96,7 @@ def test_what_the_runner_dispatches_to_nothing_is_a_finding_and_is_refused_to_an
 @pytest.mark.parametrize("component", [Vault, make])
 def test_what_a_play_expects_of_a_secret_that_a_method_gives_is_one(component, line):
     repl_pair.story("vault", component=component)
-    repl_pair.variant("vault/Open", play=[line, check.path_equals("last", "4417")])
+    repl_pair.variant("vault/Open", play=[line, check.path_equals("last", "p9-x")])
     assert ("play", "1", "2") in secrets_of_entry(REGISTRY.get("variant", "vault/Open"))
     assert repl_pair.run("vault/Open").status == "pass"
 

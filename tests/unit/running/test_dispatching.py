@@ -216,7 +216,7 @@ def test_what_a_method_or_handler_declares_secret_is_secret_in_events_and_steps(
         play=[
             step.dispatch("unlock", code="6625"),
             step.call("unlock", code="6626"),
-            ["set", "pin", "6627"],
+            ["set", "pin", "w3-r"],
             step.call("note", text="6628"),
         ],
     )
@@ -246,10 +246,10 @@ def test_a_step_on_what_a_function_gave_is_secret_by_the_class_of_that():
 @pytest.mark.parametrize("play", [[["path_equals", "args.pin", "1"]], []], ids=["judged", "not"])
 def test_a_patch_of_a_secret_arg_is_secret_in_the_effective_args(play):
     repl_pair.story("login", component=log_in)
-    repl_pair.decorator("pin", kind="frame_setup", patch={"pin": "3358"})
+    repl_pair.decorator("pin", kind="frame_setup", patch={"pin": "x2-q"})
     repl_pair.variant("login/It", decorators=["pin"], play=play)
     record = repl_pair.run("login/It")
-    assert record.effective_args == {"pin": "3358"}
+    assert record.effective_args == {"pin": "x2-q"}
     assert ("effective_args", "pin") in record.sensitive
     assert [("assertions", "0", "actual") in record.sensitive] == [bool(play)]
 

@@ -54,10 +54,10 @@ class Holder(NamedTuple):
 @pytest.mark.parametrize(
     ("value", "left"),
     [
-        (Pair("4417", 1), {"pin": REDACTED, "n": 1}),
-        (Named("4417", 1), {"pin": REDACTED, "n": 1}),
-        (Holder(Pair("4417"), ["4417"]), {"pair": {"pin": REDACTED, "n": 0}, "pins": REDACTED}),
-        ([{"a": Pair("4417")}], [{"a": {"pin": REDACTED, "n": 0}}]),
+        (Pair("p9-x", 1), {"pin": REDACTED, "n": 1}),
+        (Named("p9-x", 1), {"pin": REDACTED, "n": 1}),
+        (Holder(Pair("p9-x"), ["p9-x"]), {"pair": {"pin": REDACTED, "n": 0}, "pins": REDACTED}),
+        ([{"a": Pair("p9-x")}], [{"a": {"pin": REDACTED, "n": 0}}]),
     ],
     ids=str,
 )
@@ -76,19 +76,19 @@ def open_pair(pair: Pair) -> int:
 
 def test_a_named_tuple_that_is_given_by_position_has_the_same_secrets():
     repl_pair.story("opens", component=open_pair)
-    repl_pair.variant("opens/Row", args={"pair": ["4417", 1]}, play=[["path_equals", "result", 4]])
+    repl_pair.variant("opens/Row", args={"pair": ["p9-x", 1]}, play=[["path_equals", "result", 4]])
     heard = ask("run_variant", variant_id="opens/Row")
     assert heard["result"]["status"] == "pass"
     assert heard["result"]["effective_args"] == {"pair": {"pin": REDACTED, "n": 1}}
-    assert "4417" not in str((heard, ask("get_variant", variant_id="opens/Row")))
+    assert "p9-x" not in str((heard, ask("get_variant", variant_id="opens/Row")))
 
 
 def test_an_agent_gives_no_declared_field_by_position():
     repl_pair.story("opens", component=open_pair)
-    body = {"args": {"pair": ["4417", 1]}}
+    body = {"args": {"pair": ["p9-x", 1]}}
     text = ask("register_variant", variant_id="opens/Guess", body=body)
     assert "args.pair[0] is a secret" in text["error"]["message"]
-    repl_pair.variant("opens/Row", args={"pair": Pair("4417")})
+    repl_pair.variant("opens/Row", args={"pair": Pair("p9-x")})
     text = ask("run_variant", variant_id="opens/Row", overrides=body["args"])
     assert text["result"]["status"] == "cannot_run"
 
@@ -184,11 +184,11 @@ def test_an_agents_story_over_a_component_is_refused_once_its_person_takes_no_da
 
 
 def vault() -> str:
-    return "4417"
+    return "p9-x"
 
 
 def sworn() -> Annotated[str, Sensitive]:
-    return "4417"
+    return "p9-x"
 
 
 def log_in(pin: Annotated[str, Sensitive] = "", note: str = "") -> str:
@@ -206,7 +206,7 @@ def modes():
     repl_pair.mode("by-use", args={"pin": repl_pair.ref("vault")})
     repl_pair.mode("by-word", args={"note": repl_pair.ref("sworn")})
     repl_pair.mode("below", args={"lines": [{"a": repl_pair.ref("sworn")}]})
-    repl_pair.mode("itself", args={"pin": "4417"})
+    repl_pair.mode("itself", args={"pin": "p9-x"})
     repl_pair.story("log", component=log_in)
     repl_pair.variant("log/In")
     repl_pair.story("echo", component=echo)
@@ -221,8 +221,8 @@ def test_an_agent_brings_no_secret_of_a_mode_to_an_open_arg_of_another_story(mod
     shown = ask("preview_variant", variant_id="echo/Any", modes=[mode])
     swept = ask("run_variants", ids=["echo/Any"], modes=[mode])
     assert swept["result"]["counts"]["cannot_run"] == 1
-    assert "4417" not in str((named, shown, swept))
-    assert "4417" in repl_pair.run("echo/Any", modes=[mode]).result, "the person may"
+    assert "p9-x" not in str((named, shown, swept))
+    assert "p9-x" in repl_pair.run("echo/Any", modes=[mode]).result, "the person may"
 
 
 @pytest.mark.parametrize("mode", ["by-use", "by-word", "below", "itself"])
@@ -230,7 +230,7 @@ def test_a_mode_that_an_agent_may_not_activate_is_explained_by_the_reason_of_its
     ran = ask("run_variant", variant_id="echo/Any", modes=[mode])["result"]
     explained = ask("explain_variant", variant_id="echo/Any", modes=[mode])
     assert explained["result"]["conflicts"] == [ran["reason"]]
-    assert "4417" not in str(explained)
+    assert "p9-x" not in str(explained)
     assert repl_pair.explain("echo/Any", modes=[mode])["conflicts"] == [], "the person may"
 
 
@@ -360,7 +360,7 @@ class Picture:
 
 
 def give_code() -> Annotated[str, Sensitive]:
-    return "4417"
+    return "p9-x"
 
 
 def give_picture() -> Annotated[Any, Sensitive]:
@@ -368,27 +368,27 @@ def give_picture() -> Annotated[Any, Sensitive]:
 
 
 async def give_later() -> Annotated[str, Sensitive] | None:
-    return "4417"
+    return "p9-x"
 
 
 def give_rows() -> list[Annotated[str, Sensitive]]:
-    return ["4417"]
+    return ["p9-x"]
 
 
 def give_table() -> list[list[Annotated[str, Sensitive]]]:
-    return [["4417"]]
+    return [["p9-x"]]
 
 
 def give_stream() -> Iterator[Annotated[str, Sensitive]]:
-    yield "4417"
+    yield "p9-x"
 
 
 def give_pair() -> tuple[int, Annotated[str, Sensitive]]:
-    return 1, "4417"
+    return 1, "p9-x"
 
 
 def give_map() -> dict[str, list[Card]]:
-    return {"a": [{"code": "4417", "n": 1}]}
+    return {"a": [{"code": "p9-x", "n": 1}]}
 
 
 class Desk:
@@ -397,10 +397,10 @@ class Desk:
 
     def reveal(self) -> Annotated[str, Sensitive]:
         self.seen += 1
-        return "4417"
+        return "p9-x"
 
     def card(self) -> Card:
-        return {"code": "4417", "n": 1}
+        return {"code": "p9-x", "n": 1}
 
 
 GIVEN = {
@@ -414,13 +414,13 @@ GIVEN = {
     give_map: {"a": [{"code": REDACTED, "n": 1}]},
 }
 LOOKING = [
-    ["path_equals", "result", "4417"],
-    ["path_equals", "last", "4417"],
-    ["path_equals", "state", "4417"],
-    ["result_equals", "4417"],
+    ["path_equals", "result", "p9-x"],
+    ["path_equals", "last", "p9-x"],
+    ["path_equals", "state", "p9-x"],
+    ["result_equals", "p9-x"],
     ["length", "result", 4],
-    ["contains", "result", "44"],
-    ["rendered_text", "4417"],
+    ["contains", "result", "p9"],
+    ["rendered_text", "p9-x"],
     ["matches_snapshot"],
 ]
 
@@ -429,7 +429,7 @@ def leaves(variant_id: str) -> list[str]:
     ops = ("run_variant", "preview_variant", "read_assertions", "read_failures", "get_variant")
     ops += ("variant_to_data", "explain_variant")
     heard = [(op, ask(op, variant_id=variant_id)) for op in ops]
-    return [op for op, answer in heard if not answer["ok"] or "4417" in str(answer)]
+    return [op for op, answer in heard if not answer["ok"] or "p9-x" in str(answer)]
 
 
 @pytest.mark.parametrize("give", GIVEN, ids=lambda fn: fn.__name__)
@@ -445,8 +445,8 @@ def test_a_projection_method_handler_and_derivation_may_give_secrets_too():
     repl_pair.handler("peek")(giving(Desk))
     repl_pair.derived("code")(giving(Desk))
     repl_pair.story("desk", component=Desk)
-    play = [["call", "reveal"], ["path_equals", "last", "4417"], ["dispatch", "peek"]]
-    play += [["path_equals", "last", "x"], ["call", "card"], ["derived_equals", "code", "4417"]]
+    play = [["call", "reveal"], ["path_equals", "last", "p9-x"], ["dispatch", "peek"]]
+    play += [["path_equals", "last", "x"], ["call", "card"], ["derived_equals", "code", "p9-x"]]
     repl_pair.variant("desk/Mine", play=play)
     repl_pair.story("shown", component=Desk, state=giving(Desk))
     repl_pair.variant("shown/Mine", play=[["call", "card"], ["path_equals", "state", "x"]])
@@ -462,12 +462,12 @@ def log_in_by(pin: Annotated[str, Sensitive], note: str = "") -> str:
 
 
 @pytest.mark.parametrize("component", [give_code, log_in_by])
-@pytest.mark.parametrize("line", [["is_like", "4417"], ["is_like", 1, "4417"]], ids=str)
+@pytest.mark.parametrize("line", [["is_like", "p9-x"], ["is_like", 1, "p9-x"]], ids=str)
 def test_what_an_assertion_of_the_persons_own_expects_leaves_redacted(component, line):
     def is_like(view: Any, *expected: Any) -> repl_pair.Verdict:
         return repl_pair.Verdict(passed=view.at("args.pin" if "pin" in args else "result") != "")
 
-    args = {} if component is give_code else {"pin": "4417"}
+    args = {} if component is give_code else {"pin": "p9-x"}
     repl_pair.assertion("is_like")(is_like)
     repl_pair.story("gives", component=component)
     repl_pair.variant("gives/Mine", args=args, play=[line])
@@ -477,12 +477,12 @@ def test_what_an_assertion_of_the_persons_own_expects_leaves_redacted(component,
     shown = ask("get_variant", variant_id="open/Mine")["result"]
     assert shown["play"] == [line], "nothing of this story is secret"
     REGISTRY.unregister("assertion", "is_like")
-    assert "4417" not in str(ask("get_variant", variant_id="gives/Mine"))
+    assert "p9-x" not in str(ask("get_variant", variant_id="gives/Mine"))
 
 
 def giving(_cls: type) -> Any:
     def take(live: Any) -> Annotated[str, Sensitive]:
-        return "4417"
+        return "p9-x"
 
     return take
 
@@ -491,7 +491,7 @@ def giving(_cls: type) -> Any:
 def test_no_play_of_an_agents_guesses_what_a_component_declares_that_it_gives(line):
     repl_pair.story("gives", component=give_code)
     repl_pair.derived("code")(giving(Desk))
-    for play in ([line], [["derived_equals", "code", "4417"]]):
+    for play in ([line], [["derived_equals", "code", "p9-x"]]):
         assert ask("register_variant", variant_id="gives/Theirs", body={"play": play})["ok"]
         ran = ask("run_variant", variant_id="gives/Theirs")["result"]
         assert (ran["status"], "a secret stands" in ran["reason"]) == ("cannot_run", True)
@@ -499,9 +499,9 @@ def test_no_play_of_an_agents_guesses_what_a_component_declares_that_it_gives(li
 
 def test_the_person_asserts_on_what_is_declared():
     repl_pair.story("gives", component=give_code)
-    repl_pair.variant("gives/Mine", play=[["path_equals", "result", "4417"]])
+    repl_pair.variant("gives/Mine", play=[["path_equals", "result", "p9-x"]])
     record = repl_pair.run("gives/Mine")
-    assert (record.status, record.result) == ("pass", "4417")
+    assert (record.status, record.result) == ("pass", "p9-x")
 
 
 # --- what is shown of a component
@@ -509,21 +509,21 @@ def test_the_person_asserts_on_what_is_declared():
 
 @dataclass
 class Lock:
-    code: Annotated[str, Sensitive] = "4417"
+    code: Annotated[str, Sensitive] = "p9-x"
     n: int = 0
 
 
 def open_all(
     pin: Annotated[str, Sensitive] = "",
-    pair: Pair = Pair("4417"),  # noqa: B008  it is a value
-    rows: list[Annotated[str, Sensitive]] = ["4417"],  # noqa: B006  nobody changes it
+    pair: Pair = Pair("p9-x"),  # noqa: B008  it is a value
+    rows: list[Annotated[str, Sensitive]] = ["p9-x"],  # noqa: B006  nobody changes it
     n: int = 3,
 ) -> int:
     return n
 
 
 def test_no_default_doc_or_argtype_reports_of_what_is_declared():
-    heard = {"pin": {"options": ["4417"]}, "n": {"options": [3]}}
+    heard = {"pin": {"options": ["p9-x"]}, "n": {"options": [3]}}
     repl_pair.story("locks", component=Lock)
     repl_pair.story("opens", component=open_all, argtypes=heard)
     repl_pair.variant("opens/Any", argtypes=heard)
@@ -531,7 +531,7 @@ def test_no_default_doc_or_argtype_reports_of_what_is_declared():
     ops += [("get_docs_markdown", args) for _, args in ops]
     ops += [(op, {"variant_id": "opens/Any"}) for op in ("get_variant", "variant_to_data")]
     answers = [(op, ask(op, **args)) for op, args in ops]
-    assert [op for op, answer in answers if not answer["ok"] or "4417" in str(answer)] == []
+    assert [op for op, answer in answers if not answer["ok"] or "p9-x" in str(answer)] == []
     story = answers[1][1]["result"]
     assert story["argtypes"] == {"pin": REDACTED, "n": {"options": [3]}}
     assert story["args_schema"]["properties"]["n"]["default"] == 3
@@ -564,7 +564,7 @@ def test_what_an_effect_declares_within_its_response_leaves_redacted():
 
 
 def give_card() -> Card:
-    return {"code": "4417", "n": 1}
+    return {"code": "p9-x", "n": 1}
 
 
 @pytest.mark.parametrize("op", ["run_variants", "read_failures", "read_assertions", "run_variant"])
