@@ -141,7 +141,7 @@ ADDITIONS = {
         "runtime/shipped.py": [
             row_of(
                 "ASSERTIONS",
-                '    "is_even": ("assertions.at_path", "[path]"),\n',
+                '    "is_even": ("assertions.at_path", "[path]", _PATH),\n',
             )
         ],
         "runtime/authoring/check.py": [at_end(BUILDER)],

@@ -13,8 +13,7 @@ from repl_pair.runtime.authoring.bodies import read_uses
 from repl_pair.runtime.authoring.decorator_uses import RAISE, builtin_exception
 from repl_pair.runtime.authoring.lines import named_steps, read_event, read_steps, unknown_step
 from repl_pair.runtime.registry.ids import WORDS
-from repl_pair.runtime.registry.model import Decorator, Entry
-from repl_pair.runtime.registry.origin import BUILTIN
+from repl_pair.runtime.registry.model import AssertionSignature, Decorator, Entry
 from repl_pair.runtime.registry.steps import STEPS, named_by, public_method, taker_of
 from repl_pair.runtime.signatures.code_hints import code_in
 from repl_pair.runtime.values.classes import is_installed, is_map, is_row, real_class
@@ -173,10 +172,11 @@ def _pattern_faults(assertion: Entry, words: Any, where: str) -> list[str]:
     The assertions that ship run them on an engine that takes linear time. Those of the person have
     Python's, where two repetitions, or one of a group, may take exponential time.
     """
-    ships = assertion.origin.key == BUILTIN
-    if ships and assertion.id not in _TAKING_PATTERNS:
+    signature: AssertionSignature | None = assertion.body.signature
+    if signature is not None and not signature.takes_patterns:
         return []
-    return [f"{where}: {fault}" for fault in _faults_in(words, for_python=not ships)]
+    for_python = signature is None
+    return [f"{where}: {fault}" for fault in _faults_in(words, for_python=for_python)]
 
 
 def _faults_in(words: Any, *, for_python: bool) -> Iterator[str]:
@@ -206,7 +206,6 @@ def check_path(reading: Reading, where: str, path: Any) -> None:
             reading.add_faults(f"{where}: {key!r} is private or a secret: only the person sets it.")
 
 
-_TAKING_PATTERNS = ("path_matches", "raises", "rendered_text")
 _LITERAL = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]?", re.DOTALL)
 """An escape, or a class with all that it holds."""
 _METHODS = (FunctionType, staticmethod, classmethod)

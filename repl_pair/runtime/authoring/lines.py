@@ -9,7 +9,6 @@ from repl_pair.records import record
 from repl_pair.runtime.authoring.args import bad_body, check_mapping, freeze_plain
 from repl_pair.runtime.authoring.bodies import line_of, list_of, named_line
 from repl_pair.runtime.registry.model import Event, Play, Step
-from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.steps import STEPS, named_by
 from repl_pair.runtime.values.classes import is_map
@@ -191,15 +190,3 @@ def _by_name(plays: Any) -> Any:
     names = {name for slot in slots if isinstance(name := slot.get("name"), str)}
     is_named = bool(rows) and len(names) == len(rows)
     return {slot.pop("name"): slot for slot in slots} if is_named else cast("Any", plays)
-
-
-def first_word(step: Step) -> int:
-    """Return the index, from 0 behind the name, of the first word that may depend on a value."""
-    entry = REGISTRY.find("assertion", str(step[0]))
-    if entry is None or entry.origin.key != BUILTIN:
-        return 0
-    return next((n for start, n in _PLAIN_WORDS.items() if entry.body.takes.startswith(start)), 0)
-
-
-_PLAIN_WORDS = {"[path, op": 2, "[path": 1}
-"""How many words of a built-in assertion are only its path and operator, by what it takes."""

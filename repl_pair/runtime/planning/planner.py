@@ -15,11 +15,10 @@ from repl_pair.runtime.registry.model import Decorator, Entry, Event, Play, Stor
 from repl_pair.runtime.registry.origin import is_agents, is_of_agent
 from repl_pair.runtime.registry.outcomes import Identity
 from repl_pair.runtime.registry.registry import REGISTRY, is_over
-from repl_pair.runtime.registry.steps import STEPS, named_by
+from repl_pair.runtime.registry.steps import STEPS, looks_at, name_in, named_by
 from repl_pair.runtime.secrets.egress import learn_from
 from repl_pair.runtime.secrets.known import made_of
 from repl_pair.runtime.store import STORE
-from repl_pair.runtime.values.classes import is_row
 from repl_pair.runtime.values.frozen import merge, refs_in
 from repl_pair.runtime.values.takes import takes_of
 from repl_pair.wire import PERSON
@@ -238,8 +237,8 @@ def _functions_named(
     if isinstance(body.loaders_complete_when, str):
         yield "derived", body.loaders_complete_when
     for step in steps:
-        if step[0] == "derived_equals" and len(step) > 1:
-            yield "derived", str(step[1][0] if is_row(step[1]) and step[1] else step[1])
+        if len(step) > 1 and looks_at(step) == "derived":
+            yield "derived", name_in(step[1])
     events = [*before, *body.loaders_teardown]
     events += [step[1] for step in steps if named_by(step) == "event"]
     events += [event for setup in setups for event in (*setup.init, *setup.teardown)]

@@ -32,6 +32,7 @@ class BuiltStep(list[Any]):
 
 Event = list[Any]
 """What is dispatched: `[name, {payload}]`."""
+LooksAt = Literal["path", "result", "derived", "event", "effect", ""]
 MemberKind = Literal["cell", "collection", "stream", "event"]
 Use = list[Any]
 """A decorator as it is used: `[id, {args}]`."""
@@ -154,6 +155,22 @@ class Panel:
 
 
 @record
+class AssertionSignature:
+    """What is known in advance of an assertion that ships.
+
+    `looks_at`: what its first word names, "result" where it looks there with no such word, nothing
+    where it looks at no value. `plain_words`: how many words at its start hold no value. `compares`
+    is False where its verdict reveals no value that is secret. `takes_patterns`: its words may hold
+    regular expressions.
+    """
+
+    looks_at: LooksAt = ""
+    plain_words: int = 0
+    compares: bool = True
+    takes_patterns: bool = False
+
+
+@record
 class Function:
     """A function that bodies name by its id: a loader, assertion, handler, derivation or effect."""
 
@@ -162,6 +179,8 @@ class Function:
     """Empty for what ships, whose module is not imported before it is needed; see `text`."""
     takes: str = ""
     """The arguments of an assertion in words; empty for other kinds."""
+    signature: AssertionSignature | None = None
+    """None of the person's own: what it looks at is not known."""
 
     @property
     def text(self) -> str:

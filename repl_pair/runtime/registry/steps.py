@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, cast
 
 from repl_pair.records import record
-from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.model import AssertionSignature, Entry, LooksAt
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.values.classes import is_map, is_row
 from repl_pair.runtime.values.frozen import is_payload
@@ -79,6 +79,31 @@ def named_by(line: Sequence[Any]) -> Named:
     """Return what the first word of a line names; nothing for a step of data, and an assertion."""
     row = STEPS.get(str(line[0]))
     return "" if row is None else row.names
+
+
+def shipped_signature(line: Sequence[Any]) -> AssertionSignature | None:
+    """Return what is known of the assertion of a line; None of a step, and of the person's own."""
+    entry = REGISTRY.find("assertion", str(line[0]))
+    return None if entry is None else entry.body.signature
+
+
+def looks_at(line: Sequence[Any]) -> LooksAt | None:
+    """Return what an assertion looks at, nothing for a step; None where that is not known."""
+    if line[0] in STEPS:
+        return ""
+    signature = shipped_signature(line)
+    return None if signature is None else signature.looks_at
+
+
+def plain_words(line: Sequence[Any]) -> int:
+    """Return how many words behind the name of an assertion hold no value; none where unknown."""
+    signature = shipped_signature(line)
+    return 0 if signature is None else signature.plain_words
+
+
+def name_in(word: Any) -> str:
+    """Return the name in a word that is `name` or `[name, {payload}]`."""
+    return str(word[0] if is_row(word) and word else word)
 
 
 def taker_of(

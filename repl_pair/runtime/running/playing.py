@@ -15,12 +15,11 @@ from repl_pair.runtime.assertions.verdicts import (
     without_secrets,
 )
 from repl_pair.runtime.assertions.view import Places, Read, RunView, watch
-from repl_pair.runtime.authoring.lines import first_word, signature_of, unknown_step
+from repl_pair.runtime.authoring.lines import signature_of, unknown_step
 from repl_pair.runtime.registry.model import Play, Step
-from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.outcomes import Outcome, StepRecord, Verdict
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.registry.steps import ACTING, STEPS
+from repl_pair.runtime.registry.steps import ACTING, STEPS, plain_words, shipped_signature
 from repl_pair.runtime.running.copies import copy_judged, copy_state
 from repl_pair.runtime.running.dispatching import call_method, dispatch, set_path
 from repl_pair.runtime.running.frame import Frame
@@ -127,8 +126,8 @@ async def _judge(frame: Frame, step: Step, play: str, index: int) -> Verdict | N
     try:
         now = settled(frame)
         verdict = await _ask(frame, entry.body.component.resolve(), watch(now, looks), step)
-        is_blind = entry.id in BLIND and entry.origin.key == BUILTIN
-        reveals = frame.plan.plays_by_agent and not is_blind
+        signature = shipped_signature(step)
+        reveals = frame.plan.plays_by_agent and (signature is None or signature.compares)
         if reveals and (place := secret_within(looks, now.secrets)):
             raise RequestError(
                 "cannot_run",
@@ -140,10 +139,6 @@ async def _judge(frame: Frame, step: Step, play: str, index: int) -> Verdict | N
     except Exception as error:  # noqa: BLE001  assertions record, they never raise
         verdict = Verdict(passed=False, reason=f"{name} raised {error_text(error)}")
     return _record(frame, step, _hide(frame, step, verdict, looks), play, index)
-
-
-BLIND = frozenset({"no_secret", "no_warnings", "matches_snapshot"})
-"""The assertions that nothing can be guessed with: they compare with no given value."""
 
 
 def settled(frame: Frame) -> RunView:
@@ -196,7 +191,7 @@ def _hide(frame: Frame, step: Step, verdict: Verdict, looks: Sequence[Read]) -> 
     """
     secrets, at = _secrets(frame), str(len(frame.outcomes))
     place, inner = secret_place(looks, secrets), places_within(looks, secrets)
-    first = first_word(step)
+    first = plain_words(step)
     words = [("payload", str(word)) for word in range(first, len(step) - 1)]
     slots = [*words, ("expected",), ("actual",)]
     if place or (inner and not first):

@@ -11,9 +11,9 @@ from repl_pair.records import defaults_of, row, to_dict
 from repl_pair.runtime.registry.extending import reachable_chain
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Component, Entry, Play, Step, Story, effect_answered
-from repl_pair.runtime.registry.origin import BUILTIN, is_agents
+from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.registry import REGISTRY, registered
-from repl_pair.runtime.registry.steps import STEPS, named_by, public_method, taker_of
+from repl_pair.runtime.registry.steps import looks_at, name_in, named_by, public_method, taker_of
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.secrets.places import (
@@ -24,7 +24,6 @@ from repl_pair.runtime.secrets.places import (
     secret_results,
     takers_of,
 )
-from repl_pair.runtime.values.classes import is_row
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Secret, secrets_in, sensitive_paths
 from repl_pair.runtime.values.marks import Sensitive, is_secret_key
@@ -54,29 +53,24 @@ def _expectations(story: Story, steps: Sequence[Step], args: Sequence[Place]) ->
 def _called(component: Callable[..., Any], step: Step) -> Iterable[Callable[..., Any]]:
     """Return what a step may call: a handler, or that method of what it may act on."""
     asked = {"event": taker_of, "method": public_method}.get(named_by(step))
-    word: Any = step[1] if len(step) > 1 else ""
-    name = str(word[0] if is_row(word) and word else word)
+    name = name_in(step[1]) if len(step) > 1 else ""
     return filter(None, (asked(cls, name) for cls in takers_of(component)) if asked else ())
 
 
 def _first_word(step: Step, given: Mapping[str, Sequence[Place]]) -> int:
     """Return the place of the first word about a secret, past the last where none is."""
-    none, entry = len(step), REGISTRY.find("assertion", str(step[0]))
-    if step[0] in STEPS:
-        return none
-    if entry is None or entry.origin.key != BUILTIN:  # what it looks at is not known
+    none, looked_at = len(step), looks_at(step)
+    if looked_at is None:
         return 1 if any(given.values()) else none
-    takes = entry.body.takes
-    if takes in ("[expected]", "[text]"):
+    if looked_at == "result":
         return 1 if given["result"] else none
-    if len(step) < 3:
-        return none
-    if takes.startswith("[derived"):
-        id = str(step[1][0] if is_row(step[1]) and step[1] else step[1])
-        derive = registered("derived", id)
+    if looked_at == "derived" and none > 2:
+        derive = registered("derived", name_in(step[1]))
         return 2 if derive is not None and secret_results(derive) else none
-    root, *keys = map(str, keys_of(step[1]) or ("",)) if takes.startswith("[path") else ("",)
-    return 2 if any(meets(place, keys) for place in given.get(root, ())) else none
+    if looked_at == "path" and none > 2:
+        root, *keys = map(str, keys_of(step[1]) or ("",))
+        return 2 if any(meets(place, keys) for place in given.get(root, ())) else none
+    return none
 
 
 def slots_of(body: Any) -> dict[str, Any]:

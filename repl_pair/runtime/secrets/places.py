@@ -5,7 +5,7 @@ from typing import Any
 
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.registry.registry import registered
-from repl_pair.runtime.registry.steps import named_by, public_method, taker_of
+from repl_pair.runtime.registry.steps import looks_at, named_by, public_method, taker_of
 from repl_pair.runtime.values.classes import (
     hint_class,
     is_map,
@@ -123,15 +123,15 @@ def secret_event(takers: Iterable[Any], event: Any) -> list[Place]:
 
 def _secret_words(takers: Sequence[Callable[..., Any]], step: Sequence[Any]) -> Iterable[Place]:
     yield from sensitive_paths(list(step))
-    name, words, names = step[0], step[1:], named_by(step)
-    if (names == "event" or name == "dispatched") and words:
+    words, names, looked_at = step[1:], named_by(step), looks_at(step)
+    if words and (names == "event" or looked_at in ("event", None)):
         yield from (("1", *place) for place in secret_event(takers, words[0]))
-    elif names == "path" and words and leads_to_declared(takers, words[0]):
+    if names == "path" and words and leads_to_declared(takers, words[0]):
         yield from ((str(at),) for at in range(2, len(step)))
     elif names == "method" and len(words) == 2 and is_map(words[1]):
         for cls in (taker for taker in takers if isinstance(taker, type)):
             yield from (("2", *place) for place in secret_arguments(cls, words[0], words[1]))
-    elif name == "effect_emitted" and len(words) == 2 and is_map(words[1]):
+    elif looked_at in ("effect", None) and len(words) == 2 and is_map(words[1]):
         do, payload = registered("effect", str(words[0])), words[1]
         yield from (("2", *place) for place in _secret_given(do, payload))
 

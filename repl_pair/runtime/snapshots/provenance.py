@@ -6,11 +6,10 @@ from typing import Any
 from repl_pair.records import record
 from repl_pair.runtime.assertions.comparison import short
 from repl_pair.runtime.assertions.verdicts import WIDE
-from repl_pair.runtime.authoring.lines import first_word
 from repl_pair.runtime.planning.identity import content_hash
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.model import Step
-from repl_pair.runtime.registry.steps import named_by
+from repl_pair.runtime.registry.steps import named_by, plain_words
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.secrets.places import secret_args
@@ -121,7 +120,7 @@ def _lines(plays: Sequence[Any]) -> Mapping[str, list[str]]:
 
 
 def _head(step: Step) -> str:
-    words = step[1:2] if named_by(step) else step[1 : 1 + first_word(step)]
+    words = step[1:2] if named_by(step) else step[1 : 1 + plain_words(step)]
     shown = [word[0] if is_row(word) and word else word for word in words]
     return " ".join([str(step[0]), *(word for word in shown if isinstance(word, str))])
 

@@ -461,6 +461,23 @@ def log_in_by(pin: Annotated[str, Sensitive], note: str = "") -> str:
     return note
 
 
+class Gate:
+    def open(self, pin: Annotated[str, Sensitive]) -> None:
+        """Open."""
+
+
+def test_what_an_assertion_of_the_persons_own_expects_of_an_event_leaves_redacted():
+    @repl_pair.assertion
+    def was_sent(view: Any, event: Any) -> bool:
+        return list(view.events) == [event]
+
+    event = ["open", {"pin": "p9-x"}]
+    repl_pair.story("gate", component=Gate)
+    repl_pair.variant("gate/Mine", events=[event], play=[["was_sent", event]])
+    assert repl_pair.run("gate/Mine").status == "pass"
+    assert leaves("gate/Mine") == []
+
+
 @pytest.mark.parametrize("component", [give_code, log_in_by])
 @pytest.mark.parametrize("line", [["is_like", "p9-x"], ["is_like", 1, "p9-x"]], ids=str)
 def test_what_an_assertion_of_the_persons_own_expects_leaves_redacted(component, line):
