@@ -121,7 +121,7 @@ async def _wait_for_news(
 
     RequestError `not_found` as soon as the view does not see it any more.
     """
-    changed, until, had_key = call.make_event(), time.monotonic() + wait_s, False
+    changed, until = call.make_event(), time.monotonic() + wait_s
     stop_watching = watch([member], lambda _id: changed.set())
     try:
         while True:
@@ -129,8 +129,7 @@ async def _wait_for_news(
             state: State = entry.body.state
             if state.computed is not None:
                 await state.computed.refresh(COMPUTED_S)
-            had_key = had_key or key in state.items
-            if _is_news(state, key, since, had_key):
+            if _is_news(state, key, since):
                 return True
             if call.cancelled.is_set() or not await changed.wait(until - time.monotonic()):
                 return False
@@ -138,12 +137,12 @@ async def _wait_for_news(
         stop_watching()
 
 
-def _is_news(state: State, key: str | None, since: int, had_key: bool) -> bool:
+def _is_news(state: State, key: str | None, since: int) -> bool:
     if key is None or since > state.revision:
         return state.revision != since
     if key in state.revisions:
         return state.revisions[key] > since
-    return had_key  # it was removed meanwhile; else the caller waits for it to come
+    return state.is_removed_since(key, since)  # else the caller waits for it to come
 
 
 def _read_state(

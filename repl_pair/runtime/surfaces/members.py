@@ -169,8 +169,7 @@ class Collection(MemberHandle, MutableMapping[str, Any]):
         state = self._state
         with LOCK:
             del state.items[key], state.revisions[key]
-            state.note_change()
-            state.keys_revision = state.revision
+            state.note_removal((key,))
         self._report()
 
     def update(self, other: Any = (), /, **more: Any) -> None:
@@ -194,10 +193,9 @@ class Collection(MemberHandle, MutableMapping[str, Any]):
         with LOCK:
             if not state.items:
                 return
+            state.note_removal(state.items)
             state.items.clear()
             state.revisions.clear()
-            state.note_change()
-            state.keys_revision = state.revision
         self._report()
 
     def _check_item(self, key: Any, value: Any) -> None:

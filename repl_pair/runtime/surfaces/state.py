@@ -16,7 +16,7 @@ from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.store import NOTHING, STORE, Change
 
 REMEMBERED = 10_000
-"""Of how many ids the last revision is remembered after their members have left."""
+"""Of how many ids the last revision is remembered after they have left, and of how many keys."""
 
 OnChange = Callable[[str], None]
 """Takes the id of the member that changed; called on the thread that changes it, at each change."""
@@ -55,10 +55,12 @@ class State:
         "computed",
         "entries",
         "error",
+        "forgotten",
         "ids",
         "items",
         "keys_revision",
         "kind",
+        "removed",
         "revision",
         "revisions",
         "searched",
@@ -78,6 +80,10 @@ class State:
         """Of each item, at its last change."""
         self.keys_revision = 0
         """When an item was last added or removed."""
+        self.removed: dict[str, int] = {}
+        """When the keys that were removed last were, the oldest first."""
+        self.forgotten = 0
+        """The last revision whose removal is no longer kept."""
         self.entries: deque[tuple[int, Any]] = deque(maxlen=keep)
         """Of a stream or an event: revision and value, the oldest first."""
         self.error = ""
@@ -92,6 +98,20 @@ class State:
     def note_change(self) -> None:
         """Count a change; the caller holds LOCK."""
         self.revision += 1
+
+    def note_removal(self, keys: Iterable[str]) -> None:
+        """Count the removal of items as one change; the caller holds LOCK."""
+        self.note_change()
+        self.keys_revision = self.revision
+        for key in keys:
+            self.removed.pop(key, None)
+            self.removed[key] = self.revision
+        for oldest in tuple(islice(self.removed, max(0, len(self.removed) - REMEMBERED))):
+            self.forgotten = self.removed.pop(oldest)
+
+    def is_removed_since(self, key: str, since: int) -> bool:
+        """Return whether a key that is not there was removed since, or may have been."""
+        return self.removed.get(key, max(self.began, self.forgotten)) > since
 
     def announce(self) -> None:
         """Report a change to those who watch; the caller holds no lock."""

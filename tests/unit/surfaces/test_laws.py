@@ -62,6 +62,24 @@ def test_a_collection_is_the_dict_of_what_was_done_and_every_change_is_news(acts
             for key in after:
                 is_new = "timed_out" not in read("rows", key=key, since=news["next"] - 1)
                 assert is_new is (before.get(key) != after[key] or act == ("clear",))
+            for key in before.keys() - after.keys():
+                with pytest.raises(RequestError, match="has no key"):
+                    read("rows", key=key, since=news["next"] - 1)
+            for key in {"a", "b", "c"} - before.keys() - after.keys():
+                assert "timed_out" in read("rows", key=key, since=news["next"] - 1)
+
+
+def test_a_key_whose_removal_is_no_longer_kept_counts_as_removed(monkeypatch):
+    monkeypatch.setattr("repl_pair.runtime.surfaces.state.REMEMBERED", 2)
+    rows = rp.surface("laws").collection("rows", dict, expose=True)
+    rows.update(dict.fromkeys("abcd", 1))
+    since = read("rows")["next"]
+    for key in "abc":
+        del rows[key]
+    for key in "abc":
+        with pytest.raises(RequestError, match="has no key"):
+            read("rows", key=key, since=since)
+    assert "timed_out" in read("rows", key="never", since=read("rows")["next"])
 
 
 @settings(max_examples=60, deadline=None)
