@@ -1,5 +1,6 @@
 """Ops that explain, document and share what is registered; nothing runs."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from repl_pair.runtime.authoring import substrates
@@ -17,7 +18,8 @@ from repl_pair.runtime.op_base.listing import (
 from repl_pair.runtime.op_base.planned import Modes, Overrides, planned
 from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.op_base.tier_names import shown_rows, shown_slots, shown_words
-from repl_pair.runtime.planning.explanation import explain
+from repl_pair.runtime.planning.arg_sources import ArgSource
+from repl_pair.runtime.planning.explanation import Explanation, explain
 from repl_pair.runtime.registry.as_data import body_data
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry
@@ -42,43 +44,6 @@ WHOLE_ROOM, WHOLE_DEPTH = 10_000, 64
 """What an answer may hold that is of use only whole: parts of a container, and levels."""
 MAX_CHARS = 200_000
 """What of a documentation leaves the kernel at once; an interface has its own budget."""
-
-
-class Source(TypedDict):
-    """Where a slot comes from."""
-
-    value: Any
-    source: str
-
-
-class ArgSource(Source):
-    """Where an arg comes from, and what it is laid over."""
-
-    path: str
-    covers: NotRequired[list[Source]]
-
-
-class Explanation(TypedDict):
-    """Where each effective slot of a variant comes from; `conflicts` would keep it from a run."""
-
-    variant_id: str
-    modes: NotRequired[list[str]]
-    chain: NotRequired[list[str]]
-    rules: NotRequired[dict[str, str]]
-    args: list[ArgSource]
-    argtypes: NotRequired[list[dict[str, Any]]]
-    tags: NotRequired[list[dict[str, Any]]]
-    removed_tags: NotRequired[list[dict[str, Any]]]
-    decorators: NotRequired[list[dict[str, Any]]]
-    declared_modes: NotRequired[list[dict[str, Any]]]
-    loaders: NotRequired[list[dict[str, Any]]]
-    loaders_complete_when: NotRequired[dict[str, Any]]
-    loaders_teardown: NotRequired[list[dict[str, Any]]]
-    events: NotRequired[list[dict[str, Any]]]
-    plays: NotRequired[list[dict[str, Any]]]
-    substrates: NotRequired[dict[str, Any]]
-    substrate: NotRequired[Source]
-    conflicts: list[str]
 
 
 class Data(TypedDict):
@@ -167,7 +132,7 @@ def _data(call: Call, kind: str, id: str) -> Data:
     return {"id": id, "body": shown_slots(call, body_data(entry.body))}
 
 
-def _hide_mode_secrets(call: Call, lines: list[dict[str, Any]], modes: Modes) -> None:
+def _hide_mode_secrets(call: Call, lines: Sequence[ArgSource], modes: Modes) -> None:
     """Hide, with what it covers, what a mode brings that is a secret of some story."""
     names = {path[0] for path in mode_secret_paths(modes or ())}
     for n, line in enumerate(lines):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from repl_pair.records import record
 from repl_pair.runtime.planning.planner import global_args_of
@@ -14,6 +14,20 @@ from repl_pair.runtime.values.frozen import Frozen, Record, Secret, merge, to_pl
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import join_path
 from repl_pair.runtime.values.takes import takes_of
+
+
+class Source(TypedDict):
+    """Where a slot comes from."""
+
+    value: Any
+    source: str
+
+
+class ArgSource(Source):
+    """Where an arg comes from, and what it is laid over."""
+
+    path: str
+    covers: NotRequired[list[Source]]
 
 
 @record
@@ -41,7 +55,7 @@ def source_of(entry: Entry | None) -> str:
     return "global" if entry is None else f"{entry.kind} {entry.id}"
 
 
-def explain_args(component: Callable[..., Any], layers: Sequence[Layer]) -> list[dict[str, Any]]:
+def explain_args(component: Callable[..., Any], layers: Sequence[Layer]) -> list[ArgSource]:
     """Return a line for each effective value: its path, its source, and what it covers.
 
     A mapping that several layers have a part in comes as one line for each of its keys. What
@@ -52,17 +66,13 @@ def explain_args(component: Callable[..., Any], layers: Sequence[Layer]) -> list
     return _explain(layers, lambda name, value: mark_secrets(value, hints.get(name, Any)))
 
 
-def explain_argtypes(
-    component: Callable[..., Any], layers: Sequence[Layer]
-) -> list[dict[str, Any]]:
+def explain_argtypes(component: Callable[..., Any], layers: Sequence[Layer]) -> list[ArgSource]:
     """Return a line for each part of the argtypes; of a secret arg it is a Secret."""
     hidden = takes_of(component).secret
     return _explain(layers, lambda name, value: Secret(value) if name in hidden else value)
 
 
-def _explain(
-    layers: Sequence[Layer], mark: Callable[[str, Frozen], Frozen]
-) -> list[dict[str, Any]]:
+def _explain(layers: Sequence[Layer], mark: Callable[[str, Frozen], Frozen]) -> list[ArgSource]:
     """Return the lines of what the layers settle to, as each of its parts is marked by its name."""
 
     def marked(args: Mapping[str, Frozen]) -> Mapping[str, Frozen]:
@@ -73,9 +83,7 @@ def _explain(
     return [line for name in settled for line in _lines((name,), settled[name], _at(name, parts))]
 
 
-def _lines(
-    path: tuple[Any, ...], value: Frozen, parts: Sequence[Layer]
-) -> Iterable[dict[str, Any]]:
+def _lines(path: tuple[Any, ...], value: Frozen, parts: Sequence[Layer]) -> Iterable[ArgSource]:
     *covered, last = parts
     whole = [n for n, part in enumerate(parts) if _inner(part.value) is None]
     mixed = parts[whole[-1] + 1 if whole else 0 :]
@@ -86,11 +94,11 @@ def _lines(
         return
     hidden = type(value) is Secret or any(is_secret_key(str(step)) for step in path)
     text = reduce(join_path, map(to_plain, path), "")
-    line = {"path": text, "value": _shown(value, hidden), "source": last.source}
+    line: ArgSource = {"path": text, "value": _shown(value, hidden), "source": last.source}
     under = [
-        {"source": part.source, "value": _shown(part.value, hidden)} for part in reversed(covered)
+        Source(source=part.source, value=_shown(part.value, hidden)) for part in reversed(covered)
     ]
-    yield line | ({"covers": under} if under else {})
+    yield {**line, "covers": under} if under else line
 
 
 def _at(key: Any, parts: Iterable[Layer]) -> list[Layer]:

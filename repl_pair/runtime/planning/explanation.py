@@ -1,13 +1,14 @@
 """Where everything that a run of a variant would use comes from; nothing runs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.authoring.decorator_uses import misuse
 from repl_pair.runtime.authoring.lines import unknown_step
 from repl_pair.runtime.authoring.shared import GLOBAL_DECORATORS
 from repl_pair.runtime.planning.arg_sources import (
+    ArgSource,
     Layer,
     explain_args,
     explain_argtypes,
@@ -34,13 +35,77 @@ Used = tuple[Use, Entry | None, str]
 """A decorator as it is used, its entry, and who uses it."""
 
 
+class SlotSource(TypedDict, total=False):
+    """Where a slot that one place sets comes from; empty where none does."""
+
+    value: Any
+    source: str
+
+
+class IdSource(TypedDict):
+    """Where an id of a list comes from; `removed_by` takes the tag out again."""
+
+    id: str
+    source: str
+    removed_by: NotRequired[str]
+
+
+class UseSource(TypedDict):
+    """Where a use of a decorator comes from; its kind is "unknown" where nothing has its id."""
+
+    id: str
+    kind: str
+    args: dict[str, Any]
+    source: str
+
+
+class EventSource(TypedDict):
+    """Where an event comes from."""
+
+    event: Any
+    source: str
+
+
+class PlaySize(TypedDict):
+    """How many steps a play has; the name of the only one is empty."""
+
+    name: str
+    steps: int
+
+
+class Explanation(TypedDict):
+    """Where each effective slot of a variant comes from; `conflicts` would keep it from a run.
+
+    `explain` gives every slot, the op those that hold something.
+    """
+
+    variant_id: str
+    modes: NotRequired[list[str]]
+    chain: list[str]
+    rules: NotRequired[dict[str, str]]
+    args: list[ArgSource]
+    argtypes: NotRequired[list[ArgSource]]
+    tags: NotRequired[list[IdSource]]
+    removed_tags: NotRequired[list[IdSource]]
+    decorators: NotRequired[list[UseSource]]
+    declared_modes: NotRequired[list[IdSource]]
+    loaders: NotRequired[list[IdSource]]
+    loaders_complete_when: NotRequired[SlotSource]
+    loaders_teardown: NotRequired[list[EventSource]]
+    events: NotRequired[list[EventSource]]
+    plays: NotRequired[list[PlaySize]]
+    substrates: NotRequired[SlotSource]
+    substrate: NotRequired[SlotSource]
+    conflicts: list[str]
+
+
 def explain(
     variant_id: str,
     *,
     modes: Sequence[str] = (),
     overrides: Mapping[str, Any] | None = None,
     caller: str = PERSON,
-) -> dict[str, Any]:
+) -> Explanation:
     """Return for everything that a run would use where it comes from; nothing runs.
 
     What keeps the variant from being run so stands in `conflicts`. Secrets stay `Secret`s.
@@ -66,7 +131,7 @@ def explain(
     sent = () if plan is None else plan.events[: len(plan.dispatched)]
     fitting = _nearest(entries, "substrates")
     usual = plan is None or plan.substrate == SUBSTRATE
-    rendered_by = "default" if usual else fitting["source"]
+    rendered_by = "default" if usual else fitting.get("source", "default")
     tags, removed = _tags(entries)
     uses = _uses(entries)
     reached = () if plan is None else plan.reached.items()
@@ -125,9 +190,9 @@ def _plan(
         return None, [*clashes, error.message]
 
 
-def _tags(entries: Iterable[Entry]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _tags(entries: Iterable[Entry]) -> tuple[list[IdSource], list[IdSource]]:
     held: dict[str, str] = {}
-    removed: list[dict[str, Any]] = []
+    removed: list[IdSource] = []
     for entry in entries:
         for word in entry.body.tags:
             tag, source = word.removeprefix("!"), source_of(entry)
@@ -162,7 +227,7 @@ def _unknown(kind: str, id: str) -> str:
     return f"There is no {kind} {id!r}.{did_you_mean(id, REGISTRY.ids(kind))}"
 
 
-def _firsts(entries: Iterable[Entry], slot: str) -> list[dict[str, Any]]:
+def _firsts(entries: Iterable[Entry], slot: str) -> list[IdSource]:
     first: dict[str, str] = {}
     for entry in entries:
         for id in getattr(entry.body, slot):
@@ -170,11 +235,11 @@ def _firsts(entries: Iterable[Entry], slot: str) -> list[dict[str, Any]]:
     return [{"id": id, "source": source} for id, source in first.items()]
 
 
-def _lines(entries: Iterable[Entry], slot: str) -> list[dict[str, Any]]:
+def _lines(entries: Iterable[Entry], slot: str) -> list[EventSource]:
     named = [(event, source_of(entry)) for entry in entries for event in getattr(entry.body, slot)]
     return [{"event": event, "source": source} for event, source in named]
 
 
-def _nearest(chain: Sequence[Entry], slot: str) -> dict[str, Any]:
+def _nearest(chain: Sequence[Entry], slot: str) -> SlotSource:
     found = [(value, source_of(entry)) for entry in chain if (value := getattr(entry.body, slot))]
     return {"value": found[-1][0], "source": found[-1][1]} if found else {}
