@@ -39,7 +39,7 @@ async def choose(caller: Caller, words: Sequence[str], tags: str | None) -> list
     """Return the variants that fit words and tags, each once; without words, all of these tags.
 
     A word is an id, or a pattern such as `pricing.*` or `*/Bulk`. One that names nothing refuses
-    all of them, and what chooses nothing is refused.
+    all of them, and what chooses nothing is refused: RequestError `not_found`.
     """
     named = await _find_variants(caller, words) if words else None
     if tags is None:

@@ -166,7 +166,7 @@ def open_session(
     """Return the session that the options ask for; `--here` executes the project's story files.
 
     What these files print goes to stderr. Approvals exist only in a kernel of another process.
-    `without` are ops that there are not.
+    `without` are ops that there are not. RequestError `bad_arguments` for `--here` and a kernel.
     """
     # 0.1 s of sockets that `--help` does not need.
     from repl_pair.bridge import approval_calls, session

@@ -24,7 +24,7 @@ MAX_FAILURES = 5
 
 
 async def write_function(caller: PromptCaller, *, name: str) -> Text:
-    """Write how a function of the app is published."""
+    """Write how a function of the app is published; RequestError `bad_id`."""
     check_new_id("function", name)
     if any(word.startswith("_") for word in name.split(".")):
         raise RequestError("bad_id", f"{name!r}: a word that begins with _ is hidden from agents.")
@@ -81,7 +81,10 @@ async def write_panel(caller: PromptCaller, *, id: str) -> Text:
 
 
 async def write_schedule(caller: PromptCaller, *, call: str, every_s: str) -> Text:
-    """Write how a call is made again and again."""
+    """Write how a call is made again and again.
+
+    RequestError `not_found` for an unknown call, `approval_unavailable` for one that asks.
+    """
     seconds = _read_seconds(every_s)
     function = await caller.find_function(call) if "." in call else None
     op = ops_to_call(caller.session.policy).get(call)
@@ -128,7 +131,7 @@ def _read_seconds(text: str) -> float:
 
 
 async def write_triage(caller: PromptCaller, *, tags: str = "") -> Text:
-    """Write how failing variants are looked into."""
+    """Write how failing variants are looked into; RequestError `bad_arguments` for many tags."""
     asked = [word for word in map(str.strip, tags.split(",")) if word]
     if len(asked) > MAX_TAGS:
         raise RequestError("bad_arguments", f"tags are {MAX_TAGS} at most, not {len(asked)}.")

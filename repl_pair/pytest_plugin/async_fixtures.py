@@ -32,9 +32,10 @@ class AsyncFixtureHooks:
 
 
 def loop_of(fixtures: Mapping[str, Sequence[Any]]) -> asyncio.AbstractEventLoop | None:
-    """Return the loop of those fixtures that are async, None without any; RequestError for several.
+    """Return the loop of those fixtures that are async, None without any.
 
-    `fixtures` are pytest's definitions by name, of which the last one is used.
+    `fixtures` are pytest's definitions by name, of which the last one is used. RequestError
+    `cannot_run` for several loops, and for one that is not of asyncio.
     """
     used = fixtures.values() if _LOOPS else ()
     live = [_LOOPS[own[-1]] for own in used if own[-1] in _LOOPS]

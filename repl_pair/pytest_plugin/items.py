@@ -95,7 +95,10 @@ class VariantItem(RunningItem):
         return [name for name in self.choice.fixtures if name not in there and name != "request"]
 
     def runtest(self) -> None:
-        """Run the variant; NotPassed unless its status is pass."""
+        """Run the variant; NotPassed unless its status is pass.
+
+        RequestError `cannot_run` for a fixture that there is not.
+        """
         choice = self.choice
         if missing := self._missing():
             raise RequestError(

@@ -161,7 +161,7 @@ class KernelLink(Link):
         """Return the open connection, or attach anew; KernelError where that fails.
 
         Who waits for an attach that fails gets its error: a dead kernel is asked once for all. Who
-        waits while the kernel is left does not attach anew.
+        waits while the kernel is left does not attach anew: `cancelled`.
         """
         since = now()
         async with self._attaching:

@@ -65,6 +65,7 @@ async def evaluate(line: Line, expression: str, channel: Channel) -> HostAnswer 
     """Return the value of an expression; None where it was not evaluated, so nothing was done.
 
     After a failed cell a kernel answers what waits behind it as `aborted`, or, xeus, as the error.
+    Interrupted where the person's stop met it; KernelError `internal` where it raised.
     """
     content = execute(expression, channel)
     reply = await line.ask("execute_request", content, answer="execute_reply", channel=channel)

@@ -104,7 +104,10 @@ class ControlsView(View[messages.ControlsPatch]):
         return write_run(self.context.focus)
 
     def on_save(self, name: str) -> str:
-        """Register the edits as a variant that extends this one, and focus on it."""
+        """Register the edits as a variant that extends this one, and focus on it.
+
+        RequestError `bad_arguments` where an edit is refused.
+        """
         if self.context.refusal:
             raise RequestError("bad_arguments", self.context.refusal)
         id = save_variant(self.context.focus, name.strip())

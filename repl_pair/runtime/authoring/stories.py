@@ -92,7 +92,10 @@ def story(
 
 
 def own_story_id(fn: Callable[..., Any]) -> str:
-    """Return the id of a story that is given none; an id has no part that begins with `_`."""
+    """Return the id of a story that is given none; an id has no part that begins with `_`.
+
+    AuthoringError `bad_id` for what has no name.
+    """
     name, module = getattr(fn, "__name__", None), getattr(fn, "__module__", "")
     if not isinstance(name, str) or not name.isidentifier():
         raise AuthoringError("bad_id", f"{fn!r} has no name: give the id, `story('id')`.")
@@ -136,7 +139,8 @@ def variant(
     run: its events and loaders come first, args merge deep, decorators and tags add up; its plays
     are not taken over. The args that `args_to_events` names are dispatched as
     `[event, {arg: value}]` and not passed. `plays` maps names to steps, or to
-    `{"steps": [...], "auto_run": True}`; the first runs by itself.
+    `{"steps": [...], "auto_run": True}`; the first runs by itself. AuthoringError `not_found` where
+    the story is not registered, `bad_id` and `bad_body` for what does not fit.
     """
     parent = REGISTRY.find("story", story_of(check_id("variant", VARIANT, id)))
     if parent is None:

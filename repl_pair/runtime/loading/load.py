@@ -44,7 +44,7 @@ def load_stories(
     Before each its `conftest.py` files. Loading again executes again: what a file no longer
     registers is retired. What a file raises goes to `on_error`, and the next is loaded. A file that
     skips itself, by `pytest.skip` and its like, or that `collect_ignore` names, is not returned; a
-    SkippedFile warning names the former. AuthoringError where there is no file.
+    SkippedFile warning names the former. AuthoringError `not_found` where there is no file.
     """
     project = read_project((start or Path.cwd()).resolve())
     for folder in (*project.import_paths, project.base, project.root):

@@ -47,7 +47,8 @@ def enter_body(
 ) -> Registered:
     """Register what an agent wrote, or refuse it whole; gives what was registered.
 
-    `is_sent` where the body came from the caller as it is.
+    `is_sent` where the body came from the caller as it is. An id of the package's own, of
+    the person or of another agent is `bad_id`, a body that does not fit `bad_body`.
     """
     try:
         check_size(body)

@@ -98,7 +98,7 @@ def _size_of(path: str | Path, file: int) -> int:
 
 
 def write_file(path: Path, data: Mapping[str, Any]) -> None:
-    """Write a file whole, its keys sorted, so that git merges it."""
+    """Write a file whole, its keys sorted, so that git merges it; `bad_arguments` for no JSON."""
     try:
         text = json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
         content = f"{text}\n".encode()

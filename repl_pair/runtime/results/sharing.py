@@ -85,7 +85,10 @@ def share(
 
 
 def share_plan(plan: Plan, link: Link, base_url: str) -> Share:
-    """Return the URL that opens what was planned, with the rest of a link."""
+    """Return the URL that opens what was planned, with the rest of a link.
+
+    RequestError `bad_arguments` for an unknown tab, `not_found` for an unknown workspace or tag.
+    """
     if link.tab not in TABS:
         raise RequestError("bad_arguments", f"There is no tab {link.tab!r}: {', '.join(TABS)}.")
     beside = [("workspace", link.workspace)] if link.workspace else []

@@ -64,7 +64,8 @@ async def call_method(frame: Frame, name: str, kwargs: Mapping[str, Any]) -> Any
 def set_path(live: Any, path: str | list[Any], value: Any, *, from_agent: bool = False) -> None:
     """Set a key, column, field or index that is there; a mapping takes new keys too.
 
-    An agent's path leads through what is stored, and to no code, namespace or stream.
+    An agent's path leads through what is stored, and to no code, namespace or stream. RequestError
+    `cannot_run` for what is not public.
     """
     *above, last = parse_path(path)
     read = read_field if from_agent else read_member

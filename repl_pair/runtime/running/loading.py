@@ -26,7 +26,8 @@ _NOTHING: Any = object()
 async def begin(frame: Frame, made: Any, what: str) -> Any:
     """Return what a generator yields and leave its end for teardown; other values as they are.
 
-    What is asynchronous is waited for; `what` names the generator where it yields not just once.
+    What is asynchronous is waited for; `what` names the generator in the RequestError
+    `cannot_run` of one that does not yield just once.
     """
     is_async = inspect.isasyncgen(made)
     if not (is_async or inspect.isgenerator(made)):
@@ -74,7 +75,10 @@ def is_manager(value: Any) -> bool:
 
 
 def finish(generator: "GeneratorType[Any, Any, Any]", what: str) -> None:
-    """Let a generator that was begun clean up; does nothing for one that has ended."""
+    """Let a generator that was begun clean up; does nothing for one that has ended.
+
+    RequestError `cannot_run` where it yields again.
+    """
     if _has_begun(generator.gi_frame):
         for _ in generator:
             raise RequestError("cannot_run", f"{what} yielded twice; {_ONCE}")

@@ -31,7 +31,7 @@ pickled."""
 
 
 def run_task(task: RunTask) -> TaskResult:
-    """Run a task in the worker; what goes wrong before the run stands in its record."""
+    """Run a task in the worker; what goes wrong before the run is a record of `cannot_run`."""
     is_here = task.boot == BOOT.id and task.pid == os.getpid()
     try:
         if task.boot == BOOT.id and not is_here:
