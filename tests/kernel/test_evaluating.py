@@ -4,7 +4,7 @@ import ast
 import asyncio
 
 import pytest
-from bounds import BOUND_S
+from bounds import BOUND_S, DEADLINE_S
 
 from repl_pair.wire import View
 
@@ -152,7 +152,7 @@ while not over():
         while not over(): time.sleep(0.01)
     except BaseException: pass
 print('late')"""
-    answer = await send(link, code, scope="user", timeout_s=0.3)
+    answer = await send(link, code, scope="user", timeout_s=DEADLINE_S)
     assert (answer["status"], answer["still_running"]) == ("error", True)
     assert (answer["stdout"], answer["names"]) == ("begun\n", {"added": ["new"]})
     assert answer["error"]["line"] == 5

@@ -13,7 +13,7 @@ import jupyter_client.session
 import pytest
 import zmq
 import zmq.asyncio
-from bounds import BOUND_S
+from bounds import BOUND_S, DEADLINE_S
 from ports import write_connection_file
 from waiting import eventually
 from zmq.utils.monitor import recv_monitor_message
@@ -336,8 +336,8 @@ async def test_a_run_that_outlasts_its_deadline_is_stopped_and_the_handler_given
     await at_desk(person.run, STORY)
     handler = "import ctypes; ctypes.pythonapi.PyOS_getsig(2), __import__('signal').getsignal(2)"
     before = (await at_desk(person.run, handler)).value
-    answer = (await run(link, overrides={"sleep_s": 30.0}, timeout_s=0.2))["result"]
-    assert (answer["status"], answer["reason"]) == ("error", "not done within 0.2 s")
+    answer = (await run(link, overrides={"sleep_s": 30.0}, timeout_s=DEADLINE_S))["result"]
+    assert (answer["status"], answer["reason"]) == ("error", f"not done within {DEADLINE_S:g} s")
     assert (await at_desk(person.run, handler)).value == before
 
 
@@ -372,7 +372,7 @@ async def test_a_coroutine_that_cannot_be_stopped_gives_the_kernel_back_and_is_c
 ):
     person, gate = await at_desk(sit_at, kernel), tmp_path / "gate"
     await at_desk(person.run, INSISTS.format(gate=str(gate)))
-    answer = await ask(link, "run_variant", variant_id="insists/It", timeout_s=0.5)
+    answer = await ask(link, "run_variant", variant_id="insists/It", timeout_s=DEADLINE_S)
     assert (answer["result"]["status"], answer["result"]["still_running"]) == ("error", True)
     assert (await at_desk(person.run, "'free'")).value == "'free'"
     assert (await ask(link, "ping"))["result"]["stuck"]["count"] == 1

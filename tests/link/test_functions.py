@@ -1,7 +1,7 @@
 """Functions of the app over each link: what a view sees, how one is called, and what it asks."""
 
 import pytest
-from bounds import BOUND_S
+from bounds import BOUND_S, DEADLINE_S
 
 from repl_pair.wire import PERSON, View
 
@@ -159,9 +159,9 @@ async def test_a_function_may_wait_and_report(link):
 @pytest.mark.parametrize(("id", "args"), [("orders.loop", {}), ("orders.watch", {"seconds": 60.0})])
 async def test_a_function_is_stopped_at_its_deadline_where_it_stands(link, id, args):
     await link.define(SHOP)
-    answer = await call(link, id, args=args, timeout_s=0.3)
+    answer = await call(link, id, args=args, timeout_s=DEADLINE_S)
     assert shown(answer, "status", "still_running") == {"status": "error", "still_running": None}
-    assert answer["reason"] == "not done within 0.3 s"
+    assert answer["reason"] == f"not done within {DEADLINE_S:g} s"
     assert answer["error"]["code"] in ("while True:", "pass", "await asyncio.sleep(seconds)")
 
 

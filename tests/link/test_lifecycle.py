@@ -1,6 +1,7 @@
 """What of a run's events, effects, steps and state crosses the wire, over every link."""
 
 import pytest
+from bounds import DEADLINE_S
 
 pytestmark = pytest.mark.anyio
 
@@ -146,7 +147,7 @@ repl_pair.story("told", component=told)
 repl_pair.variant("told/A")
 """)
     for name in ("waits", "endless", "later"):
-        answer = await link.run(f"{name}/A", timeout_s=0.3)
+        answer = await link.run(f"{name}/A", timeout_s=DEADLINE_S)
         assert answer["status"] == "error", answer
         assert "still_running" not in answer
     assert (await link.run("told/A"))["result"] == ["closed"] * 3

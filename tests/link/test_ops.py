@@ -5,7 +5,7 @@ import base64
 import uuid
 
 import pytest
-from bounds import BOUND_S
+from bounds import BOUND_S, DEADLINE_S
 
 from repl_pair.errors import next_step
 from repl_pair.wire import ELIDED, PROTOCOL, View
@@ -952,10 +952,11 @@ async def test_a_run_that_was_stopped_is_a_result_like_any_other(endless):
 async def test_a_run_that_cannot_be_stopped_is_answered_and_its_late_record_dropped(
     endless, tmp_path
 ):
-    endlessly = {"overrides": {"how": "insists"}, "timeout_s": 0.5, "detail": "lean"}
+    endlessly = {"overrides": {"how": "insists"}, "timeout_s": DEADLINE_S, "detail": "lean"}
     answer = await endless.run("endless/It", **endlessly)
     assert (answer["status"], answer["still_running"]) == ("error", True)
-    assert answer["reason"] == "not done within 0.5 s, and it could not be stopped: it still runs"
+    reason = f"not done within {DEADLINE_S:g} s, and it could not be stopped: it still runs"
+    assert answer["reason"] == reason
     (stands,) = answer["errors"]
     assert (stands["phase"], stands["type"]) == ("render", "Stopped")
     assert stands["code"] in ENDLESS

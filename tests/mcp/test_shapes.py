@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from bounds import BOUND_S
+from bounds import BOUND_S, DEADLINE_S
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.suggestions import write_step
@@ -526,10 +526,12 @@ def test_a_cancelled_call_stops_its_run_in_the_kernel(agent, kernel, tmp_path, u
 
 def test_a_run_over_its_time_is_stopped_and_reports_it(agent, tmp_path):
     args = {"folder": str(tmp_path)}
-    reply = agent.ask("run_variant", variant_id="shop.wait/Long", overrides=args, timeout_s=0.3)
+    reply = agent.ask(
+        "run_variant", variant_id="shop.wait/Long", overrides=args, timeout_s=DEADLINE_S
+    )
     assert (tmp_path / "marker").read_text() == "RunStopped"
     assert reply["result"]["status"] == "error"
-    assert "0.3 s" in reply["result"]["reason"]
+    assert f"{DEADLINE_S:g} s" in reply["result"]["reason"]
 
 
 # --- which kernel
