@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from repl_pair.panels.base.describing import Places, literal, to_json
-from repl_pair.panels.base.tables import as_table, table_difference
+from repl_pair.panels.base.tables import TableDifference, as_table, table_difference
 from repl_pair.runtime.values.differences import MISSING, Change, changes_between
 from repl_pair.runtime.values.paths import below, parse_path
 from repl_pair.wire import Json
@@ -24,56 +24,112 @@ Part = tuple[str, bool]
 """A piece of a line, and whether it is part of what changed."""
 
 
-def difference(expected: Any, actual: Any) -> dict[str, Json]:
-    """Compare two values: `kind` is `same`, `number`, `text`, `table` or `values`."""
+class LineSide(TypedDict):
+    """A line of one text by its number from 1, in pieces, each with whether it changed."""
+
+    line: int
+    parts: Sequence[tuple[str, bool]]
+
+
+class LinePair(TypedDict):
+    """Two lines that belong together; a side that has no line is None."""
+
+    same: bool
+    left: LineSide | None
+    right: LineSide | None
+
+
+class SkippedLines(TypedDict):
+    """How many equal lines are left out."""
+
+    skip: int
+
+
+class TextDifference(TypedDict):
+    """`cut` where the texts go on, `ends` where only the ends of their lines differ."""
+
+    kind: str
+    rows: Sequence[LinePair | SkippedLines]
+    cut: bool
+    ends: bool
+
+
+class NumberDifference(TypedDict):
+    """Actual less expected, and over expected; None where it cannot be computed."""
+
+    kind: str
+    delta: Json
+    ratio: Json
+
+
+class ShownChange(TypedDict):
+    """One change in Python's form: what is not there has no slot, numbers have a `delta`."""
+
+    path: str
+    before: NotRequired[str]
+    after: NotRequired[str]
+    delta: NotRequired[Json]
+
+
+class ValuesDifference(TypedDict):
+    """Changes by path; `more` are left out."""
+
+    kind: str
+    changes: Sequence[ShownChange]
+    more: int
+
+
+Difference = TextDifference | NumberDifference | TableDifference | ValuesDifference
+"""`kind` is `text`, `number`, `table` or `values`, and `same` where nothing differs."""
+
+
+def difference(expected: Any, actual: Any) -> Difference:
+    """Compare two values by what both are."""
     if isinstance(expected, str) and isinstance(actual, str):
         return text_difference(expected, actual)
     if _is_number(expected) and _is_number(actual):
         delta, ratio = _compute(lambda: actual - expected), _compute(lambda: actual / expected)
-        return _difference("number", expected != actual, delta=delta, ratio=ratio)
+        return {"kind": _kind("number", expected != actual), "delta": delta, "ratio": ratio}
     tables = as_table(expected), as_table(actual)
     if tables[0] is not None and tables[1] is not None:
         return table_difference(tables[0], tables[1])
     return values_difference(to_json(expected), to_json(actual))
 
 
-def values_difference(before: Json, after: Json) -> dict[str, Json]:
+def values_difference(before: Json, after: Json) -> ValuesDifference:
     """Compare two JSON values by path."""
     changes = list(changes_between(before, after))
     shown = [change_json(change) for change in changes[:MAX_CHANGES]]
-    return _difference("values", bool(changes), changes=shown, more=len(changes) - len(shown))
+    kind = _kind("values", bool(changes))
+    return {"kind": kind, "changes": shown, "more": len(changes) - len(shown)}
 
 
-def change_json(change: Change, secret: Places = ()) -> dict[str, Json]:
-    """Return one change in Python's form: what is not there has no slot, numbers have a `delta`."""
-    sides = {"before": change.before, "after": change.after}
+def change_json(change: Change, secret: Places = ()) -> ShownChange:
+    """Return one change in Python's form, what is `secret` in it hidden."""
     for key in parse_path(change.path) if secret and change.path else ():
         secret = [()] if () in secret else below(secret, key)
-    shown: dict[str, Json] = {
-        name: literal(to_json(side, secret=secret))
-        for name, side in sides.items()
-        if side is not MISSING
-    }
+    shown: ShownChange = {"path": change.path}
+    for name in ("before", "after"):
+        if (side := getattr(change, name)) is not MISSING:
+            shown[name] = literal(to_json(side, secret=secret))
     if () not in secret and _is_number(change.before) and _is_number(change.after):
         shown["delta"] = _compute(lambda: change.after - change.before)
-    return {"path": change.path, **shown}
+    return shown
 
 
-def text_difference(before: str, after: str) -> dict[str, Json]:
-    """Compare two texts: pairs of lines, and how many equal ones are left out.
-
-    `cut` where the texts go on, `ends` where only the ends of their lines differ.
-    """
+def text_difference(before: str, after: str) -> TextDifference:
+    """Compare two texts: pairs of lines, and how many equal ones are left out."""
     left, right = before.splitlines()[:MAX_LINES], after.splitlines()[:MAX_LINES]
     cut = max(before.count("\n"), after.count("\n")) >= MAX_LINES
     matcher = SequenceMatcher(None, left, right, autojunk=len(left) + len(right) > MAX_LINES)
     pairs = [pair for code in matcher.get_opcodes() for pair in _pairs(code, left, right)]
     ends = before != after and not cut and all(pair["same"] for pair in pairs)
-    return _difference("text", before != after, rows=list(_folded(pairs)), cut=cut, ends=ends)
+    kind = _kind("text", before != after)
+    return {"kind": kind, "rows": list(_folded(pairs)), "cut": cut, "ends": ends}
 
 
-def _difference(kind: str, differs: bool, **how: Any) -> dict[str, Json]:
-    return {"kind": kind if differs else "same", **how}
+def _kind(kind: str, differs: bool) -> str:
+    return kind if differs else "same"
 
 
 def _is_number(value: Any) -> bool:
@@ -89,8 +145,8 @@ def _compute(number: Callable[[], float]) -> Json:
 
 def _pairs(
     code: tuple[str, int, int, int, int], left: Sequence[str], right: Sequence[str]
-) -> Iterator[dict[str, Any]]:
-    """Return the pairs of lines of one opcode; a side that has no line is None."""
+) -> Iterator[LinePair]:
+    """Return the pairs of lines of one opcode."""
     what, a, to_a, b, to_b = code
     for at in range(max(to_a - a, to_b - b)):
         old = left[a + at] if a + at < to_a else None
@@ -120,9 +176,9 @@ def _words(old: str | None, new: str | None) -> tuple[list[Part], list[Part]]:
     )
 
 
-def _folded(pairs: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _folded(pairs: Sequence[LinePair]) -> Iterator[LinePair | SkippedLines]:
     changed = [at for at, pair in enumerate(pairs) if not pair["same"]]
     near = {n for at in changed for n in range(at - AROUND, at + AROUND + 1)}
     for is_shown, run in groupby(range(len(pairs)), lambda at: at in near or not changed):
         places = list(run)
-        yield from [pairs[at] for at in places] if is_shown else [{"skip": len(places)}]
+        yield from [pairs[at] for at in places] if is_shown else [SkippedLines(skip=len(places))]

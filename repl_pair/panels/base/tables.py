@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import islice, zip_longest
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from repl_pair.panels.base.describing import SHORT, literal, to_json
 from repl_pair.records import record
@@ -25,6 +25,39 @@ class Table:
     more: int = 0
 
 
+class TableColumn(TypedDict):
+    """A column of either table; `state` is kept, added or removed."""
+
+    name: str
+    state: str
+
+
+class TableCell(TypedDict):
+    """A cell on both sides, as Python writes it; empty where a side has no such cell."""
+
+    before: Sequence[str]
+    after: Sequence[str]
+    changed: bool
+
+
+class TableRow(TypedDict):
+    """Two rows that belong together; `row` is kept, added or removed."""
+
+    label: str
+    row: str
+    cells: Sequence[TableCell]
+
+
+class TableDifference(TypedDict):
+    """`kind` is `table`, or `same`; `changed` counts cells, `more` rows that are left out."""
+
+    kind: str
+    columns: Sequence[TableColumn]
+    rows: Sequence[TableRow]
+    changed: int
+    more: int
+
+
 def as_table(value: Any) -> Table | None:
     """Read a value as a table; None where it is none."""
     if kind_of(value) == "frame" and root_of(real_class(value)) == "pandas":
@@ -38,15 +71,10 @@ def as_table(value: Any) -> Table | None:
     return None if read is None else read(value)
 
 
-def table_difference(before: Table, after: Table) -> dict[str, Any]:
-    """Compare two tables: rows in pairs that belong together; `changed` counts the cells."""
+def table_difference(before: Table, after: Table) -> TableDifference:
+    """Compare two tables: rows in pairs that belong together."""
     names = tuple(dict.fromkeys((*before.columns, *after.columns)))[:MAX_COLUMNS]
-    columns = [
-        {"name": name, "state": "kept" if name in after.columns else "removed"}
-        if name in before.columns
-        else {"name": name, "state": "added"}
-        for name in names
-    ]
+    columns = [TableColumn(name=name, state=_state(name, before, after)) for name in names]
     # Rows that belong together: equal ones, and between these in order.
     sides = [list(map(repr, table.rows)) for table in (before, after)]
     codes = SequenceMatcher(None, *sides, autojunk=False).get_opcodes()
@@ -101,9 +129,15 @@ def _table(
     )
 
 
+def _state(name: str, before: Table, after: Table) -> str:
+    if name not in before.columns:
+        return "added"
+    return "kept" if name in after.columns else "removed"
+
+
 def _pair(
     names: Sequence[str], before: Table, after: Table, a: int | None, b: int | None
-) -> dict[str, Any]:
+) -> TableRow:
     labels = [table.labels[at] for table, at in ((before, a), (after, b)) if at is not None]
     return {
         "label": " → ".join(dict.fromkeys(labels)),
@@ -112,7 +146,7 @@ def _pair(
     }
 
 
-def _cell(before: list[Json], after: list[Json]) -> dict[str, Any]:
+def _cell(before: list[Json], after: list[Json]) -> TableCell:
     changed = before != after or [type(v) for v in before] != [type(v) for v in after]
     return {"before": [*map(literal, before)], "after": [*map(literal, after)], "changed": changed}
 

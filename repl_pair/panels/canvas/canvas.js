@@ -4,6 +4,7 @@
  * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
  *   elapsed_ms?: number }} RunState
  * @typedef {{ id: string, available: boolean, mimes: string[], why: string }} SubstrateLine
+ * @typedef {{ where?: string, line?: number }} RegisteredAt
  * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
  *   elapsed_ms?: number, other: boolean, asked_by: string | null }} LastRun
  * @typedef {{ id: string, active: boolean, known: boolean, axis?: string | null, doc?: string }} ModeChoice
@@ -23,7 +24,7 @@
  * @typedef {{ value: string, source: string, path: string, covers: CoveredValue[] }} ArgLine
  * @typedef {{ lines: ArgLine[], conflicts: string[] }} Args
  * @typedef {{ phase: string, elapsed_ms: number, share: number, error?: string, about?: string }} PhaseLine
- * @typedef {{ phases: PhaseLine[], elapsed_ms: number, registered: Record<string, any> }} Phases
+ * @typedef {{ phases: PhaseLine[], elapsed_ms: number, registered: RegisteredAt }} Phases
  * @typedef {{ text: string, place: string }} Data
  * @typedef {{ id: string, name: string, doc: string, missing?: string, last?: LastRun | null, running?: boolean }}
  *   Card

@@ -97,8 +97,7 @@ def phase_lines(record: RunRecord) -> messages.Phases:
     longest = max((phase.elapsed_ms for phase in record.phases), default=0.0) or 1.0
     hide = hide_of(record)
     lines = [_phase(phase, longest, hide) for phase in record.phases]
-    registered = dict(record.registered)
-    return {"phases": lines, "elapsed_ms": record.elapsed_ms, "registered": registered}
+    return {"phases": lines, "elapsed_ms": record.elapsed_ms, "registered": record.registered}
 
 
 def data_of(focus: Focus) -> messages.Data:

@@ -5,6 +5,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 from repl_pair.panels.base.context import RunState
 from repl_pair.runtime.authoring.substrates import SubstrateLine
+from repl_pair.runtime.results.record import RegisteredAt
 
 
 class LastRun(RunState):
@@ -121,7 +122,7 @@ class Phases(TypedDict):
 
     phases: Sequence[PhaseLine]
     elapsed_ms: float
-    registered: Mapping[str, Any]
+    registered: RegisteredAt
 
 
 class Data(TypedDict):

@@ -1,11 +1,11 @@
 """What the play panel and its script send each other; the script holds the same shapes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
 from repl_pair.panels.base.context import Head
+from repl_pair.panels.base.differing import Difference, ShownChange
 from repl_pair.panels.base.source_links import SourceLink
-from repl_pair.wire import Json
 
 
 class PlayChoice(TypedDict):
@@ -50,7 +50,7 @@ class StateRow(TypedDict):
     depth: int
     key: str
     value: str
-    change: NotRequired[Mapping[str, Json] | None]
+    change: NotRequired[ShownChange | None]
 
 
 class OutcomeShown(TypedDict):
@@ -60,7 +60,7 @@ class OutcomeShown(TypedDict):
     reason: str
     expected: str | None
     actual: str | None
-    difference: Mapping[str, Json] | None
+    difference: Difference | None
 
 
 class MomentShown(TypedDict):
@@ -72,7 +72,7 @@ class MomentShown(TypedDict):
     status: NotRequired[str]
     words: NotRequired[str]
     error: NotRequired[str]
-    changes: NotRequired[Sequence[Mapping[str, Json]]]
+    changes: NotRequired[Sequence[ShownChange]]
     link: NotRequired[SourceLink | None]
     function: NotRequired[SourceLink | None]
     outcome: NotRequired[OutcomeShown | None]

@@ -3,6 +3,19 @@
  *
  * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
  *   elapsed_ms?: number, variant: string | null, running: string | null }} Head
+ * @typedef {{ line: number, parts: [string, boolean][] }} LineSide
+ * @typedef {{ same: boolean, left: LineSide | null, right: LineSide | null }} LinePair
+ * @typedef {{ skip: number }} SkippedLines
+ * @typedef {{ kind: string, rows: (LinePair | SkippedLines)[], cut: boolean, ends: boolean }} TextDifference
+ * @typedef {{ kind: string, delta: any, ratio: any }} NumberDifference
+ * @typedef {{ name: string, state: string }} TableColumn
+ * @typedef {{ before: string[], after: string[], changed: boolean }} TableCell
+ * @typedef {{ label: string, row: string, cells: TableCell[] }} TableRow
+ * @typedef {{ kind: string, columns: TableColumn[], rows: TableRow[], changed: number, more: number }}
+ *   TableDifference
+ * @typedef {{ path: string, before?: string, after?: string, delta?: any }} ShownChange
+ * @typedef {{ kind: string, changes: ShownChange[], more: number }} ValuesDifference
+ * @typedef {TextDifference | NumberDifference | TableDifference | ValuesDifference} Difference
  * @typedef {{ label: string, text: string, line: number, cell: string | null, number: number | null }} SourceLink
  * @typedef {{ name: string, auto_run: boolean, ran: boolean }} PlayChoice
  * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
@@ -11,12 +24,12 @@
  * @typedef {{ index: number | null, play: string, name: string, words: string, reason: string, status: string }}
  *   LineRow
  * @typedef {{ head: PlayHead, rows: LineRow[], moment: number | null }} Lines
- * @typedef {{ depth: number, key: string, value: string, change?: Record<string, any> | null }} StateRow
+ * @typedef {{ depth: number, key: string, value: string, change?: ShownChange | null }} StateRow
  * @typedef {{ passed: boolean, reason: string, expected: string | null, actual: string | null, difference:
- *   Record<string, any> | null }} OutcomeShown
+ *   Difference | null }} OutcomeShown
  * @typedef {{ index: number, name: string, state: StateRow[], status?: string, words?: string, error?: string,
- *   changes?: Record<string, any>[], link?: SourceLink | null, function?: SourceLink | null, outcome?: OutcomeShown
- *   | null, snapshot?: boolean }} MomentShown
+ *   changes?: ShownChange[], link?: SourceLink | null, function?: SourceLink | null, outcome?: OutcomeShown | null,
+ *   snapshot?: boolean }} MomentShown
  * @typedef {{ run?: Lines, moment?: number | null, head?: PlayHead }} PlayPatch
  * @typedef {{ lines: ({}) => Lines, moment: ({index: number}) => MomentShown | null, resume: ({index: number,
  *   names: string[], failures: boolean}) => number, run: ({play?: string | null}) => null, snapshot: ({}) => null

@@ -13,7 +13,7 @@ from repl_pair.panels.base.describing import (
     readable,
     to_json,
 )
-from repl_pair.panels.base.differing import change_json, difference, values_difference
+from repl_pair.panels.base.differing import ShownChange, change_json, difference, values_difference
 from repl_pair.panels.base.source_links import line_of_step, link_to
 from repl_pair.panels.play.messages import LineRow, MomentShown, OutcomeShown, StateRow
 from repl_pair.runtime.reading.bounded import Bounds
@@ -104,7 +104,7 @@ def secret_places(run: RunRecord, moment: Moment) -> Places:
 
 
 def state_rows(
-    state: Any, changes: Sequence[Mapping[str, Json]], hidden: Places, hide: Hide
+    state: Any, changes: Sequence[ShownChange], hidden: Places, hide: Hide
 ) -> list[StateRow]:
     """Return a state as indented rows; those that the line changed hold the value before it."""
     changed = {str(change["path"]): change for change in changes}
@@ -116,7 +116,7 @@ def state_rows(
 
 
 def _nested(
-    key: str, value: Json, path: str, depth: int, changed: Mapping[str, Mapping[str, Json]]
+    key: str, value: Json, path: str, depth: int, changed: Mapping[str, ShownChange]
 ) -> Iterator[StateRow]:
     items: list[tuple[Any, Json]] = []
     if isinstance(value, dict):

@@ -1,9 +1,10 @@
 """What the snapshot panel and its script send each other; the script holds the same shapes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
-from repl_pair.wire import Json
+from repl_pair.panels.base.differing import ShownChange, TextDifference
+from repl_pair.panels.base.tables import TableDifference
 
 
 class SnapshotRow(TypedDict):
@@ -44,7 +45,7 @@ class SlotShown(TypedDict):
     before: Any
     after: Any
     changed: bool
-    changes: Sequence[Mapping[str, Json]]
+    changes: Sequence[ShownChange]
 
 
 class IdentityShown(TypedDict):
@@ -61,8 +62,8 @@ class Comparison(TypedDict):
 
     baseline: str | None
     actual: str
-    text: Mapping[str, Json]
-    table: Mapping[str, Json] | None
+    text: TextDifference
+    table: TableDifference | None
     images: Sequence[ImagePair]
     identity: IdentityShown
 

@@ -1,13 +1,23 @@
 /**
  * The messages between the view and this script, of the same shapes as in messages.py.
  *
+ * @typedef {{ path: string, before?: string, after?: string, delta?: any }} ShownChange
+ * @typedef {{ line: number, parts: [string, boolean][] }} LineSide
+ * @typedef {{ same: boolean, left: LineSide | null, right: LineSide | null }} LinePair
+ * @typedef {{ skip: number }} SkippedLines
+ * @typedef {{ kind: string, rows: (LinePair | SkippedLines)[], cut: boolean, ends: boolean }} TextDifference
+ * @typedef {{ name: string, state: string }} TableColumn
+ * @typedef {{ before: string[], after: string[], changed: boolean }} TableCell
+ * @typedef {{ label: string, row: string, cells: TableCell[] }} TableRow
+ * @typedef {{ kind: string, columns: TableColumn[], rows: TableRow[], changed: number, more: number }}
+ *   TableDifference
  * @typedef {{ id: string, variant: string, name: string, why: string, decided: string }} SnapshotRow
  * @typedef {{ rows: SnapshotRow[], waiting: number, id: string | null }} Snapshots
  * @typedef {{ name: string, baseline: string | null, actual: string | null, same: boolean }} ImagePair
- * @typedef {{ slot: string, before: any, after: any, changed: boolean, changes: Record<string, any>[] }} SlotShown
+ * @typedef {{ slot: string, before: any, after: any, changed: boolean, changes: ShownChange[] }} SlotShown
  * @typedef {{ is_kept: boolean, has_baseline: boolean, hashes: SlotShown[], slots: SlotShown[] }} IdentityShown
- * @typedef {{ baseline: string | null, actual: string, text: Record<string, any>, table: Record<string, any> |
- *   null, images: ImagePair[], identity: IdentityShown }} Comparison
+ * @typedef {{ baseline: string | null, actual: string, text: TextDifference, table: TableDifference | null, images:
+ *   ImagePair[], identity: IdentityShown }} Comparison
  * @typedef {{ list?: Snapshots, focus?: string | null }} SnapshotPatch
  * @typedef {{ list: ({}) => Snapshots, compare: ({id: string}) => Comparison, accept: ({ids: string[]}) => null,
  *   reject: ({ids: string[]}) => null, undo: ({ids: string[]}) => null, leave: ({}) => null, run: ({id: string}) =>

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from repl_pair.errors import RequestError, next_step
-from repl_pair.runtime.op_base.answers import Assertion, PhaseFault, Place, Status
+from repl_pair.runtime.op_base.answers import Assertion, PhaseFault, Status
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.corrections import suggest_correction
 from repl_pair.runtime.op_base.listing import Cursor, Limit, filled, page
@@ -23,7 +23,7 @@ from repl_pair.runtime.results.last_results import (
     last_result,
     last_verdict,
 )
-from repl_pair.runtime.results.record import RunRecord, raised_in
+from repl_pair.runtime.results.record import RegisteredAt, RunRecord, raised_in
 
 MAX_FAILURES, MAX_REASONS = 10, 10
 
@@ -50,7 +50,7 @@ class Failure(LastRun):
     """A last result that did not pass, with the assertions that failed and what was raised."""
 
     errors: NotRequired[list[PhaseFault]]
-    registered: Place | dict[str, Any]
+    registered: RegisteredAt
 
 
 class SameReason(TypedDict):

@@ -10,7 +10,7 @@ from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.model import KINDS, Entry
 from repl_pair.runtime.registry.outcomes import Dependency, Identity
-from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.results.record import RegisteredAt, RunRecord
 from repl_pair.runtime.results.retention import SHOWN, Total, lighten, without_outputs
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.store import STORE, Collection
@@ -172,8 +172,8 @@ def plan_now(variant_id: str, **wanted: Any) -> Plan | None:
         return None
 
 
-def registered_at(plan: Plan) -> Mapping[str, Any]:
-    """Return where the variant of a plan was registered: `{where, line}`; empty if it is gone."""
+def registered_at(plan: Plan) -> RegisteredAt:
+    """Return where the variant of a plan was registered; empty if it is gone."""
     entry = plan.reached[("variant", plan.variant_id)]
     return {} if entry is None else {"where": entry.origin.label, "line": entry.origin.line}
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, TypedDict
 
 from repl_pair.errors import RequestError, count_of
 from repl_pair.records import record
@@ -22,6 +22,13 @@ from repl_pair.runtime.results.forms import (
 )
 from repl_pair.runtime.results.notebook_results import RunResult
 from repl_pair.runtime.secrets.known import CallSecrets
+
+
+class RegisteredAt(TypedDict, total=False):
+    """Where a variant was registered, and in which line from 1; empty where that is not known."""
+
+    where: str
+    line: int
 
 
 @record
@@ -79,8 +86,7 @@ class RunRecord(Report):
     """Of a kept run, the runs that it does not replace, the latest first."""
     secrets: CallSecrets | None = field(default=None, compare=False, repr=False)
     """What the run met that is a secret for its record alone."""
-    registered: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Where the variant was registered, and in which line."""
+    registered: RegisteredAt = field(default_factory=RegisteredAt)
     dependencies: tuple[Dependency, ...] = ()
 
     def lines(self) -> list[RunResult]:

@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 from textwrap import fill
+from types import UnionType
 from typing import get_args, is_typeddict
 
 import pytest
@@ -56,15 +57,36 @@ def field(name, annotation, names, is_optional):
     return f"{name}{'?' if is_optional else ''}: {js(annotation, names)}"
 
 
+def is_shape(found):
+    return is_typeddict(found) or (
+        isinstance(found, UnionType) and any(map(is_shape, found.__args__))
+    )
+
+
+def behind(shapes, name):
+    """Return the shapes that one names, and itself, each behind those that it names."""
+    inner = [word for word in re.findall(r"\w+", str(shapes[name])) if word in shapes]
+    return {key: shapes[key] for word in inner for key in behind(shapes, word)} | {
+        name: shapes[name]
+    }
+
+
 def shapes_in(module):
-    """Return the fields of each TypedDict of a module, and of those that it imports, by name."""
+    """Return the fields of each TypedDict of a module, and of those that it imports, by name.
+
+    A union of some has its text.
+    """
     shapes = {}
     for node in tree_of(module).body:
         match node:
             case ast.ImportFrom(module=str(other)) if other.startswith("repl_pair."):
                 names = [alias.name for alias in node.names]
-                typed = [one for one in names if is_typeddict(getattr(sys.modules[other], one))]
-                shapes |= {name: shapes_in(other)[name] for name in typed}
+                for name in [one for one in names if is_shape(getattr(sys.modules[other], one))]:
+                    shapes |= behind(shapes_in(other), name)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp() as union) if is_shape(
+                getattr(sys.modules[module], name)
+            ):
+                shapes[name] = js(union, {})
             case ast.ClassDef(name=name, bases=[ast.Name(id=base)]) if base in {
                 "TypedDict",
                 *shapes,
@@ -104,7 +126,10 @@ def shapes_of(view):
 
 def typedefs_of(view):
     """Return the comment that stands at the head of a view's script."""
-    types = {name: f"{{ {', '.join(slots)} }}" for name, slots in shapes_of(view).items()}
+    types = {
+        name: slots if isinstance(slots, str) else f"{{ {', '.join(slots)} }}"
+        for name, slots in shapes_of(view).items()
+    }
     asks = ", ".join(f"{name}: {shape}" for name, shape in asks_of(view).items())
     types["Asks"] = f"{{ {asks} }}"
     lines = [
