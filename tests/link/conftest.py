@@ -21,6 +21,7 @@ from bounds import BOUND_S
 from jupyter_client.manager import KernelManager
 from jupyter_core.utils import ensure_event_loop
 from missing import miss
+from reconnecting import reconnecting
 
 from repl_pair.bridge.kernels.discovery import find_kernel
 from repl_pair.bridge.link.direct_link import DirectLink
@@ -219,8 +220,9 @@ def xeus_kernel(desk: Desk, tmp_path_factory: Any) -> Iterator[ScratchKernel]:
     kernel = ScratchKernel(process, Path(manager.connection_file), folder / "log")
     try:
         kernel.open()
-        assert desk.submit(kernel.run, MARK).result().error is None
-        yield kernel
+        with reconnecting(kernel.path):
+            assert desk.submit(kernel.run, MARK).result().error is None
+            yield kernel
     finally:
         kernel.close()
         manager.cleanup_resources()

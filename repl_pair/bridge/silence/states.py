@@ -156,15 +156,19 @@ def _waiters(readings: Readings) -> list[ThreadReading]:
     return [
         thread
         for thread in readings.threads
-        if readings.control_tid in (None, thread.tid)
-        and thread.waits >= LOCK_WAITS
-        and thread.busy <= LOCK_BUSY
+        if readings.control_tid in (None, thread.tid) and _asks_for_lock(thread)
     ]
 
 
+def _asks_for_lock(thread: ThreadReading) -> bool:
+    return thread.waits >= LOCK_WAITS and thread.busy <= LOCK_BUSY
+
+
 def _holder(readings: Readings) -> str:
-    busiest = max(readings.threads, key=lambda thread: thread.demand)
-    if busiest.demand < COMPUTING:
+    # On a busy machine a thread that asks for the lock wants the processor too.
+    others = (thread for thread in readings.threads if not _asks_for_lock(thread))
+    busiest = max(others, key=lambda thread: thread.demand, default=None)
+    if busiest is None or busiest.demand < COMPUTING:
         return " (in a call that sleeps or waits)"
     which = "the main thread" if busiest.tid == readings.main_tid else "another thread"
     return f" ({which} computes)"

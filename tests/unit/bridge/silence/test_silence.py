@@ -33,6 +33,11 @@ IN_C = readings(
     thread(MAIN), thread(ZMQ, waits=2), thread(IOPUB, waits=98), thread(CONTROL, waits=98)
 )
 IN_C = replace(IN_C, status="sleeping")
+IN_C_ON_A_BUSY_MACHINE = readings(
+    thread(MAIN),
+    thread(IOPUB, "R", waits=60, queueing=0.6),
+    thread(CONTROL, waits=60, queueing=0.7),
+)
 COMPUTING = readings(
     thread(MAIN, "R", busy=1.0),
     thread(ZMQ, waits=4),
@@ -99,6 +104,11 @@ ELSEWHERE = Readings(welcomes=False, status="sleeping")
         ),
         (
             replace(IN_C, control_tid=None),
+            "gil_held",
+            "C code has held the interpreter lock for 3.1 s (in a call that sleeps or waits)",
+        ),
+        (
+            IN_C_ON_A_BUSY_MACHINE,
             "gil_held",
             "C code has held the interpreter lock for 3.1 s (in a call that sleeps or waits)",
         ),
