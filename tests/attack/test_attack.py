@@ -48,8 +48,12 @@ def attack():
     with open_stand(SEED) as stand:
         attack = Attack(stand, SEED)
         try:
-            for _ in attack.run(CASES):
-                pass
+            # Which calls are answered with ok depends on the machine too.
+            for cases in range(CASES, 3 * CASES, 200):
+                for _ in attack.run(cases):
+                    pass
+                if not unreached(attack):
+                    break
         except Broken as broken:
             pytest.fail(describe(SEED, broken))
         yield attack
@@ -61,11 +65,16 @@ def test_no_call_leaks_and_no_refused_or_reading_call_changes_anything(attack):
     assert attack.stand.leaks() == set()
 
 
-def test_every_op_is_answered_with_ok(attack):
+def unreached(attack):
+    """Return what was not answered with ok once."""
     tools = {"attack_app__bring", "attack_app__aside", "attack_app__count"}
     requests = {"resources/read", "resources/list", "completion/complete"}
     every = set(attack.generator.ops) - INTERNAL
-    assert set(attack.counts.reached) >= every | tools | requests
+    return (every | tools | requests) - set(attack.counts.reached)
+
+
+def test_every_op_is_answered_with_ok(attack):
+    assert unreached(attack) == set()
     assert not set(attack.counts.reached) & INTERNAL
 
 
