@@ -1,12 +1,12 @@
 """Connects to a kernel again and again."""
 
-import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import zmq
+from jupyter_client.connect import ConnectionFileMixin
 
 EVERY_S = 1.0
 
@@ -18,15 +18,14 @@ def reconnecting(path: Path) -> Iterator[None]:
     The asyncio loop of xeus can miss a message until somebody connects. The links do that for
     their calls; the front end that runs the person's cells in the tests does not.
     """
-    info, ended = json.loads(path.read_text(encoding="utf-8")), threading.Event()
-    url = f"{info['transport']}://{info['ip']}:{info['shell_port']}"
+    ended = threading.Event()
 
     def connect() -> None:
         with zmq.Context() as context:
+            file = ConnectionFileMixin(context=context)
+            file.load_connection_file(str(path))
             while not ended.wait(EVERY_S):
-                with context.socket(zmq.DEALER) as socket:
-                    socket.linger = 0
-                    socket.connect(url)
+                with file.connect_shell():
                     ended.wait(EVERY_S / 4)
 
     thread = threading.Thread(target=connect, name="reconnecting", daemon=True)

@@ -175,8 +175,7 @@ def _pattern_faults(assertion: Entry, words: Any, where: str) -> list[str]:
     signature: AssertionSignature | None = assertion.body.signature
     if signature is not None and not signature.takes_patterns:
         return []
-    for_python = signature is None
-    return [f"{where}: {fault}" for fault in _faults_in(words, for_python=for_python)]
+    return [f"{where}: {fault}" for fault in _faults_in(words, for_python=signature is None)]
 
 
 def _faults_in(words: Any, *, for_python: bool) -> Iterator[str]:

@@ -81,7 +81,7 @@ def named_by(line: Sequence[Any]) -> Named:
     return "" if row is None else row.names
 
 
-def shipped_signature(line: Sequence[Any]) -> AssertionSignature | None:
+def _signature_of(line: Sequence[Any]) -> AssertionSignature | None:
     """Return what is known of the assertion of a line; None of a step, and of the person's own."""
     entry = REGISTRY.find("assertion", str(line[0]))
     return None if entry is None else entry.body.signature
@@ -91,13 +91,13 @@ def looks_at(line: Sequence[Any]) -> LooksAt | None:
     """Return what an assertion looks at, nothing for a step; None where that is not known."""
     if line[0] in STEPS:
         return ""
-    signature = shipped_signature(line)
+    signature = _signature_of(line)
     return None if signature is None else signature.looks_at
 
 
 def plain_words(line: Sequence[Any]) -> int:
     """Return how many words behind the name of an assertion hold no value; none where unknown."""
-    signature = shipped_signature(line)
+    signature = _signature_of(line)
     return 0 if signature is None else signature.plain_words
 
 

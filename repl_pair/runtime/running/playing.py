@@ -16,10 +16,10 @@ from repl_pair.runtime.assertions.verdicts import (
 )
 from repl_pair.runtime.assertions.view import Places, Read, RunView, watch
 from repl_pair.runtime.authoring.lines import signature_of, unknown_step
-from repl_pair.runtime.registry.model import Play, Step
+from repl_pair.runtime.registry.model import AssertionSignature, Play, Step
 from repl_pair.runtime.registry.outcomes import Outcome, StepRecord, Verdict
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.registry.steps import ACTING, STEPS, plain_words, shipped_signature
+from repl_pair.runtime.registry.steps import ACTING, STEPS, plain_words
 from repl_pair.runtime.running.copies import copy_judged, copy_state
 from repl_pair.runtime.running.dispatching import call_method, dispatch, set_path
 from repl_pair.runtime.running.frame import Frame
@@ -126,7 +126,7 @@ async def _judge(frame: Frame, step: Step, play: str, index: int) -> Verdict | N
     try:
         now = settled(frame)
         verdict = await _ask(frame, entry.body.component.resolve(), watch(now, looks), step)
-        signature = shipped_signature(step)
+        signature: AssertionSignature | None = entry.body.signature
         reveals = frame.plan.plays_by_agent and (signature is None or signature.compares)
         if reveals and (place := secret_within(looks, now.secrets)):
             raise RequestError(
