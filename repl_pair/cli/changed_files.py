@@ -39,13 +39,13 @@ class ChangedFiles:
     variants write if it changes in that too; if new files of one suffix appear in both, so are all
     that do.
     Files that a round has `imported` are edited while slow rounds run: they need ten in a row.
-    `taken` has the paths that the last `choose` has found to be so.
+    `taken` has the paths that the last `choose` has found to be so; `began` is in ns.
     """
 
     def __init__(self) -> None:
         self.imported: set[str] = set()
         self.taken: set[str] = set()
-        self._began = self._ended = 0
+        self.began = self._ended = 0
         self._own: set[str] = set()
         self._in_this: set[str] = set()
         self._in_a_row: Counter[str] = Counter()
@@ -56,7 +56,7 @@ class ChangedFiles:
 
     def begin(self) -> None:
         """Note that a round begins."""
-        self._began = time.time_ns()
+        self.began = time.time_ns()
         self._in_a_row = Counter({path: self._in_a_row[path] + 1 for path in self._in_this})
         self._in_this = set()
         self._new_in_this, self._new_in_last = set(), self._new_in_this
@@ -92,7 +92,7 @@ class ChangedFiles:
     def _is_inside(self, path: Path, kinds: set[Change]) -> bool:
         try:
             # The clock of a file system may be a few milliseconds late.
-            return self._began <= path.stat().st_mtime_ns <= self._ended
+            return self.began <= path.stat().st_mtime_ns <= self._ended
         except OSError:
             return Change.added in kinds  # it came and went
 

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Set
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from repl_pair.cli.options import Choice
 from repl_pair.cli.tables import COLOURS, escape, format_cell
 from repl_pair.errors import ReplPairError
 from repl_pair.runtime.loading.project import read_project
-from repl_pair.runtime.planning.module_reach import files_behind
+from repl_pair.runtime.planning.module_reach import files_of
 from repl_pair.wire import raise_for_error
 
 if TYPE_CHECKING:
@@ -42,7 +42,13 @@ def watch(variants: tuple[str, ...], tags: str | None) -> None:
     from repl_pair.cli.changed_files import ChangedFiles, watch_folder  # 20 ms, not in a round
 
     root = read_project(Path.cwd()).root
-    asked: dict[str, Any] = {"words": variants, "tags": tags, "known": {}, "changed": []}
+    asked: dict[str, Any] = {
+        "words": variants,
+        "tags": tags,
+        "known": {},
+        "changed": [],
+        "began": 0,
+    }
     asked["code"], files = PASS, ChangedFiles()
     stopped = threading.Event()
 
@@ -94,7 +100,7 @@ def _watch_round(asked: dict[str, Any], files: "ChangedFiles") -> None:
         asked["code"] = FAIL
         return
     files.imported.update(lines.pop()["imported"])
-    asked.update(known={line["id"]: line for line in lines}, changed=[])
+    asked.update(known={line["id"]: line for line in lines}, changed=[], began=files.began)
     ran = sum(line["ran"] for line in lines)
     failing = sum(line["status"] != "pass" for line in lines)
     asked["code"] = FAIL if failing else PASS
@@ -110,10 +116,13 @@ def run_round() -> None:
     out = sys.stdout
 
     async def run_changed() -> None:
-        changed = [Path(path).resolve() for path in asked["changed"]]
+        changed = {path.resolve(): _saved_at(path) for path in map(Path, asked["changed"])}
+        late = {path for path, saved_at in changed.items() if saved_at >= asked["began"]}
         async with open_caller(Choice(here=True)) as caller:
             for id in await choose(caller, asked["words"], asked["tags"]):
-                line = await _run_if_drifted(caller, id, asked["known"].get(id), changed)
+                line = await _run_if_drifted(
+                    caller, id, asked["known"].get(id), changed.keys(), late
+                )
                 print(json.dumps(line), file=out, flush=True)
         modules = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
         print(json.dumps({"imported": [file for file in modules if file]}), file=out, flush=True)
@@ -129,25 +138,41 @@ def run_round() -> None:
         sys.exit(f"{type(error).__name__}: {error}")
 
 
+def _saved_at(path: Path) -> int:
+    """Return when a file was saved, in ns; 0 where it is gone."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
 async def _run_if_drifted(
-    caller: Caller, id: str, before: Mapping[str, Any] | None, changed: Sequence[Path]
+    caller: Caller,
+    id: str,
+    before: Mapping[str, Any] | None,
+    changed: Set[Path],
+    late: Set[Path],
 ) -> Mapping[str, Any]:
     reply = await caller.call("snapshot_identity", {"variant_id": id})
     hashes = [reply["result"][n] for n in ("content_hash", "code_hash")] if reply["ok"] else None
     is_same = before is not None and before["hashes"] == hashes and before["status"] == "pass"
-    if before is not None and is_same and not _depends_on_changed(id, changed):
+    if before is not None and is_same and not _depends_on_changed(id, changed, late):
         return {**before, "ran": False}
     verdict = raise_for_error(await caller.call("run_variant", {"variant_id": id}))
     result = {name: verdict.get(name, "") for name in ("status", "reason")}
     return {"id": id, "hashes": hashes, "ran": True, **result}
 
 
-def _depends_on_changed(id: str, changed: Sequence[Path]) -> bool:
-    """Return whether a file changed that the hashes do not follow: data, or what is imported."""
+def _depends_on_changed(id: str, changed: Set[Path], late: Set[Path]) -> bool:
+    """Return whether a file changed that the hashes do not follow: data, or what is imported.
+
+    Nor do they follow what was saved `late`, after the last round began: that one may have imported
+    the file before, and hashed it after.
+    """
     if any(path.suffix != ".py" for path in changed):
         return True
-    root = read_project(Path.cwd()).root.resolve()
-    return not files_behind(id, root).isdisjoint(changed)
+    own, behind = files_of(id, read_project(Path.cwd()).root.resolve())
+    return not (own.isdisjoint(late) and behind.isdisjoint(changed))
 
 
 def _show(lines: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

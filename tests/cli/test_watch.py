@@ -17,6 +17,7 @@ from repl_pair.cli.changed_files import ChangedFiles
 
 ROOT = Path(__file__).parents[2]
 SHOP = "def double(n):\n    return 2 * n\n"
+BY_DEFAULT = "def double(n, by=2):\n    return by * n\n"
 HALVES = "import parts\n\n\ndef half(n):\n    return n / parts.TWO\n"
 STORIES = """
 import halves
@@ -179,8 +180,29 @@ def test_each_save_of_a_module_that_falls_into_a_round_is_run(watch):
     for factor in (3, 4, 5):
         watch.until("PASS aa.slow/It")
         watch.write("shop.py", SHOP.replace("2 * n", f"{factor} * n"))
-        watch.write("aa.csv", str(factor))
+        watch.write(f"aa.csv{factor}", "of another suffix each time: data that asks for a round")
     watch.until("got 10")
+
+
+SAVES = """
+import pathlib
+import repl_pair
+
+repl_pair.story("aa.saves", component=lambda: pathlib.Path("shop.py").write_text({text!r}))
+repl_pair.variant("aa.saves/It")
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(SHOP, SHOP.replace("2 * n", "3 * n")), (BY_DEFAULT, BY_DEFAULT.replace("=2", "=3"))],
+    ids=["body", "default"],
+)
+def test_a_module_that_is_saved_after_a_round_imported_it_is_run_as_saved(watch, before, after):
+    watch.until("; watching")
+    watch.write("shop.py", before)
+    watch.write("stories_aa.py", SAVES.format(text=after))
+    watch.until("FAIL shop.double/Two - path_equals: result: expected 4, got 6")
 
 
 @pytest.fixture

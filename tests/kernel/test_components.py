@@ -149,3 +149,35 @@ async def test_a_component_whose_name_is_deleted_still_runs_and_is_reported(link
         assert "warnings" not in await ask(link, "run_variant", variant_id=f"{name}/It")
     await in_thread(person.run, "def gone(): return 'back'")
     assert await results(link, ["gone"]) == {"gone": "back"}
+
+
+EDITED = """
+import importlib, pathlib, sys
+import repl_pair
+pathlib.Path({file!r}).write_text("def price(): return 4")
+sys.path.insert(0, {folder!r})
+import edited_shop
+repl_pair.story("edited", component=edited_shop.price)
+repl_pair.variant("edited/It", play=[repl_pair.check.path_equals("result", 4)])
+"""
+
+
+async def test_a_run_of_a_module_that_was_edited_and_not_reloaded_is_reported_and_no_verdict(
+    link, person, tmp_path
+):
+    file = tmp_path / "edited_shop.py"
+    await in_thread(person.run, EDITED.format(file=str(file), folder=str(tmp_path)))
+    await ask(link, "run_variant", variant_id="edited/It")
+    assert (await ask(link, "tests_passing", story_id="edited"))["status"] == "pass"
+    file.write_text("def price(): return 5555")
+    ran = await ask(link, "run_variant", variant_id="edited/It")
+    assert ran["warnings"] == [
+        f"{file} was edited after its module was loaded: what was loaded has run. Reload the "
+        "module, then run again."
+    ]
+    assert ran["status"] == "pass"
+    assert (await ask(link, "snapshot_identity", variant_id="edited/It"))["code_hash"] == "unknown"
+    assert (await ask(link, "tests_passing", story_id="edited"))["status"] == "cannot_run"
+    await in_thread(person.run, "importlib.reload(edited_shop)")
+    assert (await ask(link, "tests_passing", story_id="edited"))["status"] == "cannot_run"
+    assert (await ask(link, "run_variant", variant_id="edited/It"))["status"] == "fail"

@@ -11,6 +11,8 @@ from repl_pair.runtime.planning.sources import (
     Index,
     Target,
     definitions_of,
+    file_of,
+    is_edited,
     module_namespace,
     own_functions,
     unwrap,
@@ -36,31 +38,50 @@ def code_hash(
     Docstrings, comments, positions and formatting do not show; bodies, defaults, decorators and
     annotations do. What is `named` is reached by its name as a text. At most MAX_REACHED
     definitions are followed, nearest first. The hash is UNKNOWN if the source of one of them is not
-    to be had; it is comparable within one minor version of Python. The source is what is on disk or
-    in the cell, so a module that was edited and not reloaded counts as changed.
+    to be had, or is of other code than what runs, as in a module that was edited and not reloaded;
+    it is comparable within one minor version of Python.
     """
-    roots = [unwrap(function) for function in functions]
-    waiting = deque(root for root in roots if root is not None)
     found: dict[Target, str] = {}
+    for target, syntax in _walk(functions, named):
+        if target is None or not syntax:
+            return UNKNOWN
+        found[target] = syntax
+    roots = [unwrap(function) for function in functions]
+    syntaxes = sorted((target.__qualname__, syntax) for target, syntax in found.items())
+    return _hash(tuple(root and root.__qualname__ for root in roots), tuple(syntaxes))
+
+
+def edited_file(
+    functions: Sequence[Callable[..., Any]], *, named: Mapping[str, Callable[..., Any]] = _NONE
+) -> str:
+    """Return the file that `code_hash` finds edited and not reloaded, "" where there is none."""
+    followed = (target for target, syntax in _walk(functions, named) if target and not syntax)
+    return next((file_of(target) for target in followed if is_edited(target)), "")
+
+
+def _walk(
+    functions: Sequence[Callable[..., Any]], named: Mapping[str, Callable[..., Any]]
+) -> Iterator[tuple[Target | None, str]]:
+    """Give each function and class that is reached, and its syntax; None for what is neither.
+
+    The syntax is "" where the source is not to be had.
+    """
+    waiting: deque[Target | None] = deque(map(unwrap, functions))
+    found = set[Target]()
     indexes: dict[str, Index] = {}
     while waiting and len(found) < MAX_REACHED:
         target = waiting.popleft()
         if target in found:
             continue
-        nodes = definitions_of(target, indexes)
-        if not nodes:
-            return UNKNOWN
-        found[target], names, texts = _read(tuple(nodes))
+        nodes = () if target is None else definitions_of(target, indexes)
+        if target is None or not nodes:
+            yield target, ""
+            continue
+        found.add(target)
+        syntax, names, texts = _read(tuple(nodes))
+        yield target, syntax
         waiting.extend(_reached(target, names))
-        for text in sorted(texts & named.keys()) if named else ():
-            other = unwrap(named[text])
-            if other is None:
-                return UNKNOWN
-            waiting.append(other)
-    if None in roots:
-        return UNKNOWN
-    syntaxes = sorted((target.__qualname__, syntax) for target, syntax in found.items())
-    return _hash(tuple(root and root.__qualname__ for root in roots), tuple(syntaxes))
+        waiting.extend(unwrap(named[text]) for text in sorted(texts & named.keys()))
 
 
 @lru_cache(maxsize=256)

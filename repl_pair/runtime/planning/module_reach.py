@@ -1,7 +1,7 @@
-"""Which files a variant rests on beside those that its code hash follows."""
+"""Which files a variant rests on: those that its code hash follows, and those behind them."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from inspect import getattr_static
 from pathlib import Path
 from types import ModuleType
@@ -11,8 +11,8 @@ from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.model import components_in
 
 
-def files_behind(variant_id: str, root: Path) -> frozenset[Path]:
-    """Return the files below `root` that a variant leads to by imports, but not its own."""
+def files_of(variant_id: str, root: Path) -> tuple[frozenset[Path], frozenset[Path]]:
+    """Return a variant's own files below `root`, and those to which these lead by imports."""
     reached = plan_variant(variant_id).reached.values()
     own = {part.module for entry in reached if entry for part in components_in(entry.body)}
     found: set[str] = set()
@@ -25,7 +25,11 @@ def files_behind(variant_id: str, root: Path) -> frozenset[Path]:
         fresh = set(_named_in(module)) - found
         found |= fresh
         waiting.extend(fresh)
-    files = (_file_of(sys.modules[name], root) for name in found - own if name in sys.modules)
+    return _files(own, root), _files(found - own, root)
+
+
+def _files(names: Iterable[str], root: Path) -> frozenset[Path]:
+    files = (_file_of(sys.modules[name], root) for name in names if name in sys.modules)
     return frozenset(file for file in files if file is not None)
 
 

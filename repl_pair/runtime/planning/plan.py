@@ -6,7 +6,7 @@ from typing import Any
 
 from repl_pair.records import record
 from repl_pair.runtime.authoring.shared import SETTINGS
-from repl_pair.runtime.planning.identity import code_hash, content_hash
+from repl_pair.runtime.planning.identity import UNKNOWN, code_hash, content_hash, edited_file
 from repl_pair.runtime.registry.model import (
     Decorator,
     Entry,
@@ -111,6 +111,13 @@ class Plan:
             content_hash=content_hash(self.slots),
             code_hash=code_hash(self._functions(), named=self._effects()),
         )
+
+    @property
+    def edited_file(self) -> str:
+        """The file of which other code is loaded than stands in it now; "" where it is the same."""
+        if self.identity.code_hash != UNKNOWN:
+            return ""
+        return edited_file(self._functions(), named=self._effects())
 
     @cached_property
     def secret_places(self) -> tuple[Place, ...]:

@@ -3,11 +3,14 @@
 import ast
 import inspect
 import linecache
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache, partial
+from importlib.machinery import SourceFileLoader
 from types import (
     BuiltinFunctionType,
+    CodeType,
     FunctionType,
     GetSetDescriptorType,
     MemberDescriptorType,
@@ -150,8 +153,11 @@ def _wrapped(value: Any) -> Any:
 def definitions_of(target: Target, indexes: dict[str, Index]) -> Sequence[ast.AST]:
     """Return the definition of `target`; several for lambdas of one line; none without source.
 
-    `indexes` keeps the index of each file from one call to the next.
+    None also where `is_edited`: its file has the source of other code than what runs. `indexes`
+    keeps the index of each file from one call to the next.
     """
+    if is_edited(target):
+        return ()
     if isinstance(target, type):
         return next(filter(None, _class_definitions(target, indexes)), ())
     code = target.__code__
@@ -173,6 +179,54 @@ def _class_definitions(cls: type[Any], indexes: dict[str, Index]) -> Iterator[Se
         for source in _cells():
             if cls.__name__ in source:
                 yield index(source).classes.get(cls.__qualname__, [])[-1:]
+
+
+def is_edited(target: Target) -> bool:
+    """Return whether the file of a function, or of a method of a class, has other code by now.
+
+    Only what the plain import of a file made is judged: who rewrites code at import (pytest), or
+    runs a file in another way, keeps no trace of it. Defaults, decorators and what else the body of
+    a module or class computes are not in the code that is compared.
+    """
+    functions = own_functions(target) if isinstance(target, type) else iter((target,))
+    return any(_has_other_code(function) for function in functions)
+
+
+def file_of(target: Target) -> str:
+    """Return the file of the module in which a function or class stands, "" where it has none."""
+    space = module_namespace(target) if isinstance(target, type) else target.__globals__
+    return str(space.get("__file__") or "")
+
+
+def _has_other_code(function: FunctionType) -> bool:
+    space, file = function.__globals__, function.__code__.co_filename
+    if type(space.get("__loader__")) is not SourceFileLoader or space.get("__file__") != file:
+        return False
+    try:
+        now = os.stat(file)
+    except OSError:
+        return False
+    return function.__code__ not in _codes_in(file, now.st_mtime_ns, now.st_size)
+
+
+class _Reader(SourceFileLoader):
+    def set_data(self, path: str, data: Any, *, _mode: int = 0) -> None:
+        """Leave the bytecode of a file unwritten: nothing is imported here."""
+
+
+@lru_cache(maxsize=_MAX_FILES)
+def _codes_in(file: str, _changed_ns: int, _size: int) -> frozenset[CodeType]:
+    """Return the code of all functions of a file, from its bytecode if that is of this version."""
+    try:
+        waiting = [_Reader("", file).get_code("")]
+    except (SyntaxError, ValueError, OSError):
+        return frozenset()
+    found = set[CodeType]()
+    while waiting:
+        if (code := waiting.pop()) is not None:
+            found.add(code)
+            waiting.extend(part for part in code.co_consts if isinstance(part, CodeType))
+    return frozenset(found)
 
 
 def own_functions(cls: type[Any]) -> Iterator[FunctionType]:

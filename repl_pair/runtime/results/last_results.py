@@ -141,11 +141,13 @@ def _revision_now(member: str, key: str) -> int:
 
 
 def is_current(record: RunRecord) -> bool:
-    """Return whether neither registration nor code changed since the run."""
+    """Return whether neither registration nor code, nor the file of what ran, changed since."""
     if is_stale(record) or record.identity is None:
         return False
     plan = plan_now(record.variant_id)
-    return plan is not None and plan.identity.code_hash == record.identity.code_hash
+    if plan is None or plan.edited_file:
+        return False
+    return plan.identity.code_hash == record.identity.code_hash
 
 
 def counts_as_verdict(record: RunRecord) -> bool:
@@ -156,12 +158,13 @@ def counts_as_verdict(record: RunRecord) -> bool:
 def has_current_identity(record: RunRecord) -> bool:
     """Return whether a run is of the current variant as it is registered, without changes since.
 
-    Changes of comments, docs or layout do not count; what cannot be planned any more has changed.
+    Changes of comments, docs or layout do not count; what cannot be planned any more has changed,
+    and what was edited and not reloaded.
     """
     if record.what_if or record.identity is None:
         return False
     plan = plan_now(record.variant_id, modes=record.active_modes)
-    return plan is not None and plan.identity == record.identity
+    return plan is not None and plan.identity == record.identity and not plan.edited_file
 
 
 def plan_now(variant_id: str, **wanted: Any) -> Plan | None:

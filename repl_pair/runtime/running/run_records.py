@@ -46,7 +46,7 @@ def record_of(
         stdout=out.text("stdout"),
         stderr=out.text("stderr"),
         unattributed=out.text("unattributed"),
-        warnings=(*_lost_name(plan), *out.entries("warnings")),
+        warnings=(*_other_code(plan), *out.entries("warnings")),
         logs=out.entries("logs"),
         restored=tuple(out.restored.values()),
         sensitive=_sensitive(frame),
@@ -57,9 +57,16 @@ def record_of(
     )
 
 
-def _lost_name(plan: Plan) -> Iterable[str]:
+def _other_code(plan: Plan) -> Iterable[str]:
+    """Give a sentence where another code has run than the name, or the file, now stands for."""
     component = plan.story.component
-    return [f"{component.shown}: what was registered has run."] if component.is_lost else []
+    if component.is_lost:
+        yield f"{component.shown}: what was registered has run."
+    if file := plan.edited_file:
+        yield (
+            f"{file} was edited after its module was loaded: what was loaded has run. Reload the "
+            "module, then run again."
+        )
 
 
 def stopped_record(plan: Plan, stop: Stop, frame: Frame | None = None) -> RunRecord:

@@ -67,7 +67,8 @@ def _check_thread_safe(plan: Plan) -> None:
 def _check_same(plan: Plan, meant: Identity) -> None:
     here = plan.identity
     unsure = UNKNOWN in (here.code_hash, meant.code_hash)
-    if here.content_hash != meant.content_hash or not (unsure or here.code_hash == meant.code_hash):
+    is_same = unsure or here.code_hash == meant.code_hash
+    if here.content_hash != meant.content_hash or plan.edited_file or not is_same:
         raise RequestError(
             "cannot_run",
             f"In the worker process {plan.variant_id} is another one: its module was changed, or "

@@ -1,4 +1,5 @@
 import functools
+import importlib.util
 import json
 import linecache
 import os
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from repl_pair.runtime.planning.identity import MAX_REACHED, UNKNOWN, code_hash
+from repl_pair.runtime.planning.identity import MAX_REACHED, UNKNOWN, code_hash, edited_file
 
 ROOT = Path(__file__).parents[3]
 
@@ -264,6 +265,40 @@ def test_an_edited_and_reloaded_module_shows(tmp_path, monkeypatch, old, new):
     path.write_text(MODULE.replace(old, new) + "\n")
     os.utime(path, (1, 1))
     assert code_hash([load(path, "pricing_of_a_test")["render"]]) != before
+
+
+EDITED = """
+def times(x, n): return x * n
+
+def twice(x): return times(x, 2)
+
+class Order:
+    def total(self): return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("x, 2)", "x, 3)"), ("return x * n", "return x + n"), ("return 1", "return 2")],
+    ids=["function", "helper", "method"],
+)
+def test_a_module_that_is_edited_and_not_reloaded_has_no_hash(tmp_path, monkeypatch, old, new):
+    """The hash of what stands in the file would be that of a code which has not run."""
+    path = tmp_path / "edited_shop.py"
+    path.write_text(EDITED)
+    spec = importlib.util.spec_from_file_location("edited_shop", path)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "edited_shop", module)
+    spec.loader.exec_module(module)
+    roots = [module.twice, module.Order]
+    before = code_hash(roots)
+    assert (before[:4], edited_file(roots)) == ("rc1:", "")
+    path.write_text(EDITED.replace(old, new) + "# of another size\n")
+    assert (code_hash(roots), edited_file(roots)) == (UNKNOWN, str(path))
+    spec.loader.exec_module(module)
+    after = [module.twice, module.Order]
+    assert code_hash(after).startswith("rc1:")
+    assert (code_hash(after) == before, edited_file(after)) == (False, "")
 
 
 CELLS = """
