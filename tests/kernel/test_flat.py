@@ -117,7 +117,7 @@ async def test_a_reply_with_a_large_image_starts_no_thread_and_opens_no_file(lin
     # The thread of the timers ends by itself, half a second after a run.
     assert not {*after["threads"]} - {*before["threads"], "repl_pair timers"}
     assert not any("Garbage" in name for name in after["threads"])
-    assert after["files"] == before["files"]
+    assert after["files"] <= before["files"]  # a connection of another test may close
 
 
 async def test_a_large_arg_is_held_once_after_its_run_and_not_after_its_removal(
@@ -162,7 +162,7 @@ async def test_200_runs_of_each_kind_of_story_are_flat(link, at_desk, counts, by
             # Of those that linger for a moment fewer may be left.
             while more_threads(before, after := await counts()):
                 await asyncio.sleep(0.05)
-        assert after["files"] == before["files"], kind
+        assert after["files"] <= before["files"], kind
         more = Counter(after["objects"])
         more.subtract(before["objects"])
         made[kind] = dict(more.most_common(3))

@@ -57,7 +57,7 @@ class MoreRows(TypedDict):
 
 
 class Sweep(TypedDict):
-    """Many runs: the rows of those that did not pass, in a full answer of all, these first."""
+    """Many runs: the rows of those that did not pass whole, in a full answer of all."""
 
     status: Status
     reason: NotRequired[str]
@@ -98,7 +98,7 @@ async def run_variants(
 ) -> Sweep:
     """Run many variants x modes, one after the other; all, unless something is chosen.
 
-    Answers the rows that did not pass, and counts. pass: some ran, and all passed.
+    Answers the rows that did not pass whole, and counts. pass: some ran, and all passed.
     """
     if modes is not None and matrix is not None:
         raise RequestError("bad_arguments", "Give modes or matrix, not both. Nothing was run.")
@@ -155,7 +155,7 @@ class _UnderWay:
         if not sweep.total:
             self._call.suggest("list_variants")
             self._call.suggest("list_tags")
-        rows = [row for row in sweep.rows if self._shows_passes or row.status != "pass"]
+        rows = [r for r in sweep.rows if self._shows_passes or r.reason or r.status != "pass"]
         rows.sort(key=lambda row: ("fail", "error", "cannot_run", "pass").index(row.status))
         for row in rows[:1]:
             if row.status != "pass":

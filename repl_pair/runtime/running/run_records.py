@@ -46,7 +46,7 @@ def record_of(
         stdout=out.text("stdout"),
         stderr=out.text("stderr"),
         unattributed=out.text("unattributed"),
-        warnings=(*_other_code(plan), *out.entries("warnings")),
+        warnings=(*_lost_name(plan), *out.entries("warnings")),
         logs=out.entries("logs"),
         restored=tuple(out.restored.values()),
         sensitive=_sensitive(frame),
@@ -57,16 +57,9 @@ def record_of(
     )
 
 
-def _other_code(plan: Plan) -> Iterable[str]:
-    """Give a sentence where another code has run than the name, or the file, now stands for."""
+def _lost_name(plan: Plan) -> Iterable[str]:
     component = plan.story.component
-    if component.is_lost:
-        yield f"{component.shown}: what was registered has run."
-    if file := plan.edited_file:
-        yield (
-            f"{file} was edited after its module was loaded: what was loaded has run. Reload the "
-            "module, then run again."
-        )
+    return [f"{component.shown}: what was registered has run."] if component.is_lost else []
 
 
 def stopped_record(plan: Plan, stop: Stop, frame: Frame | None = None) -> RunRecord:
@@ -130,9 +123,12 @@ def _status(frame: Frame, teardown_error: BaseException | None) -> tuple[str, st
 
 
 def _left_out(plan: Plan) -> str:
-    """Name the plays of the variant that are no part of this run: what they assert is unknown."""
+    """Name what a reader of a pass may take for run: named plays, and what a file has by now."""
     left = [play.name for play in plan.variant.plays if play not in plan.plays]
-    return f"not run: the named plays {', '.join(left)}" if left else ""
+    why = [f"the named plays {', '.join(left)}"] if left else []
+    if file := plan.edited_file:
+        why.append(f"{file} as it was edited after its module was loaded; reload that, run again")
+    return f"not run: {', nor '.join(why)}" if why else ""
 
 
 def _describe_error(error: BaseException, doing: Mapping[str, Any]) -> tuple[str, str]:
