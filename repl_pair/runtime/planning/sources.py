@@ -3,14 +3,12 @@
 import ast
 import inspect
 import linecache
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache, partial
 from importlib.machinery import SourceFileLoader
 from types import (
     BuiltinFunctionType,
-    CodeType,
     FunctionType,
     GetSetDescriptorType,
     MemberDescriptorType,
@@ -21,6 +19,7 @@ from typing import Any, TypeAlias, cast
 
 from repl_pair.records import record
 from repl_pair.runtime.ipython import known_shells
+from repl_pair.runtime.reading.code_files import read_code
 
 PARSE_TRIES = 5
 _MAX_FILES = 256
@@ -202,31 +201,8 @@ def _has_other_code(function: FunctionType) -> bool:
     space, file = function.__globals__, function.__code__.co_filename
     if type(space.get("__loader__")) is not SourceFileLoader or space.get("__file__") != file:
         return False
-    try:
-        now = os.stat(file)
-    except OSError:
-        return False
-    return function.__code__ not in _codes_in(file, now.st_mtime_ns, now.st_size)
-
-
-class _Reader(SourceFileLoader):
-    def set_data(self, path: str, data: Any, *, _mode: int = 0) -> None:
-        """Leave the bytecode of a file unwritten: nothing is imported here."""
-
-
-@lru_cache(maxsize=_MAX_FILES)
-def _codes_in(file: str, _changed_ns: int, _size: int) -> frozenset[CodeType]:
-    """Return the code of all functions of a file, from its bytecode if that is of this version."""
-    try:
-        waiting = [_Reader("", file).get_code("")]
-    except (SyntaxError, ValueError, OSError):
-        return frozenset()
-    found = set[CodeType]()
-    while waiting:
-        if (code := waiting.pop()) is not None:
-            found.add(code)
-            waiting.extend(part for part in code.co_consts if isinstance(part, CodeType))
-    return frozenset(found)
+    code = read_code(file)
+    return code is not None and function.__code__ not in code
 
 
 def own_functions(cls: type[Any]) -> Iterator[FunctionType]:

@@ -1,12 +1,17 @@
-"""The files and cells that code stands in: whose they are, how they are named, and their lines."""
+"""The files and cells that code stands in: whose they are, their names, lines and code."""
 
 import linecache
 import os
+import re
 import tokenize
 import traceback
+import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
+from importlib.machinery import SourceFileLoader
 from stat import S_ISREG
+from types import CodeType
 from typing import Any
 
 from repl_pair.runtime.ipython import known_shells
@@ -79,3 +84,51 @@ def is_cell(entry: Any) -> bool:
 def _read_version(filename: str, _changed_ns: int, _size: int) -> Sequence[str]:
     with tokenize.open(filename) as file:
         return tuple(file)
+
+
+def read_code(filename: str) -> frozenset[CodeType] | None:
+    """Return the code of all functions of a file as it is now; None where there is no file.
+
+    None of it is run. What does not compile has no code.
+    """
+    try:
+        found = os.stat(filename)
+    except OSError:
+        return None
+    return _compile_version(filename, found.st_mtime_ns, found.st_size)
+
+
+class _Reader(SourceFileLoader):
+    """Reads the code of a file, from its bytecode where that is of the same version."""
+
+    def set_data(self, path: str, data: Any, *, _mode: int = 0) -> None:
+        """Write no bytecode: nothing is imported."""
+
+    def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> CodeType:
+        """Compile without warnings: the import of the file has shown them, or will."""
+        filters: Any = warnings.filters
+        # `catch_warnings` would undo what another thread does to the filters at that moment.
+        filters.insert(0, _QUIET)
+        try:
+            return compile(data, _READ_NAME, "exec", dont_inherit=True, optimize=_optimize)
+        finally:
+            with suppress(ValueError):  # another thread has put other filters there
+                filters.remove(_QUIET)
+
+
+_READ_NAME = "<read by repl_pair>"
+_QUIET = ("ignore", None, Warning, re.compile(re.escape(_READ_NAME)), 0)
+
+
+@lru_cache(maxsize=256)
+def _compile_version(filename: str, _changed_ns: int, _size: int) -> frozenset[CodeType]:
+    try:
+        waiting = [_Reader("", filename).get_code("")]
+    except (SyntaxError, ValueError, OSError):
+        return frozenset()
+    found = set[CodeType]()
+    while waiting:
+        if (code := waiting.pop()) is not None:
+            found.add(code)
+            waiting.extend(part for part in code.co_consts if isinstance(part, CodeType))
+    return frozenset(found)
