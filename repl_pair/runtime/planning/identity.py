@@ -11,7 +11,6 @@ from repl_pair.runtime.planning.sources import (
     Index,
     Target,
     definitions_of,
-    file_of,
     is_edited,
     module_namespace,
     own_functions,
@@ -41,32 +40,35 @@ def code_hash(
     to be had, or is of other code than what runs, as in a module that was edited and not reloaded;
     it is comparable within one minor version of Python.
     """
+    roots = [unwrap(function) for function in functions]
     found: dict[Target, str] = {}
-    for target, syntax in _walk(functions, named):
+    for target, syntax in _walk(roots, named):
         if target is None or not syntax:
             return UNKNOWN
         found[target] = syntax
-    roots = [unwrap(function) for function in functions]
     syntaxes = sorted((target.__qualname__, syntax) for target, syntax in found.items())
-    return _hash(tuple(root and root.__qualname__ for root in roots), tuple(syntaxes))
+    names = tuple(None if root is None else root.__qualname__ for root in roots)
+    return _hash(names, tuple(syntaxes))
 
 
 def edited_file(
     functions: Sequence[Callable[..., Any]], *, named: Mapping[str, Callable[..., Any]] = _NONE
 ) -> str:
     """Return the file that `code_hash` finds edited and not reloaded, "" where there is none."""
-    followed = (target for target, syntax in _walk(functions, named) if target and not syntax)
-    return next((file_of(target) for target in followed if is_edited(target)), "")
+    for target, syntax in _walk(map(unwrap, functions), named):
+        if target is not None and not syntax and is_edited(target):
+            return str(_namespace(target)["__file__"])
+    return ""
 
 
 def _walk(
-    functions: Sequence[Callable[..., Any]], named: Mapping[str, Callable[..., Any]]
+    roots: Iterable[Target | None], named: Mapping[str, Callable[..., Any]]
 ) -> Iterator[tuple[Target | None, str]]:
     """Give each function and class that is reached, and its syntax; None for what is neither.
 
     The syntax is "" where the source is not to be had.
     """
-    waiting: deque[Target | None] = deque(map(unwrap, functions))
+    waiting: deque[Target | None] = deque(roots)
     found = set[Target]()
     indexes: dict[str, Index] = {}
     while waiting and len(found) < MAX_REACHED:

@@ -191,12 +191,6 @@ def is_edited(target: Target) -> bool:
     return any(_has_other_code(function) for function in functions)
 
 
-def file_of(target: Target) -> str:
-    """Return the file of the module in which a function or class stands, "" where it has none."""
-    space = module_namespace(target) if isinstance(target, type) else target.__globals__
-    return str(space.get("__file__") or "")
-
-
 def _has_other_code(function: FunctionType) -> bool:
     space, file = function.__globals__, function.__code__.co_filename
     if type(space.get("__loader__")) is not SourceFileLoader or space.get("__file__") != file:
