@@ -11,6 +11,8 @@ from repl_pair.runtime.planning.sources import (
     Index,
     Target,
     definitions_of,
+    full_name,
+    home_of,
     is_edited,
     module_namespace,
     own_functions,
@@ -41,49 +43,46 @@ def code_hash(
     it is comparable within one minor version of Python.
     """
     roots = [unwrap(function) for function in functions]
-    found: dict[Target, str] = {}
-    for target, syntax in _walk(roots, named):
-        if target is None or not syntax:
+    syntaxes: list[tuple[str, str]] = []
+    for target, syntax, is_other in _walk(roots, named):
+        if target is None or is_other or not syntax:
             return UNKNOWN
-        found[target] = syntax
-    syntaxes = sorted((target.__qualname__, syntax) for target, syntax in found.items())
-    names = tuple(None if root is None else root.__qualname__ for root in roots)
-    return _hash(names, tuple(syntaxes))
+        syntaxes.append((full_name(target), syntax))
+    names = tuple(None if root is None else full_name(root) for root in roots)
+    return _hash(names, tuple(sorted(syntaxes)))
 
 
 def edited_file(
     functions: Sequence[Callable[..., Any]], *, named: Mapping[str, Callable[..., Any]] = _NONE
 ) -> str:
     """Return the file that `code_hash` finds edited and not reloaded, "" where there is none."""
-    for target, syntax in _walk(map(unwrap, functions), named):
-        if target is not None and not syntax and is_edited(target):
-            return str(_namespace(target)["__file__"])
+    for target, _, is_other in _walk(map(unwrap, functions), named):
+        if target is not None and is_other:
+            code = None if isinstance(target, type) else target.__code__
+            return str(_namespace(target).get("__file__")) if code is None else code.co_filename
     return ""
 
 
 def _walk(
     roots: Iterable[Target | None], named: Mapping[str, Callable[..., Any]]
-) -> Iterator[tuple[Target | None, str]]:
-    """Give each function and class that is reached, and its syntax; None for what is neither.
+) -> Iterator[tuple[Target | None, str, bool]]:
+    """Give each function and class that is reached, its syntax, and whether that was edited.
 
-    The syntax is "" where the source is not to be had.
+    None stands for what is neither; the syntax is "" where the source is not to be had.
     """
     waiting: deque[Target | None] = deque(roots)
-    found = set[Target]()
+    found: dict[int, Target] = {}
     indexes: dict[str, Index] = {}
     while waiting and len(found) < MAX_REACHED:
         target = waiting.popleft()
-        if target in found:
-            continue
-        nodes = () if target is None else definitions_of(target, indexes)
-        if target is None or not nodes:
-            yield target, ""
-            continue
-        found.add(target)
-        syntax, names, texts = _read(tuple(nodes))
-        yield target, syntax
-        waiting.extend(_reached(target, names))
-        waiting.extend(unwrap(named[text]) for text in sorted(texts & named.keys()))
+        if target is None:
+            yield None, "", False
+        elif id(target) not in found:
+            found[id(target)] = target
+            syntax, names, texts = _read(tuple(definitions_of(target, indexes)))
+            yield target, syntax, is_edited(target, syntax)
+            waiting.extend(_reached(target, names))
+            waiting.extend(unwrap(named[text]) for text in sorted(texts & named.keys()))
 
 
 @lru_cache(maxsize=256)
@@ -99,10 +98,9 @@ def _digest(data: Any) -> str:
 
 def _reached(target: Target, names: Iterable[str]) -> Iterator[Target]:
     space = _namespace(target)
-    here = space.get("__name__")
-    for other in filter(None, map(unwrap, map(space.get, names))):
-        is_class = isinstance(other, type)
-        if (other.__module__ if is_class else other.__globals__.get("__name__")) == here:
+    here = str(space.get("__name__", ""))
+    for other in map(unwrap, map(space.get, names)):
+        if other is not None and home_of(other) == here:
             yield other
 
 

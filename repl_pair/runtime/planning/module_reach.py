@@ -2,13 +2,13 @@
 
 import sys
 from collections.abc import Iterable, Iterator
-from inspect import getattr_static
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
 
 from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.planning.sources import home_of, unwrap
 from repl_pair.runtime.registry.model import components_in
+from repl_pair.runtime.values.classes import module_of, real_class
 
 
 def files_of(variant_id: str, root: Path) -> tuple[frozenset[Path], frozenset[Path]]:
@@ -36,15 +36,12 @@ def _files(names: Iterable[str], root: Path) -> frozenset[Path]:
 def _named_in(module: ModuleType) -> Iterator[str]:
     """Return the modules that the names of a module lead to: those, and where values come from."""
     for value in list(vars(module).values()):
-        if isinstance(value, ModuleType):
+        if issubclass(real_class(value), ModuleType):
             yield value.__name__
             continue
-        # Only what stands there as a plain attribute is read: no code of the value's is asked.
-        holders: tuple[Any, ...] = (value, cast("Any", type(value)))
-        for holder in holders:
-            found = getattr_static(holder, "__module__", None)
-            if isinstance(found, str):
-                yield found
+        yield module_of(real_class(value))
+        if (target := unwrap(value)) is not None:
+            yield home_of(target)
 
 
 def _file_of(module: ModuleType, root: Path) -> Path | None:

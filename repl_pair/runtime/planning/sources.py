@@ -16,10 +16,19 @@ from types import (
     ModuleType,
 )
 from typing import Any, TypeAlias, cast
+from weakref import ref
 
 from repl_pair.records import record
 from repl_pair.runtime.ipython import known_shells
 from repl_pair.runtime.reading.code_files import read_code
+from repl_pair.runtime.values.classes import (
+    lineage,
+    module_of,
+    name_of,
+    names_in,
+    qualname_of,
+    real_class,
+)
 
 PARSE_TRIES = 5
 _MAX_FILES = 256
@@ -108,7 +117,14 @@ def _strip_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _MAX_WRAPPERS = 50
 Target: TypeAlias = FunctionType | type[Any]
 
+_DATACLASS_PARAMS: type[Any] = cast("Any", type(vars(Index)["__dataclass_params__"]))
+_PLAIN: tuple[type[Any], ...] = (
+    *(type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset),
+    *(ModuleType, BuiltinFunctionType, GetSetDescriptorType, MemberDescriptorType),
+    _DATACLASS_PARAMS,
+)
 _INSIDE: dict[type[Any], str] = {
+    **dict.fromkeys(_PLAIN, ""),
     partial: "func",
     cached_property: "func",
     MethodType: "__func__",
@@ -116,47 +132,55 @@ _INSIDE: dict[type[Any], str] = {
     classmethod: "__func__",
     property: "fget",
 }
-_DATACLASS_PARAMS: type[Any] = cast("Any", type(vars(Index)["__dataclass_params__"]))
-_WRAPS_NOTHING: frozenset[type] = frozenset(
-    (
-        *(type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset),
-        *(ModuleType, BuiltinFunctionType, GetSetDescriptorType, MemberDescriptorType),
-        _DATACLASS_PARAMS,
-    )
-)
+"""The attribute that holds what a value wraps, empty where values of the class wrap nothing."""
 
 
-def unwrap(value: object) -> Target | None:
+def unwrap(value: Any) -> Target | None:
     """Return the function or class under wrappers and methods; none of their own code runs."""
-    if type(value) in _WRAPS_NOTHING:
-        return None
     for _ in range(_MAX_WRAPPERS):
-        if name := _INSIDE.get(type(value)):
+        kind = real_class(value)
+        # A class with a metaclass is in no table, and might be hashed by code of the metaclass.
+        name = _INSIDE.get(kind) if real_class(kind) is type else None
+        if name == "":
+            return None
+        if name:
             value = getattr(value, name)
-        elif type(value) is FunctionType and not value.__dict__:
+        elif kind is FunctionType and not value.__dict__:
             break
         elif (inner := _wrapped(value)) is not None:
             value = inner
         else:
             break
-    return value if isinstance(value, FunctionType | type) else None
+    return value if issubclass(real_class(value), FunctionType | type) else None
 
 
 def _wrapped(value: Any) -> Any:
-    if type(value) is not type:
+    if issubclass(real_class(value), type):
+        spaces = map(names_in, lineage(value))
+        return next((space["__wrapped__"] for space in spaces if "__wrapped__" in space), None)
+    try:
         return inspect.getattr_static(value, "__wrapped__", None)
-    spaces = map(vars, value.__mro__)  # the same in a tenth of the time
-    return next((space["__wrapped__"] for space in spaces if "__wrapped__" in space), None)
+    except Exception:  # noqa: BLE001  a metaclass of the person's answers for what its class has
+        return None
+
+
+def full_name(target: Target) -> str:
+    """Return the qualified name; of a class the real one."""
+    return qualname_of(target) if isinstance(target, type) else target.__qualname__
+
+
+def home_of(target: Target) -> str:
+    """Return the name of the module that a function or class is of, "" where there is none."""
+    space = None if isinstance(target, type) else target.__globals__
+    return module_of(cast("Any", target)) if space is None else str(space.get("__name__", ""))
 
 
 def definitions_of(target: Target, indexes: dict[str, Index]) -> Sequence[ast.AST]:
     """Return the definition of `target`; several for lambdas of one line; none without source.
 
-    None also where `is_edited`: its file has the source of other code than what runs. `indexes`
-    keeps the index of each file from one call to the next.
+    It is that of the file as it is now. `indexes` keeps the index of each file from one call to the
+    next.
     """
-    if is_edited(target):
-        return ()
     if isinstance(target, type):
         return next(filter(None, _class_definitions(target, indexes)), ())
     code = target.__code__
@@ -166,29 +190,51 @@ def definitions_of(target: Target, indexes: dict[str, Index]) -> Sequence[ast.AS
 
 def _class_definitions(cls: type[Any], indexes: dict[str, Index]) -> Iterator[Sequence[ast.AST]]:
     """Try the file of a method, the file of the module, then the cells, the latest run first."""
+    name = qualname_of(cls)
     for method in own_functions(cls):
         code = method.__code__
         found = _index_of(code.co_filename, method.__globals__, indexes).classes
-        known, line = found.get(cls.__qualname__, []), code.co_firstlineno
+        known, line = found.get(name, []), code.co_firstlineno
         yield [node for node in known if node.lineno <= line <= (node.end_lineno or 0)]
     space = module_namespace(cls)
     found = _index_of(space.get("__file__") or "", space, indexes).classes
-    yield found.get(cls.__qualname__, [])[-1:]
-    if cls.__module__ == "__main__":
+    yield found.get(name, [])[-1:]
+    if module_of(cls) == "__main__":
         for source in _cells():
-            if cls.__name__ in source:
-                yield index(source).classes.get(cls.__qualname__, [])[-1:]
+            if name_of(cls) in source:
+                yield index(source).classes.get(name, [])[-1:]
 
 
-def is_edited(target: Target) -> bool:
-    """Return whether the file of a function, or of a method of a class, has other code by now.
+def is_edited(target: Target, syntax: str) -> bool:
+    """Return whether a function or class was edited in its file and not loaded again.
 
-    Only what the plain import of a file made is judged: who rewrites code at import (pytest), or
-    runs a file in another way, keeps no trace of it. Defaults, decorators and what else the body of
-    a module or class computes are not in the code that is compared.
+    Its code, and that of its methods, is compared with what the file compiles to, where the plain
+    import of a file made it. What else the `syntax` of its definition has, such as defaults,
+    decorators and attributes, is compared with what was first read of it after it was loaded.
     """
     functions = own_functions(target) if isinstance(target, type) else iter((target,))
-    return any(_has_other_code(function) for function in functions)
+    return any(map(_has_other_code, functions)) or (bool(syntax) and _has_other(target, syntax))
+
+
+_FIRST_READ: dict[int, tuple[ref[Target], object, int]] = {}
+"""By id: what was loaded, what loading it again replaces, and the hash of its syntax as first read.
+
+A class is no key: its metaclass may hash and compare it by code of its own.
+"""
+
+
+def _has_other(target: Target, syntax: str) -> bool:
+    key, read = id(target), hash(syntax)
+    # `%autoreload` gives a function other code, and changes a class in place.
+    if isinstance(target, type):
+        loaded = module_namespace(target).get("__spec__")
+    else:
+        loaded = target.__code__
+    _, known, first = _FIRST_READ.get(key, (None, None, read))
+    if known is not loaded:
+        _FIRST_READ[key] = ref(target, lambda _: _FIRST_READ.pop(key, None)), loaded, read
+        return False
+    return loaded is not None and first != read
 
 
 def _has_other_code(function: FunctionType) -> bool:
@@ -201,15 +247,16 @@ def _has_other_code(function: FunctionType) -> bool:
 
 def own_functions(cls: type[Any]) -> Iterator[FunctionType]:
     """Return the functions that the body of a class defines."""
-    for member in vars(cls).values():
+    module = module_of(cls)
+    for member in names_in(cls).values():
         function = unwrap(member)
-        if isinstance(function, FunctionType) and function.__module__ == cls.__module__:
+        if isinstance(function, FunctionType) and function.__module__ == module:
             yield function
 
 
 def module_namespace(cls: type[Any]) -> dict[str, Any]:
     """Return the namespace of the module that a class is of, empty where there is none."""
-    module = sys.modules.get(cls.__module__)
+    module = sys.modules.get(module_of(cls))
     return vars(module) if module else {}
 
 

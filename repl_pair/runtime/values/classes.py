@@ -11,10 +11,11 @@ from repl_pair.errors import RequestError
 from repl_pair.records import row
 
 Fact = TypeVar("Fact")
-_MRO, _NAME, _MODULE, _QUALNAME, _SPACE = (
+_MRO, _NAME, _MODULE, _QUALNAME, names_in = (
     type.__dict__[slot].__get__
     for slot in ("__mro__", "__name__", "__module__", "__qualname__", "__dict__")
 )
+"""`names_in` gives the real `__dict__` of a class; its keys may have code of their own."""
 _MOST = 5000
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 """The folders that packages are installed in."""
@@ -68,7 +69,7 @@ def is_exactly(value: Any, *classes: type[Any]) -> bool:
 
 def space_of(cls: type[Any]) -> dict[str, Any]:
     """Return a class's own names; keys that are no text may have code of their own, so none."""
-    return {name: value for name, value in _SPACE(cls).items() if type(name) is str}
+    return {name: value for name, value in names_in(cls).items() if type(name) is str}
 
 
 def is_genuine(cls: type[Any], *packages: str) -> bool:
@@ -233,7 +234,7 @@ def dataclass_names(cls: Any) -> tuple[Sequence[str], Sequence[str]]:
 @per_class
 def is_plain_container(cls: Any) -> bool:
     """Return whether a class is dict, list, tuple, or a dataclass with no base that is more."""
-    is_dataclass_alone = "__dataclass_fields__" in _SPACE(cls) and lineage(cls)[1:] == (object,)
+    is_dataclass_alone = "__dataclass_fields__" in names_in(cls) and lineage(cls)[1:] == (object,)
     return cls is dict or cls is list or cls is tuple or is_dataclass_alone
 
 

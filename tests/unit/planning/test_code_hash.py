@@ -269,19 +269,30 @@ def test_an_edited_and_reloaded_module_shows(tmp_path, monkeypatch, old, new):
 
 
 EDITED = """
-def times(x, n): return x * n
+def kept(fn): return fn
 
+def times(x, n=4): return x * n
+
+@kept
 def twice(x): return times(x, 2)
 
 class Order:
+    rate = 7
     def total(self): return 1
 """
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("x, 2)", "x, 3)"), ("return x * n", "return x + n"), ("return 1", "return 1 is 2")],
-    ids=["function", "helper", "method"],
+    [
+        ("x, 2)", "x, 3)"),
+        ("return x * n", "return x + n"),
+        ("return 1", "return 1 is 2"),
+        ("n=4", "n=5"),
+        ("@kept\n", "@(kept)\n@kept\n"),
+        ("rate = 7", "rate = 8"),
+    ],
+    ids=["function", "helper", "method", "default", "decorator", "attribute"],
 )
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 def test_a_module_that_is_edited_and_not_reloaded_has_no_hash(tmp_path, monkeypatch, old, new):
@@ -305,6 +316,38 @@ def test_a_module_that_is_edited_and_not_reloaded_has_no_hash(tmp_path, monkeypa
     after = [module.twice, module.Order]
     assert code_hash(after).startswith("rc1:")
     assert (code_hash(after) == before, edited_file(after)) == (False, "")
+
+
+ASKED = """
+class Meta(type):
+    def asked(self, *_): raise ValueError("asked")
+    {asked}
+
+class Kept(metaclass=Meta): pass
+
+class Lazy:
+    @property
+    def __class__(self): raise ValueError("set up first")
+
+kept, lazy = Kept(), Lazy()
+def render(x=1): return x, Kept, kept, lazy
+"""
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *("__bool__ = asked", "__eq__ = asked", "__hash__ = asked", "__getattribute__ = asked"),
+        *("__instancecheck__ = asked", "__class__ = property(asked)"),
+        "__module__ = property(asked)",
+    ],
+)
+def test_what_a_function_reads_is_asked_nothing(tmp_path, monkeypatch, asked):
+    """Such as the settings of a framework, which are read when their class is asked for."""
+    monkeypatch.setitem(sys.modules, "asked_of_a_test", None)
+    path = tmp_path / "asked_of_a_test.py"
+    path.write_text(ASKED.format(asked=asked))
+    assert code_hash([load(path, "asked_of_a_test")["render"]]).startswith("rc1:")
 
 
 CELLS = """
@@ -334,17 +377,60 @@ print(json.dumps([
 """
 
 
-@pytest.mark.parametrize("stored", [True, False], ids=["with history", "without history"])
-def test_functions_and_classes_of_notebook_cells_are_hashed(tmp_path, stored):
-    script = CELLS.replace("STORED", str(stored))
-    environment = os.environ | {"IPYTHONDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+def run_script(script: str, folder: Path) -> list[str]:
+    """Run a script in a process and a folder of its own; give the lines that it prints."""
+    environment = os.environ | {"IPYTHONDIR": str(folder), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", script],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    first, cosmetic, bare, helper, back = json.loads(done.stdout.splitlines()[-1])
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("stored", [True, False], ids=["with history", "without history"])
+def test_functions_and_classes_of_notebook_cells_are_hashed(tmp_path, stored):
+    printed = run_script(CELLS.replace("STORED", str(stored)), tmp_path)
+    first, cosmetic, bare, helper, back = json.loads(printed[-1])
     assert all(each.startswith("rc1:") for each in first)
     assert cosmetic == first
     assert (bare[:2], bare[2] != first[2]) == (first[:2], True)
     assert (helper[0] != first[0], helper[1] != first[1], helper[2]) == (True, True, bare[2])
     assert back == (first if stored else [*first[:2], bare[2]])
+
+
+AUTORELOAD = """
+import os, sys
+from pathlib import Path
+from IPython.core.interactiveshell import InteractiveShell
+from repl_pair.runtime.planning.identity import code_hash, edited_file
+
+sys.path.insert(0, os.getcwd())
+shop = Path("reloaded_shop.py").absolute()
+first = "def price(n=1): return n\\n\\nclass Order:\\n    rate: int = 7\\n"
+shop.write_text(first)
+shell = InteractiveShell.instance()
+for cell in ("%load_ext autoreload", "%autoreload 2", "from reloaded_shop import Order, price"):
+    shell.run_cell(cell).raise_error()
+price, order = shell.user_ns["price"], shell.user_ns["Order"]
+print(code_hash([price])[:4], code_hash([order])[:4])
+shop.write_text(first.replace("n=1", "n=20").replace("= 7", "= 80"))
+print(edited_file([price]) == edited_file([order]) == str(shop))
+shell.run_cell("pass").raise_error()
+print(price(), order.rate, [edited_file([price]), edited_file([order])])
+print(code_hash([price])[:4], code_hash([order])[:4])
+"""
+
+
+def test_what_autoreload_changed_in_place_has_a_hash_again(tmp_path):
+    """The function and the class stay the same objects."""
+    assert run_script(AUTORELOAD, tmp_path) == [
+        "rc1: rc1:",
+        "True",
+        "20 80 ['', '']",
+        "rc1: rc1:",
+    ]
