@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.op_base.answers import Page
@@ -168,7 +168,7 @@ def page_of(
     if then is not None and chosen["items"]:
         op, arg = then
         call.suggest(op, **{arg: chosen["items"][0]})
-    return cast("Page[Any]", chosen | {"items": list(map(line, chosen["items"]))})
+    return {**chosen, "items": list(map(line, chosen["items"]))}
 
 
 def read_cursor(cursor: str, mark: str, form: str) -> str:

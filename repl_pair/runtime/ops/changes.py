@@ -113,9 +113,14 @@ def _first_page(lines: Sequence[ChangeLine]) -> list[ChangeLine]:
 
 
 def _line(change: Change, count: int) -> ChangeLine:
-    line = {"seq": change.seq, "member": change.member, "change": change.change}
-    more = {"id": change.key, "payload": change.payload, "count": count if count > 1 else None}
-    return cast("ChangeLine", line | {n: value for n, value in more.items() if value is not None})
+    line: ChangeLine = {"seq": change.seq, "member": change.member, "change": change.change}
+    if change.key is not None:
+        line["id"] = change.key
+    if change.payload is not None:
+        line["payload"] = change.payload
+    if count > 1:
+        line["count"] = count
+    return line
 
 
 async def _await_visible(call: Call, since: int, wait_s: float) -> None:

@@ -1,6 +1,5 @@
 """Ops that explain, document and share what is registered; nothing runs."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from repl_pair.runtime.authoring import substrates
@@ -18,7 +17,6 @@ from repl_pair.runtime.op_base.listing import (
 from repl_pair.runtime.op_base.planned import Modes, Overrides, planned
 from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.op_base.tier_names import shown_rows, shown_slots, shown_words
-from repl_pair.runtime.planning.arg_sources import ArgSource
 from repl_pair.runtime.planning.explanation import Explanation, explain
 from repl_pair.runtime.registry.as_data import body_data
 from repl_pair.runtime.registry.ids import story_of
@@ -36,9 +34,8 @@ from repl_pair.runtime.results.docs import write_docs
 from repl_pair.runtime.results.instructions import INSTRUCTIONS
 from repl_pair.runtime.results.links import Link
 from repl_pair.runtime.results.sharing import draw_png, share_plan
-from repl_pair.runtime.secrets.entries import mode_secret_paths, secrets_of_explanation
+from repl_pair.runtime.secrets.entries import secrets_of_explanation
 from repl_pair.runtime.secrets.known import NEEDLES
-from repl_pair.runtime.values.paths import parse_path
 
 WHOLE_ROOM, WHOLE_DEPTH = 10_000, 64
 """What an answer may hold that is of use only whole: parts of a container, and levels."""
@@ -89,10 +86,8 @@ def explain_variant(
     call.max_items, call.max_depth = WHOLE_ROOM, 16
     call.secrets.take_sent(overrides)
     found = explain(variant_id, modes=modes or (), overrides=overrides, caller=call.view.principal)
-    call.sensitive.extend(
-        secrets_of_explanation(found, REGISTRY.find("story", story_of(variant_id)))
-    )
-    _hide_mode_secrets(call, found["args"], modes)
+    story = REGISTRY.find("story", story_of(variant_id))
+    call.sensitive.extend(secrets_of_explanation(found, story, modes or ()))
     for part in (REGISTRY.find("variant", id) for id in found["chain"]):
         if part is not None:
             take_written(call, part)
@@ -132,14 +127,6 @@ def _data(call: Call, kind: str, id: str) -> Data:
     return {"id": id, "body": shown_slots(call, body_data(entry.body))}
 
 
-def _hide_mode_secrets(call: Call, lines: Sequence[ArgSource], modes: Modes) -> None:
-    """Hide, with what it covers, what a mode brings that is a secret of some story."""
-    names = {path[0] for path in mode_secret_paths(modes or ())}
-    for n, line in enumerate(lines):
-        if str(parse_path(line["path"])[0]) in names:
-            call.sensitive += [("args", str(n), "value"), ("args", str(n), "covers", "*", "value")]
-
-
 @op(access="read", lane="inline", toolset="story")
 def get_story_instructions(call: Call) -> Instructions:
     """Read how to work with stories: the words, the usual calls, statuses, writing."""
@@ -170,7 +157,7 @@ def get_docs_markdown(
     call.max_items = max(limit, min(len(text), MAX_CHARS))
     for id in shown[:1]:
         call.suggest("run_variant", variant_id=id)
-    return cast("StoryDocs", {"story_id": entry.id, "markdown": str(text)} | chosen)
+    return {"story_id": entry.id, "markdown": str(text), **chosen}
 
 
 @op(access="read", toolset="story")

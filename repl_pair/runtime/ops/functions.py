@@ -1,7 +1,7 @@
 """Ops over the functions that an app publishes: what there are, and their calls."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, NotRequired, TypedDict, cast
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from repl_pair.errors import RequestError, next_step
 from repl_pair.runtime.clients.approval import approval_required
@@ -144,7 +144,10 @@ def check_function(
     given = {"function": function, "args": args, "timeout_s": body.timeout_s}
     _check(call.view, given)
     asks = not _terms(call.view, given).access <= call.view.access
-    return cast("FunctionTerms", {"asks": asks, **filled(timeout_s=_longer_s(body))})
+    terms: FunctionTerms = {"asks": asks}
+    if (timeout_s := _longer_s(body)) is not None:
+        terms["timeout_s"] = timeout_s
+    return terms
 
 
 @op(

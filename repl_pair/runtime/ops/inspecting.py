@@ -150,7 +150,7 @@ def read_history(
     ]
     if any(line["status"] == "error" for line in lines) and last is not None:
         call.suggest("read_traceback")
-    return cast("Page[CellLine]", chosen | {"items": lines})
+    return {**chosen, "items": lines}
 
 
 def _learn_all(call: Call, last: LastError | None) -> dict[int, str]:

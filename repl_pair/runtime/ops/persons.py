@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, NotRequired, Protocol, TypedDict, cast
+from typing import Annotated, Any, NotRequired, Protocol, TypedDict
 
 from repl_pair.errors import ReplPairError, RequestError
 from repl_pair.runtime.clients.activity import LOG
@@ -218,8 +218,14 @@ def open_panel(
 def _state(approval: Approval) -> ApprovalState:
     """Return what an asker may know of an approval; `reason` is the person's."""
     left_s = round(max(0.0, approval.expires_at - time.time()), 1)
-    state = {"handle": approval.handle, "state": approval.state, "expires_in_s": left_s}
-    return cast("ApprovalState", state | ({"reason": approval.reason} if approval.reason else {}))
+    found: ApprovalState = {
+        "handle": approval.handle,
+        "state": approval.state,
+        "expires_in_s": left_s,
+    }
+    if approval.reason:
+        found["reason"] = approval.reason
+    return found
 
 
 def _asker(call: Call) -> Asker:

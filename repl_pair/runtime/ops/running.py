@@ -132,8 +132,10 @@ async def reset_variant(
         return answer_run(refused(variant_id, error), detail=detail)
     closed = close_all(variant_id, f"{call.view.principal} reset the variant")
     forget_result(variant_id, call.view.principal)
-    found = await run_plan(call, plan, overrides, lane=lane, detail=detail)
-    return cast("ResetRun", found | ({"closed": closed} if closed else {}))
+    found: ResetRun = {**await run_plan(call, plan, overrides, lane=lane, detail=detail)}
+    if closed:
+        found["closed"] = closed
+    return found
 
 
 @run_op("story", answer_preview)

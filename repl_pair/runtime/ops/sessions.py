@@ -57,8 +57,10 @@ def session_start(
     call.suggest("list_annotations")
     call.suggest("get_session", session_id=id)
     call.suggest("session_stop")
-    found = _read(call, id)
-    return cast("StartedSession", found if is_new else {**found, "already_open": True})
+    started: StartedSession = {**_read(call, id)}
+    if not is_new:
+        started["already_open"] = True
+    return started
 
 
 @_op(access="run")
@@ -93,7 +95,7 @@ def list_sessions(
     for found in items[:1]:
         call.suggest("get_session", session_id=found["id"])
     _suggest_own(call)
-    return cast("Page[WorkSession]", chosen | {"items": items})
+    return {**chosen, "items": items}
 
 
 @_op(access="read")
@@ -129,7 +131,7 @@ def notifications_list(
     if not call.next_steps:
         other = "all" if state == "pending" else "pending"
         call.suggest("notifications_list", state=other)
-    return cast("Page[Notice]", chosen | {"items": items})
+    return {**chosen, "items": items}
 
 
 def _refuse_person(call: Call) -> None:

@@ -84,7 +84,7 @@ def list_surfaces(
     if not found["total"]:
         call.notifications.append(NONE_EXPOSED)
     lines = [_surface_line(call, id, ids) for id, ids in groupby(found["items"], _surface_of)]
-    return cast("Page[SurfaceLine]", found | {"items": lines})
+    return {**found, "items": lines}
 
 
 def _surface_line(call: Call, surface: str, ids: Iterable[str]) -> SurfaceLine:

@@ -125,12 +125,10 @@ def read_failures(
     if not runs:
         call.notifications.append("No variant has been run yet, so there is no result to report.")
         call.suggest("list_variants")
-    return cast(
-        "Failures",
-        chosen
-        | {"items": [_failure(record) for record in records]}
-        | filled(reasons=_same_reasons(call, failed)),
-    )
+    found: Failures = {**chosen, "items": [_failure(record) for record in records]}
+    if reasons := _same_reasons(call, failed):
+        found["reasons"] = reasons
+    return found
 
 
 def _same_reasons(call: Call, failed: Sequence[RunRecord]) -> list[SameReason]:
@@ -160,20 +158,19 @@ def tests_passing(
     records = {id: last_verdict(id) for id in ids}
     waiting = [id for id, r in records.items() if r is None or not counts_as_verdict(r)]
     failed = [id for id, r in records.items() if r and id not in waiting and r.status != "pass"]
-    status = "fail" if failed else "cannot_run" if waiting or not ids else "pass"
+    status: Status = "fail" if failed else "cannot_run" if waiting or not ids else "pass"
     for id in waiting[:3]:
         call.suggest("run_variant", variant_id=id)
-    return cast(
-        "Passing",
-        {
-            "status": status,
-            "total": len(ids),
-            "passed": len(ids) - len(failed) - len(waiting),
-            "failed": failed,
-            "not_run_or_stale": waiting,
-        }
-        | ({} if ids else {"reason": "no variant is chosen, so nothing is shown to pass"}),
-    )
+    found: Passing = {
+        "status": status,
+        "total": len(ids),
+        "passed": len(ids) - len(failed) - len(waiting),
+        "failed": failed,
+        "not_run_or_stale": waiting,
+    }
+    if not ids:
+        found["reason"] = "no variant is chosen, so nothing is shown to pass"
+    return found
 
 
 def _verdict(record: RunRecord, outcomes: Iterable[Outcome]) -> dict[str, Any]:

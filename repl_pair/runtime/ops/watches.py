@@ -1,7 +1,7 @@
 """Ops that watch variants: which drifted since their last run, which run again by themselves."""
 
 from collections.abc import Sequence
-from typing import Annotated, NotRequired, TypedDict, cast
+from typing import Annotated, NotRequired, TypedDict
 
 from repl_pair.errors import RequestError, next_step
 from repl_pair.runtime.op_base.answers import Page
@@ -94,8 +94,7 @@ def changed_variants(
     chosen = page(list(drifts), limit=limit, cursor=cursor, query=query)
     items = [drifts[id] for id in chosen["items"]]
     not_run = sum(run is None and id not in watched for id, run in last.items())
-    counts = {"examined": len(ids), "not_run": not_run}
-    return cast("ChangedVariants", chosen | {"items": items} | counts)
+    return {**chosen, "items": items, "examined": len(ids), "not_run": not_run}
 
 
 def _begin(call: Call, what: str, variant_id: str | None, tags: Sequence[str] | None) -> None:

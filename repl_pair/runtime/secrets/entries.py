@@ -27,7 +27,7 @@ from repl_pair.runtime.secrets.places import (
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Secret, secrets_in, sensitive_paths
 from repl_pair.runtime.values.marks import Sensitive, is_secret_key
-from repl_pair.runtime.values.paths import Place, keys_of, meets
+from repl_pair.runtime.values.paths import Place, keys_of, meets, parse_path
 from repl_pair.runtime.values.takes import takes_of
 
 MAX_HINTS = 64
@@ -134,8 +134,14 @@ def _answered(slots: Mapping[str, Any]) -> Iterable[Place]:
             yield from (("decorators", str(n), "1", a) for a in args if a.startswith("response"))
 
 
-def secrets_of_explanation(explained: Mapping[str, Any], story: Entry | None) -> Iterable[Place]:
-    """Return what is secret in the events and responses that an explanation lists."""
+def secrets_of_explanation(
+    explained: Mapping[str, Any], story: Entry | None, modes: Iterable[str]
+) -> Iterable[Place]:
+    """Return what is secret in the args, events and responses that an explanation lists."""
+    names = {path[0] for path in mode_secret_paths(modes)}
+    for n, line in enumerate(explained["args"]):
+        if str(parse_path(line["path"])[0]) in names:
+            yield from (("args", str(n), *slot) for slot in (("value",), ("covers", "*", "value")))
     takers = [] if story is None else takers_of(story.body.component.resolve())
     for slot in ("events", "loaders_teardown"):
         for n, line in enumerate(explained[slot]):

@@ -7,7 +7,6 @@ from typing import (
     Any,
     Literal,
     NamedTuple,
-    NotRequired,
     TypeVar,
     Union,
     get_args,
@@ -38,9 +37,8 @@ def typed_slots(hint: Any) -> Mapping[str, tuple[Any, bool]] | None:
     bases: tuple[Any, ...] = (hint, *getattr(cls, "__orig_bases__", ()))
     given = [arg for base in bases for arg in get_args(base) if not isinstance(arg, TypeVar)]
     slots: dict[str, tuple[Any, bool]] = {}
-    for name, hint in get_type_hints(cls, include_extras=True).items():
-        inner = get_args(hint)[0] if get_origin(hint) is NotRequired else hint
-        inner = inner[given[0]] if getattr(inner, "__parameters__", ()) else inner
+    for name, hint in get_type_hints(cls).items():
+        inner = hint[given[0]] if getattr(hint, "__parameters__", ()) else hint
         slots[name] = inner, name in cls.__required_keys__
     return slots
 

@@ -70,7 +70,11 @@ class Takes:
     @property
     def gives(self) -> Hint:
         """The hint of what it gives, flattened."""
-        return read_hint(self.returns)
+        return read_hint(self.returns) if real_class(self.returned) is ref else self._gives
+
+    @cached_property
+    def _gives(self) -> Hint:
+        return read_hint(self.returned)
 
     @cached_property
     def gives_secret(self) -> bool:
