@@ -4,6 +4,7 @@ import gc
 import os
 import random
 import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from scheduling import Scheduling
 
 from repl_pair.runtime.notices import deferred_writes, in_replies
 from repl_pair.runtime.project import database
+from repl_pair.runtime.stopping.stop import PendingStop
 
 ROOT = Path(__file__).parent
 
@@ -41,6 +43,17 @@ def pytest_configure(config):
     use_own_ports()
     config.addinivalue_line("markers", "full: a test of the part that `make test-all` runs")
     config.pluginmanager.register(LASTING)
+
+
+def pytest_sessionstart():
+    report = sys.unraisablehook
+
+    def report_others(unraisable):
+        # A stop that falls into a callback of the garbage collector is lost, and is sent again.
+        if not isinstance(unraisable.exc_value, PendingStop):
+            report(unraisable)
+
+    sys.unraisablehook = report_others
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1444,6 +1444,41 @@ async def test_what_no_agent_may_step_into_is_not_found_and_not_touched(link, pa
     assert await value(link, "made") == {}
 
 
+ODD_VALUES = """
+import functools, wrapt
+from types import SimpleNamespace
+
+touched = []
+in_itself = {}
+in_itself["me"] = in_itself
+in_a_list = []
+in_a_list.append(in_a_list)
+of_itself = SimpleNamespace()
+of_itself.me = of_itself
+deep = functools.reduce(lambda inner, _: [inner], range(5000), 1)
+proxy = wrapt.ObjectProxy({"a": 1})
+
+class Loud:
+    @property
+    def __dict__(self): touched.append("__dict__")
+
+proxy_of_loud = wrapt.ObjectProxy(Loud())
+"""
+
+
+async def test_odd_values_are_listed_and_read_and_run_no_code(link):
+    """Those that hold themselves, are very deep, or are what code in C makes up."""
+    await link.define(ODD_VALUES)
+    listed = await link.get("list_variables", view=INSPECTOR, values=True)
+    names = {item["id"] for item in listed["items"]}
+    odd = {"in_itself", "in_a_list", "of_itself", "deep", "proxy", "proxy_of_loud"}
+    assert odd <= names
+    for name in odd:
+        await link.get("get_value", view=INSPECTOR, path=name, detail="full")
+        await link.get("describe_object", view=INSPECTOR, path=name, members=True)
+    assert await value(link, "touched") == []
+
+
 async def test_a_missed_step_names_where_and_what_is_near(link):
     await link.define(VALUES)
     error = await link.refusal("get_value", view=INSPECTOR, path="order.lines[0].skq")

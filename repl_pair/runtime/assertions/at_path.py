@@ -12,7 +12,7 @@ from repl_pair.runtime.assertions.tolerance import Tolerance, apart
 from repl_pair.runtime.assertions.verdicts import judge_at, judge_equal
 from repl_pair.runtime.assertions.view import Path, PathNotFound, RunView
 from repl_pair.runtime.capture.bundles import texts_of
-from repl_pair.runtime.reading.expansion import to_json
+from repl_pair.runtime.reading.expansion import TooManyPartsError, to_json
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.secrets.renderings import leaving_form
 from repl_pair.runtime.values.classes import is_map, real_class
@@ -69,6 +69,8 @@ def _misfit(value: Any, schema: Any, where: str, *, by_agent: bool) -> str:
     checker = validator(plain, registry=known, format_checker=validator.FORMAT_CHECKER)
     try:
         found = list(checker.iter_errors(to_json(value)))
+    except TooManyPartsError as error:
+        return f"{where}: {error}, and is held against a schema whole"
     except unresolvable as error:
         return f"the schema is not valid: {error}; a $ref stays inside its schema"
     faults = sorted(found, key=lambda e: [str(p) for p in e.path])

@@ -1,6 +1,5 @@
 """Assertions on what happened: events, effects, warnings, exceptions, time."""
 
-import inspect
 from collections.abc import Awaitable, Mapping
 from functools import partial
 from typing import Any
@@ -11,7 +10,7 @@ from repl_pair.runtime.assertions.view import Read, RunView
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.places import secret_results
-from repl_pair.runtime.values.classes import is_map, is_row
+from repl_pair.runtime.values.classes import is_awaitable, is_map, is_row
 from repl_pair.runtime.values.patterns import finds
 
 
@@ -138,7 +137,7 @@ def derived_equals(settled: RunView, derived: Any, expected: Any) -> Verdict | A
         actual = derive(settled.state, **kwargs)
     except Exception as error:  # noqa: BLE001  what a derivation raises is a verdict
         return Verdict.of(f"{id} raised {error_text(error)}", expected=expected)
-    return judge_later(actual) if inspect.isawaitable(actual) else judge(actual)
+    return judge_later(actual) if is_awaitable(actual) else judge(actual)
 
 
 def within_ms(settled: RunView, n: Any) -> Verdict:

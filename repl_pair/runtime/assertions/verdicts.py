@@ -7,6 +7,7 @@ from repl_pair.records import row
 from repl_pair.runtime.assertions.comparison import difference
 from repl_pair.runtime.assertions.view import NOTHING, Path, PathNotFound, Places, Read, RunView
 from repl_pair.runtime.reading.expansion import (
+    TooManyPartsError,
     as_rows,
     declared_fields,
     leaves_of,
@@ -44,7 +45,10 @@ def shown_at(steps: Steps, value: Any, secrets: Places) -> tuple[Json, int]:
         return REDACTED, 1
     # As it stands its private fields are read too; opened, its tables are whole.
     kept = send_out(value, sensitive=below, limits=WIDE).redacted
-    out = send_out(open_up(value, as_rows), sensitive=below, limits=WIDE)
+    try:
+        out = send_out(open_up(value, as_rows), sensitive=below, limits=WIDE)
+    except TooManyPartsError:
+        return REDACTED, 1
     return out.value, max(kept, out.redacted + out.elided)
 
 

@@ -123,7 +123,7 @@ _PLAIN: tuple[type[Any], ...] = (
     *(ModuleType, BuiltinFunctionType, GetSetDescriptorType, MemberDescriptorType),
     _DATACLASS_PARAMS,
 )
-_INSIDE: dict[type[Any], str] = {
+INSIDE: dict[type[Any], str] = {
     **dict.fromkeys(_PLAIN, ""),
     partial: "func",
     cached_property: "func",
@@ -140,7 +140,7 @@ def unwrap(value: Any) -> Target | None:
     for _ in range(_MAX_WRAPPERS):
         kind = real_class(value)
         # A class with a metaclass is in no table, and might be hashed by code of the metaclass.
-        name = _INSIDE.get(kind) if real_class(kind) is type else None
+        name = INSIDE.get(kind) if real_class(kind) is type else None
         if name == "":
             return None
         if name:

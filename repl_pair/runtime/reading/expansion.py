@@ -23,28 +23,61 @@ from repl_pair.runtime.values.marks import is_needle, is_secret_key, is_secret_l
 DEEPEST = 64
 """Levels that are opened; what is below stays as it is."""
 
+MAX_PARTS = 1_000_000
+"""Of a value that is opened, each counted as often as it is met."""
+
 _PLAIN = (type(None), bool, int, float, str)
+_WHOLE = (Enum, BaseException)
 
 
-def open_up(value: Any, table: Callable[[Any], Any], depth: int = DEEPEST) -> Any:
+class TooManyPartsError(ValueError):
+    """A value has more than MAX_PARTS: objects of a framework lead to each other on many ways."""
+
+
+def open_up(value: Any, table: Callable[[Any], Any]) -> Any:
     """Return a value as fresh dicts and lists over live leaves; `table` opens arrays and frames.
 
     Sets are sorted by their items' text. Objects give their public fields, secret ones as Secrets.
+    TooManyPartsError where there is no end to it.
     """
-    if type(value) in _PLAIN or type(value) is Secret or isinstance(value, (Enum, BaseException)):
+    room = MAX_PARTS
+
+    def copy(value: Any, depth: int) -> Any:
+        nonlocal room
+        if _is_leaf(value):
+            return value
+        if depth == 0:
+            return f"<{type(value).__name__}>"
+        if is_table(value):
+            return copy(table(value), depth - 1)
+        if is_set(value):
+            value = sorted(value, key=repr)
+        parts = _parts_of(value)
+        if parts is None:
+            return value
+        if (room := room - len(parts)) < 0:
+            raise TooManyPartsError(f"it has more than {MAX_PARTS:,} parts")
+        if is_row(parts):
+            return [copy(item, depth - 1) for item in parts]
+        return {key: copy(item, depth - 1) for key, item in parts.items()}
+
+    return copy(value, DEEPEST)
+
+
+def _is_leaf(value: Any) -> bool:
+    return type(value) in _PLAIN or type(value) is Secret or isinstance(value, _WHOLE)
+
+
+def _parts_of(value: Any) -> Any:
+    """Return a mapping or row of what is in a value, None where nothing is; tables are not read."""
+    if _is_leaf(value):
+        return None
+    if is_map(value) or is_set(value):
         return value
-    if depth == 0:
-        return f"<{type(value).__name__}>"
-    if is_table(value):
-        return open_up(table(value), table, depth - 1)
-    if is_map(value):
-        return {key: open_up(item, table, depth - 1) for key, item in value.items()}
-    if is_set(value):
-        return [open_up(item, table, depth - 1) for item in sorted(value, key=repr)]
     if is_row(value) and not hasattr(real_class(value), "_fields"):
-        return [open_up(item, table, depth - 1) for item in value]
+        return value
     found = read_fields(value)
-    return open_up(found[0], table, depth - 1) if found else value
+    return found[0] if found else None
 
 
 def as_rows(table: Any) -> Any:
@@ -90,34 +123,67 @@ def _labels(table: Any) -> Any:
 
 def short_secrets(value: Any, places: Iterable[tuple[str, ...]] = ()) -> Iterator[str]:
     """Return the text of each secret, by place, key or type, that is too short for a needle."""
-    opened = open_up(value, _secret_columns)
-    declared = [leaf for place in places for leaf in _at(opened, place)]
-    for leaf in (*_secret_leaves(opened, inside=False), *_secret_leaves(declared, inside=True)):
-        text = str(leaf)
-        if text and not is_needle(text):
-            yield text
+    declared = [part for place in places for part in _at(value, place)]
+    for part, inside in ((value, False), *((part, True) for part in declared)):
+        for leaf in _secret_leaves(part, _secret_columns, inside=inside):
+            text = str(leaf)
+            if text and not is_needle(text):
+                yield text
 
 
 def declared_fields(value: Any) -> Iterator[tuple[str, str]]:
     """Return name and text of each field in a value that a class declares as `Sensitive`."""
-    queue, met = [(value, DEEPEST)], {id(value)}
-    while queue:
-        holder, depth = queue.pop()
-        if type(holder) in _PLAIN or depth == 0 or is_table(holder):
+    for name, part, _ in _walk(value, _no_rows):
+        if type(part) is Secret:
+            leaves = list(_secret_leaves(part, as_rows, inside=True))
+            yield from ((name, str(leaf)) for leaf in leaves or [""])
+
+
+def has_table(value: Any) -> bool:
+    """Return whether a value is or holds an array or a frame."""
+    return any(is_table(part) for _, part, _ in _walk(value, _no_rows))
+
+
+def _no_rows(_table: Any) -> Any:
+    return ()
+
+
+def _walk(
+    value: Any, table: Callable[[Any], Any], *, inside: bool = False
+) -> Iterator[tuple[str, Any, bool]]:
+    """Give the parts of a value, each object once: its key, and whether a secret key is above it.
+
+    A Secret is given, and not what it holds.
+    """
+    waiting, met = [("", value, inside, DEEPEST)], dict[tuple[int, bool], Any]()
+    while waiting:
+        name, part, inside, depth = waiting.pop()
+        yield name, part, inside
+        if _is_leaf(part) or depth == 0 or (id(part), inside) in met:
             continue
-        if is_map(holder):
-            parts = dict(holder)
-        elif is_set(holder) or (is_row(holder) and not hasattr(real_class(holder), "_fields")):
-            parts = dict(enumerate(holder))
-        else:
-            parts = (read_fields(holder) or ({},))[0]
-        for name, part in parts.items():
-            if type(part) is Secret:
-                leaves = list(_secret_leaves(open_up(part.value, as_rows), inside=True))
-                yield from ((str(name), str(leaf)) for leaf in leaves or [""])
-            elif type(part) not in _PLAIN and id(part) not in met:
-                met.add(id(part))
-                queue.append((part, depth - 1))
+        met[id(part), inside] = part
+        rows = table(part) if is_table(part) else _parts_of(part)
+        if type(rows) is Secret:
+            waiting.append((name, rows, inside, depth - 1))
+            continue
+        pairs = rows.items() if is_map(rows) else enumerate(() if rows is None else rows)
+        below = [(str(key), item, inside or _is_secret(key), depth - 1) for key, item in pairs]
+        waiting.extend(reversed(below))
+
+
+def _is_secret(key: Any) -> bool:
+    return isinstance(key, str) and is_secret_key(key)
+
+
+def _secret_leaves(value: Any, table: Callable[[Any], Any], *, inside: bool) -> Iterator[Any]:
+    for _, part, hidden in _walk(value, table, inside=inside):
+        if type(part) is Secret:
+            yield from _secret_leaves(part.value, table, inside=True)
+        elif hidden and part is not None and not isinstance(part, bool):
+            if is_table(part) or _parts_of(part) is not None:
+                continue
+            reveal = getattr(part, "get_secret_value", None)
+            yield part if reveal is None else reveal()
 
 
 def leaves_of(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -130,28 +196,13 @@ def leaves_of(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
         yield place, value
 
 
-def _at(opened: Any, place: tuple[str, ...]) -> list[Any]:
+def _at(value: Any, place: tuple[str, ...]) -> list[Any]:
     if not place:
-        return [opened]
-    rows = opened if is_row(opened) else ()
-    pairs = opened.items() if is_map(opened) else enumerate(rows)
+        return [value]
+    rows = _secret_columns(value) if is_table(value) else _parts_of(value)
+    pairs = rows.items() if is_map(rows) else enumerate(() if rows is None else rows)
     below = [item for key, item in pairs if place[0] in (str(key), "*")]
     return [found for item in below for found in _at(item, place[1:])]
-
-
-def _secret_leaves(value: Any, *, inside: bool) -> Iterator[Any]:
-    if type(value) is Secret:
-        yield from _secret_leaves(value.value, inside=True)
-    elif is_map(value):
-        for key, item in value.items():
-            is_secret = isinstance(key, str) and is_secret_key(key)
-            yield from _secret_leaves(item, inside=inside or is_secret)
-    elif is_row(value):
-        for item in value:
-            yield from _secret_leaves(item, inside=inside)
-    elif inside and value is not None and not isinstance(value, bool):
-        reveal = getattr(value, "get_secret_value", None)
-        yield value if reveal is None else reveal()
 
 
 def _secret_columns(table: Any) -> Any:

@@ -1,5 +1,6 @@
 """Reads the fields of instances straight from their storage: no property, no `__getattr__`."""
 
+import ctypes
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator
@@ -20,6 +21,7 @@ from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.marks import Sensitive, is_secret_key, secret_type
 
 Part = TypeVar("Part")
+ReadDict = Callable[[Any], dict[Any, Any]]
 
 MACHINERY = frozenset(
     {"IPython", "ipykernel", "jupyter_client", "zmq", "traitlets", "comm", "debugpy"}
@@ -41,7 +43,7 @@ class Layout(NamedTuple):
 
     slots: tuple[tuple[str, Any], ...] = ()
     names: tuple[str, ...] = ()
-    storage: Any = None
+    storage: "ReadDict | None" = None
     sensitive: frozenset[str] = frozenset()
     record: bool = False
 
@@ -141,7 +143,7 @@ def _stored(value: Any, layout: Layout) -> tuple[dict[str, Any], int]:
             continue
     left = 0
     if layout.storage is not None:
-        store = layout.storage.__get__(value)
+        store = layout.storage(value)
         if real_class(store) is dict:
             left = max(0, len(store) - MAX_FIELDS)
             copy: dict[str, Any] = {} if fields or left else store.copy()
@@ -169,7 +171,6 @@ def _layout_of(cls: type[Any]) -> Layout | None:
         return None
     names: Any = _first(stores, "_fields") if any(base is tuple for base in bases) else None
     is_named = real_class(names) is tuple and all(type(name) is str for name in names)
-    storage = _first(stores, "__dict__")
     members = [item for store in reversed(stores) for item in store.items()]
     slots = {
         name: member
@@ -180,14 +181,41 @@ def _layout_of(cls: type[Any]) -> Layout | None:
         *(name for name in (fields if dataclass else ()) if type(name) is str and name in slots),
         *slots,
     ]
-    stored = real_class(storage) is GetSetDescriptorType or _is_slot(storage)
     return Layout(
         slots=tuple((name, slots[name]) for name in dict.fromkeys(order)),
         names=names if is_named else (),
-        storage=storage if stored else None,
+        storage=dict_reader(cls),
         sensitive=frozenset(name for base in bases for name in _sensitive_names(base)),
         record=dataclass or any(base is SimpleNamespace for base in bases),
     )
+
+
+@per_class
+def dict_reader(cls: type[Any]) -> ReadDict | None:
+    """Return what reads the dict of an instance, None where instances have none.
+
+    A class that defines `__dict__` itself is not asked.
+    """
+    for base in lineage(cls):
+        slot: Any = space_of(base).get("__dict__")
+        is_getter = real_class(slot) is GetSetDescriptorType
+        if (is_getter or _is_slot(slot)) and slot.__objclass__ is base:
+            return _read_dict if is_getter and slot.__doc__ != _USUAL else slot.__get__
+    return None
+
+
+_USUAL = vars(type("", (), {}))["__dict__"].__doc__
+"""The doc of the getter that Python gives a class; one of C code may compute, as proxies do."""
+_GENERIC: Any = ctypes.pythonapi["PyObject_GenericGetDict"]
+_GENERIC.restype = ctypes.py_object
+
+
+def _read_dict(value: Any) -> dict[Any, Any]:
+    try:
+        # Without `py_object`, the value would be asked how it is passed.
+        return _GENERIC(ctypes.py_object(value), None)
+    except AttributeError:  # there is none behind the getter
+        return {}
 
 
 def _first(stores: list[Any], name: str) -> Any:

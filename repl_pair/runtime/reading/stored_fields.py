@@ -16,6 +16,7 @@ from typing import Any, cast
 from repl_pair.runtime.reading.closed_values import is_closed, kind_of
 from repl_pair.runtime.reading.fields import (
     all_of,
+    dict_reader,
     only_text_keys,
     read_fields,
     read_items,
@@ -48,7 +49,6 @@ def _ids(*classes: Any) -> frozenset[int]:
     return frozenset(map(id, classes))
 
 
-_DICT_SLOTS = _ids(types.GetSetDescriptorType, types.MemberDescriptorType)
 _DICTS = _ids(dict, OrderedDict, defaultdict, Counter)
 _TUPLE = _ids(tuple)
 _LISTS: dict[int, Any] = {id(cls): cls for cls in (list, tuple, deque)}
@@ -168,16 +168,8 @@ def _read_stored(value: Any, key: Key | Cut) -> Any:
 
 def stored_fields(value: Any) -> dict[Any, Any]:
     """Return the instance's own dict, without asking a class that defines `__dict__` itself."""
-    cls = real_class(value)
-    for base in lineage(cls):
-        slot = space_of(base).get("__dict__")
-        if id(real_class(slot)) in _DICT_SLOTS:
-            try:
-                found = real_class(slot).__get__(slot, value, cls)
-            except (AttributeError, TypeError):
-                return {}
-            return found if real_class(found) is dict else {}
-    return {}
+    read = dict_reader(real_class(value))
+    return {} if read is None else read(value)
 
 
 def _read_slot(value: Any, key: str) -> Any:

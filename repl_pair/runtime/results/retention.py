@@ -67,7 +67,7 @@ def _lighter(
 
 def _plain(value: Any) -> Any:
     try:
-        return to_plain(value)
+        return to_plain(value, {})
     except RecursionError:
         return value  # it holds itself or is very deep, as no frozen data is
 

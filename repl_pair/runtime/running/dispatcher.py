@@ -7,6 +7,8 @@ from pkgutil import resolve_name
 from types import MethodType
 from typing import Any
 
+from repl_pair.runtime.planning.sources import INSIDE
+
 
 class Frame:
     """One active stub; `place` is None once it ended, which other contexts may see later."""
@@ -127,6 +129,8 @@ class Dispatcher:
     __doc__ = property(lambda self: self._repl_pair_original.__doc__)  # type: ignore[assignment]
     __module__ = property(lambda self: self._repl_pair_original.__module__)  # type: ignore[assignment]
 
+
+INSIDE[Dispatcher] = "_repl_pair_original"
 
 _RUNS_CALLS = "repl_pair.runtime.capture.threads"
 """The module that calls what a run gave to a thread or pool."""

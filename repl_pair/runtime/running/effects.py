@@ -17,6 +17,7 @@ from repl_pair.runtime.running.copies import copy_containers
 from repl_pair.runtime.running.responses import Responses, resolve_dotted
 from repl_pair.runtime.running.stubs import stub
 from repl_pair.runtime.secrets.places import secret_args, secret_results
+from repl_pair.runtime.values.classes import is_awaitable
 from repl_pair.runtime.values.frozen import sensitive_paths
 
 
@@ -102,7 +103,7 @@ class _Effect:
     async def later(self, id: str, /, **payload: Any) -> Any:
         """Do the same when it is awaited, also where the effect is stubbed or synchronous."""
         given = self(id, **payload)
-        return await given if inspect.isawaitable(given) else given
+        return await given if is_awaitable(given) else given
 
     impl = staticmethod(
         function_kind("effect", "Register a function that does what an effect says.")
@@ -174,7 +175,7 @@ def _do_and_record(
 ) -> Any:
     with _record_error(record_response):
         value = fn(**payload)
-    if not inspect.isawaitable(value):
+    if not is_awaitable(value):
         record_response(value)
         return value
 

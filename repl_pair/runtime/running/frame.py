@@ -1,11 +1,11 @@
 """The state of one run between its phases, and how what is asynchronous is waited for."""
 
-import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from itertools import islice
+from types import AsyncGeneratorType, GeneratorType
 from typing import Any
 
 from repl_pair.errors import RequestError
@@ -18,6 +18,7 @@ from repl_pair.runtime.registry.outcomes import Outcome, PhaseRecord, StepRecord
 from repl_pair.runtime.running.effects import Scope
 from repl_pair.runtime.secrets.places import secret_names, secret_patches, secret_results
 from repl_pair.runtime.stopping.loops import WaitFor
+from repl_pair.runtime.values.classes import is_awaitable, is_exactly
 from repl_pair.runtime.values.paths import Place
 
 TeardownStep = Callable[[], Any]
@@ -132,12 +133,12 @@ class Frame:
 
         `cannot_run` for a generator of too many items.
         """
-        if inspect.isawaitable(value):
+        if is_awaitable(value):
             value = await self.wait_for(value)
-        if inspect.isgenerator(value):
+        if is_exactly(value, GeneratorType):
             items: list[Any] = list(islice(value, MAX_ITEMS + 1))
             value.close()
-        elif inspect.isasyncgen(value):
+        elif is_exactly(value, AsyncGeneratorType):
             items = await self.wait_for(_listed(value))
         else:
             return value

@@ -95,14 +95,20 @@ def _is_short(node: Any) -> bool:
 
 
 def _length(node: Any, most: int) -> int:
-    """Return about how many characters a node takes; more than `most` is not counted further."""
-    kind = real_class(node)
-    if kind is not dict and kind is not list:
-        return len(node) if kind is str else 8
-    total = 0
-    for part in node:
-        item, name = (node[part], part) if kind is dict else (part, "")
-        total += 4 + len(name) + _length(item, most - total)
-        if total > most:
-            break
+    """Return about how many characters a node takes; more than `most` is not counted further.
+
+    A node may hold itself, and may be as deep as a value of the person's.
+    """
+    total, waiting = 0, [node]
+    while waiting and total <= most:
+        part = waiting.pop()
+        kind = real_class(part)
+        if kind is dict:
+            total += 4 * len(part) + sum(map(len, part))
+            waiting.extend(part.values())
+        elif kind is list:
+            total += 4 * len(part)
+            waiting.extend(part)
+        else:
+            total += len(part) if kind is str else 8
     return total

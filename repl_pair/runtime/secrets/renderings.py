@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from repl_pair.runtime.capture.bundles import figure_of, mime_bundle
-from repl_pair.runtime.reading.expansion import open_up
+from repl_pair.runtime.reading.expansion import has_table
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Needles
@@ -68,9 +68,7 @@ def leaving_form(value: Any, bundle: Mapping[str, Any]) -> Mapping[str, Any]:
     if not out.redacted and not labelled:
         return bundle
     text = bundle.get("text/plain")
-    tables: list[Any] = []
-    open_up(value, tables.append)
-    if tables or not isinstance(text, str):
+    if has_table(value) or not isinstance(text, str):
         return {"text/plain": repr(out.value)}
     text, _ = own.scrub(text)
     for secret in sorted(filter(None, [*out.learned, *labelled]), key=len, reverse=True):

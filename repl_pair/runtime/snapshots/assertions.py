@@ -7,7 +7,7 @@ from typing import Any
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.assertions.verdicts import WIDE
 from repl_pair.runtime.assertions.view import RunView
-from repl_pair.runtime.reading.expansion import as_columns, open_up
+from repl_pair.runtime.reading.expansion import TooManyPartsError, as_columns, open_up
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import NEEDLES
@@ -98,7 +98,10 @@ def no_secret(settled: RunView) -> Verdict:
         value = getattr(settled, root)
         secrets = [place[1:] for place in settled.secrets if place[0] == root]
         send_out(value, sensitive=secrets, limits=WIDE)
-        out = send_out(open_up(value, as_columns), sensitive=secrets, limits=WIDE)
+        try:
+            out = send_out(open_up(value, as_columns), sensitive=secrets, limits=WIDE)
+        except TooManyPartsError as error:
+            return Verdict.of(f"{root}: {error}, too many to be searched", expected=[])
         found += _marked(out.value, root) if out.redacted else []
     reason = f"a secret stands at {', '.join(found)}" if found else ""
     return Verdict.of(reason, expected=[], actual=found)

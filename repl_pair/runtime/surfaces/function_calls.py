@@ -21,6 +21,7 @@ from repl_pair.runtime.signatures.corrections import correct_arguments, has_blan
 from repl_pair.runtime.signatures.schema import Schema, mark_nullable, parameters_schema
 from repl_pair.runtime.stopping.loops import WaitFor, pair_contexts
 from repl_pair.runtime.surfaces.secret_values import followed_ids
+from repl_pair.runtime.values.classes import is_awaitable
 from repl_pair.runtime.values.frozen import Ref
 from repl_pair.runtime.values.hints import ANYTHING
 from repl_pair.runtime.values.marks import is_secret_key
@@ -147,7 +148,7 @@ async def call_function(
                 refusals.append(error)
                 return
             value = by_name(fn)(**built, **given)
-            found.give(await wait_for(value) if inspect.isawaitable(value) else value)
+            found.give(await wait_for(value) if is_awaitable(value) else value)
 
         await run_stoppable(found, work)
     if refusals:

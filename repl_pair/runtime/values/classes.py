@@ -5,6 +5,8 @@ import weakref
 from collections import abc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields as dataclass_fields, is_dataclass
+from inspect import isawaitable
+from types import GeneratorType
 from typing import Any, TypeGuard, TypeVar, get_origin
 
 from repl_pair.errors import RequestError
@@ -163,6 +165,18 @@ def is_polars(value: Any, *names: str) -> bool:
     """Return whether a value is a frame or series of polars, of none of the person's subclasses."""
     cls = real_class(value)
     return is_genuine(cls, "polars") and name_of(cls) in (names or ("DataFrame", "Series"))
+
+
+def is_awaitable(value: Any) -> bool:
+    """Return whether a value is to be awaited; a proxy is where what it stands for is."""
+    if is_exactly(value, GeneratorType):
+        return isawaitable(value)
+    if not any("__await__" in names_in(base) for base in lineage(real_class(value))):
+        return False
+    try:
+        return hasattr(value.__class__, "__await__") and value.__await__ is not None
+    except Exception:  # noqa: BLE001  a proxy runs the person's code to know what it stands for
+        return False
 
 
 def is_table(value: Any) -> bool:

@@ -84,24 +84,31 @@ def merge(base: Mapping[str, Any], *overlays: Mapping[str, Any]) -> dict[str, An
     return merged
 
 
-def to_plain(frozen: Frozen) -> Any:
+def to_plain(frozen: Frozen, known: dict[int, Any] | None = None) -> Any:
     """Return frozen data without class names: fields as mappings, enum members as their names.
 
     Secrets stay Secrets; decimals, dates, arrays and frames stay live leaves; a Ref is the mapping
-    `{"$ref": loader, **kwargs}`. Live named tuples stay themselves.
+    `{"$ref": loader, **kwargs}`. Live named tuples stay themselves. `known`, by id, is for what may
+    hold one container on many ways: each is copied once.
     """
     kind: Any = real_class(frozen)
+    if known is not None and id(frozen) in known:
+        return known[id(frozen)]
     if kind is EnumMember:
         return frozen.name
     if kind is Ref:
-        return {"$ref": frozen.loader} | to_plain(frozen.kwargs)
+        return {"$ref": frozen.loader} | to_plain(frozen.kwargs, known)
     if kind is Record:
-        return to_plain(frozen.fields)
+        return to_plain(frozen.fields, known)
     if is_map(frozen):
-        return {to_plain(key): to_plain(value) for key, value in frozen.items()}
-    if kind in _MANY:
-        return kind(map(to_plain, cast("Iterable[Any]", frozen)))
-    return frozen
+        plain: Any = {to_plain(k, known): to_plain(v, known) for k, v in frozen.items()}
+    elif kind in _MANY:
+        plain = kind([to_plain(item, known) for item in cast("Iterable[Any]", frozen)])
+    else:
+        return frozen
+    if known is not None:
+        known[id(frozen)] = plain
+    return plain
 
 
 def walk(frozen: Frozen, *, into_refs: bool = True) -> Iterator[tuple[Place, Frozen, bool]]:

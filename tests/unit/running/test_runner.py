@@ -13,6 +13,7 @@ from repl_pair.runtime.results.last_results import last_result
 from repl_pair.runtime.running.runner import execute
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.runtime.stopping.stop import RunStopped, Stop
+from repl_pair.runtime.values.classes import is_awaitable
 
 check = repl_pair.check
 
@@ -198,6 +199,45 @@ def test_overlapping_runs_keep_their_output_apart():
         return await asyncio.gather(repl_pair.arun("talk/A"), repl_pair.arun("talk/B"))
 
     assert [r.stdout for r in asyncio.run(both())] == ["a" * 20, "b" * 20]
+
+
+class Proxy:
+    """Forwards to an object, as the proxies of web frameworks and lazy values do."""
+
+    def __init__(self, find):
+        object.__setattr__(self, "_find", find)
+
+    @property
+    def __class__(self):
+        return type(object.__getattribute__(self, "_find")())
+
+    def __await__(self):
+        return object.__getattribute__(self, "_find")().__await__()
+
+
+def unbound():
+    raise RuntimeError("outside of a request")
+
+
+async def later():
+    return 5
+
+
+@pytest.mark.parametrize(
+    ("find", "result"),
+    [(lambda: "plain", None), (later, 5)],
+    ids=["of a value", "of a coroutine"],
+)
+def test_a_proxy_is_awaited_where_what_it_stands_for_is(find, result):
+    proxy = Proxy(find)
+    repl_pair.story("proxied", component=lambda: proxy)
+    repl_pair.variant("proxied/A")
+    record = repl_pair.run("proxied/A")
+    assert (record.status, record.result) == ("pass", result or proxy)
+
+
+def test_a_proxy_that_stands_for_nothing_is_not_awaited():
+    assert not is_awaitable(Proxy(unbound))
 
 
 def test_an_interrupt_comes_through_after_the_teardown():

@@ -102,6 +102,14 @@ def test_an_answer_is_cut_to_its_characters_and_keeps_rows_and_handles(make, cha
     assert all(kept)
 
 
+@pytest.mark.parametrize("is_list", [False, True])
+def test_each_value_of_an_answer_is_bounded_though_it_holds_itself(is_list):
+    own: Any = [] if is_list else {}
+    own.append(own) if is_list else own.update(me=own)
+    out = send_out({"items": [{"value": own}]}, limits=Limits(each=200), shape=Answer)
+    assert out.value["items"][0]["value"]
+
+
 def test_an_answer_that_fits_is_cut_no_more_than_without_a_bound():
     answer = {"status": "pass", "items": [], "args": {"a": "x" * 1_900, "b": [[[[1]]]]}}
     assert sent(answer, 14_000)[0].value == sent(answer, 0)[0].value == answer

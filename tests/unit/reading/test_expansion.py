@@ -1,0 +1,83 @@
+"""Values opened to their leaves: objects that lead to each other on many ways end too."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pytest
+
+import repl_pair
+from repl_pair import Sensitive, check
+from repl_pair.runtime.reading import expansion
+from repl_pair.runtime.reading.expansion import (
+    TooManyPartsError,
+    as_rows,
+    declared_fields,
+    has_table,
+    open_up,
+    short_secrets,
+)
+
+
+class Node:
+    """Leads to the next on two ways, so that there are 2 ** 60 ways through sixty of them."""
+
+    def __init__(self, left: Any, right: Any) -> None:
+        self.left, self.right = left, right
+
+
+@dataclass
+class Account:
+    pin: Annotated[str, Sensitive]
+
+
+def many_ways(end: Any) -> Any:
+    """Give sixty nodes before `end`, and a way back to the first."""
+    first = found = Node(end, end)
+    for _ in range(60):
+        found = Node(found, found)
+    first.back = found  # type: ignore[attr-defined]
+    return found
+
+
+def test_secrets_are_found_at_the_end_of_many_ways():
+    value = many_ways({"account": Account("17"), "password": "ab"})
+    assert sorted(short_secrets(value)) == ["17", "ab"]
+    assert list(declared_fields(value)) == [("pin", "17")]
+    assert not has_table(value)
+    assert list(short_secrets({"a": {"b": "x"}}, [("a", "b")])) == ["x"]
+
+
+def test_one_object_is_a_secret_only_where_a_name_makes_it_one():
+    part = {"n": "xy"}
+    assert list(short_secrets([part, {"token": part}, part])) == ["xy"]
+    assert list(short_secrets([part, part])) == []
+
+
+@pytest.fixture
+def few_parts(monkeypatch):
+    monkeypatch.setattr(expansion, "MAX_PARTS", 10_000)
+
+
+@pytest.mark.usefixtures("few_parts")
+def test_what_has_no_end_is_not_opened():
+    with pytest.raises(TooManyPartsError, match="more than 10,000 parts"):
+        open_up(many_ways(1), as_rows)
+    shared = [1]
+    assert open_up([shared, {"a": shared}], as_rows) == [[1], {"a": [1]}]
+
+
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        (check.result_equals({"a": 1}), "result: expected {'a': 1}, got <"),
+        (check.path_matches("result", {}), "it has more than 10,000 parts"),
+        (check.no_secret(), "result: it has more than 10,000 parts"),
+    ],
+    ids=lambda part: part[0] if isinstance(part, list) else "",
+)
+@pytest.mark.usefixtures("few_parts")
+def test_what_has_no_end_is_judged_and_kept(step, reason):
+    repl_pair.story("endless", component=lambda: many_ways(1))
+    repl_pair.variant("endless/A", play=[step])
+    record = repl_pair.run("endless/A")
+    assert (record.status, reason in record.reason) == ("fail", True), record.reason
