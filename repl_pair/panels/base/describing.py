@@ -14,7 +14,7 @@ from repl_pair.runtime.secrets.learning import SEARCH
 from repl_pair.runtime.secrets.needles import Needles
 from repl_pair.runtime.secrets.redaction import copy_plain
 from repl_pair.runtime.values.classes import real_class
-from repl_pair.runtime.values.frozen import to_plain
+from repl_pair.runtime.values.frozen import live_to_plain
 from repl_pair.runtime.values.marks import secret_type
 from repl_pair.runtime.values.paths import Place, below
 from repl_pair.wire import REDACTED, Json
@@ -109,7 +109,7 @@ def hide_of(run: RunRecord | None) -> Hide:
     if run is None:
         return lambda found: found
     own, declared = Needles(), [at[1:] for at in run.sensitive if at[0] == "effective_args"]
-    args = to_plain(run.effective_args)
+    args = {name: live_to_plain(arg) for name, arg in run.effective_args.items()}
     given = copy_plain(args, needles=own, sensitive=declared, search=SEARCH).learned
     short = sorted((text for text in given if len(text) >= SHORTEST), key=len, reverse=True)
 

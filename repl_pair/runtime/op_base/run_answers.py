@@ -19,7 +19,7 @@ from repl_pair.runtime.secrets.egress import learn_from
 from repl_pair.runtime.secrets.known import within
 from repl_pair.runtime.signatures.outline import typed_slots
 from repl_pair.runtime.stopping.stop import Stop
-from repl_pair.runtime.values.frozen import to_plain
+from repl_pair.runtime.values.frozen import live_to_plain, to_plain
 
 _BITMAPS = {"image/png": "iVBORw0KGgo", "image/jpeg": "/9j/"}
 """How each begins, in base64."""
@@ -105,7 +105,7 @@ def answer_run(record: RunRecord, call: Call | None = None, *, detail: Detail = 
         "phases": [to_dict(phase) for phase in record.phases],
         "errors": raised_in(record),
         "identity": None if record.identity is None else to_dict(record.identity),
-        "effective_args": to_plain(record.effective_args),
+        "effective_args": {n: live_to_plain(arg) for n, arg in record.effective_args.items()},
         # These repeat other slots in most runs.
         "last": record.last if acted else None,
         "plays": list(filter(None, record.plays)),

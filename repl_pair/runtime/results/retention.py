@@ -10,8 +10,8 @@ from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import CallSecrets
 from repl_pair.runtime.secrets.truncation import Limits
-from repl_pair.runtime.values.classes import is_map, is_of, is_row, is_set, kind_of, real_class
-from repl_pair.runtime.values.frozen import to_plain
+from repl_pair.runtime.values.classes import is_of, kind_of, real_class
+from repl_pair.runtime.values.frozen import live_to_plain
 from repl_pair.runtime.values.paths import Place, below
 
 SHOWN = Limits(depth=6, width=100, text=4000, nodes=2000, whole=20_000)
@@ -35,7 +35,7 @@ def lighten(record: RunRecord) -> dict[str, Any]:
     for slot in _HELD:
         if _is_light(value := getattr(record, slot)):
             continue
-        if is_map(value):
+        if is_of(value, dict):
             lighter[slot] = _lighter(value, below(places, slot), secrets)
         else:  # however many records there are, they stay records
             inner = [below(below(places, slot), at) for at in range(len(value))]
@@ -56,20 +56,16 @@ def _lighter(
     kind: Any = real_class(value)
     if hasattr(kind, "__record__"):
         return replace(value, **parts(value.__dict__))
+    inner: Any = _parts_of(value)
     is_opened = depth < SHOWN.depth  # a value may hold itself
-    if is_opened and is_map(value) and len(value) <= SHOWN.width:
-        return parts(value)
-    if is_opened and is_row(value) and len(value) <= SHOWN.width:
-        items = parts(dict[Any, Any](enumerate(value))).values()
-        return tuple(items) if isinstance(value, tuple) else list(items)
-    return send_out(_plain(value), sensitive=places, limits=SHOWN, secrets=secrets).value
-
-
-def _plain(value: Any) -> Any:
-    try:
-        return to_plain(value, {})
-    except RecursionError:
-        return value  # it holds itself or is very deep, as no frozen data is
+    if is_opened and inner is not None and len(inner) <= SHOWN.width:
+        if is_of(value, dict):
+            return parts(dict[Any, Any](dict[Any, Any].items(value)))
+        if is_of(value, list, tuple):
+            rows: list[Any] = list(inner)
+            items = parts(dict[Any, Any](enumerate(rows))).values()
+            return tuple(items) if is_of(value, tuple) else list(items)
+    return send_out(live_to_plain(value), sensitive=places, limits=SHOWN, secrets=secrets).value
 
 
 def _is_light(value: Any) -> bool:
@@ -91,9 +87,17 @@ def _parts_of(node: Any) -> Any:
     kind: Any = real_class(node)
     if hasattr(kind, "__record__"):
         return node.__dict__.values()
-    if is_map(node):
-        return node.values()
-    return node if is_row(node) or is_set(node) else None
+    return next((read(node) for base, read in _READERS if is_of(node, base)), None)
+
+
+_READERS: tuple[tuple[type[Any], Callable[[Any], Any]], ...] = (
+    (dict, lambda node: dict[Any, Any].values(node)),
+    (list, lambda node: list[Any].copy(node)),
+    (tuple, lambda node: tuple[Any, ...].__getitem__(node, slice(None))),
+    (set, lambda node: set[Any].copy(node)),
+    (frozenset, lambda node: frozenset[Any].copy(node)),
+)
+"""How the parts of a container are read: a subclass of the person's may have code of its own."""
 
 
 def _is_large(node: Any) -> bool:

@@ -1,6 +1,5 @@
 """Loaders, generators and context managers: begun in one phase of a run, ended at teardown."""
 
-import inspect
 from collections.abc import Mapping
 from dis import get_instructions
 from types import AsyncGeneratorType, FrameType, GeneratorType
@@ -14,7 +13,7 @@ from repl_pair.runtime.secrets.egress import holds_secret
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.secrets.redaction import copy_plain
-from repl_pair.runtime.values.classes import real_class
+from repl_pair.runtime.values.classes import is_exactly, real_class
 from repl_pair.runtime.values.frozen import Ref, Secret, ref_places
 from repl_pair.runtime.values.hints import ANYTHING
 from repl_pair.runtime.values.takes import takes_of
@@ -29,8 +28,8 @@ async def begin(frame: Frame, made: Any, what: str) -> Any:
     What is asynchronous is waited for; `what` names the generator in the RequestError
     `cannot_run` of one that does not yield just once.
     """
-    is_async = inspect.isasyncgen(made)
-    if not (is_async or inspect.isgenerator(made)):
+    is_async = is_exactly(made, AsyncGeneratorType)
+    if not (is_async or is_exactly(made, GeneratorType)):
         return await frame.value_of(made)
     doing = frame.doing
     clean_up: Any = finish_async if is_async else finish

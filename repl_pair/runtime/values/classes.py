@@ -185,12 +185,12 @@ def is_table(value: Any) -> bool:
 
 
 def is_instance_of(value: Any, module: str, *names: str) -> bool:
-    """Return whether a value is of a class, by names in a module; nothing is imported."""
+    """Return whether a value is really of a class, by names in a module; nothing is imported."""
     loaded = sys.modules.get(module)
     if loaded is None:
         return False
     classes = (getattr(loaded, name, None) for name in names)
-    return isinstance(value, tuple(c for c in classes if isinstance(c, type)))
+    return issubclass(real_class(value), tuple(c for c in classes if isinstance(c, type)))
 
 
 def is_array_scalar(value: Any) -> bool:

@@ -6,7 +6,14 @@ from typing import Any, TypeAlias, cast
 
 from repl_pair.errors import AuthoringError
 from repl_pair.records import row
-from repl_pair.runtime.values.classes import TypeRef, is_map, is_secret_class, real_class, revealed
+from repl_pair.runtime.values.classes import (
+    TypeRef,
+    is_map,
+    is_of,
+    is_secret_class,
+    real_class,
+    revealed,
+)
 from repl_pair.runtime.values.paths import Place
 
 
@@ -88,8 +95,9 @@ def to_plain(frozen: Frozen, known: dict[int, Any] | None = None) -> Any:
     """Return frozen data without class names: fields as mappings, enum members as their names.
 
     Secrets stay Secrets; decimals, dates, arrays and frames stay live leaves; a Ref is the mapping
-    `{"$ref": loader, **kwargs}`. Live named tuples stay themselves. `known`, by id, is for what may
-    hold one container on many ways: each is copied once.
+    `{"$ref": loader, **kwargs}`. Live named tuples stay themselves, and mappings that are no dict:
+    their code is the person's. `known`, by id, is for what may hold one container on many ways:
+    each is copied once.
     """
     kind: Any = real_class(frozen)
     if known is not None and id(frozen) in known:
@@ -100,15 +108,27 @@ def to_plain(frozen: Frozen, known: dict[int, Any] | None = None) -> Any:
         return {"$ref": frozen.loader} | to_plain(frozen.kwargs, known)
     if kind is Record:
         return to_plain(frozen.fields, known)
-    if is_map(frozen):
-        plain: Any = {to_plain(k, known): to_plain(v, known) for k, v in frozen.items()}
-    elif kind in _MANY:
+    is_usual = real_class(kind) is type  # another metaclass may hash by code of its own
+    if is_usual and kind in _PLAIN:
+        return frozen
+    if is_of(frozen, dict):
+        items = dict[Any, Any].items(frozen)
+        plain: Any = {to_plain(k, known): to_plain(v, known) for k, v in items}
+    elif is_usual and kind in _MANY:
         plain = kind([to_plain(item, known) for item in cast("Iterable[Any]", frozen)])
     else:
         return frozen
     if known is not None:
         known[id(frozen)] = plain
     return plain
+
+
+def live_to_plain(value: Any) -> Any:
+    """Return `to_plain` of args that loaders gave: what holds itself or is very deep stays live."""
+    try:
+        return to_plain(value, {})
+    except RecursionError:
+        return value
 
 
 def walk(frozen: Frozen, *, into_refs: bool = True) -> Iterator[tuple[Place, Frozen, bool]]:

@@ -1,12 +1,15 @@
 """Values opened to their leaves: objects that lead to each other on many ways end too."""
 
+import asyncio
 from dataclasses import dataclass
+from functools import reduce
 from typing import Annotated, Any
 
 import pytest
 
 import repl_pair
 from repl_pair import Sensitive, check
+from repl_pair.bridge.link.direct_link import DirectLink
 from repl_pair.runtime.reading import expansion
 from repl_pair.runtime.reading.expansion import (
     TooManyPartsError,
@@ -16,6 +19,7 @@ from repl_pair.runtime.reading.expansion import (
     open_up,
     short_secrets,
 )
+from repl_pair.wire import View
 
 
 class Node:
@@ -64,6 +68,55 @@ def test_what_has_no_end_is_not_opened():
         open_up(many_ways(1), as_rows)
     shared = [1]
     assert open_up([shared, {"a": shared}], as_rows) == [[1], {"a": [1]}]
+
+
+class Raising(dict[str, Any]):
+    """A mapping whose code cannot be run now, as a configuration that lacks a value."""
+
+    def items(self) -> Any:
+        raise LookupError("not now")
+
+    values = keys = __iter__ = items
+
+
+class Lazy:
+    """Is set up when its class is asked for, as the settings of a framework."""
+
+    @property
+    def __class__(self) -> Any:
+        raise LookupError("not now")
+
+
+def in_itself() -> list[Any]:
+    found: list[Any] = []
+    found.append(found)
+    return found
+
+
+GIVEN = {
+    "in itself": in_itself,
+    "very deep": lambda: reduce(lambda inner, _: [inner], range(5000), 1),
+    "a mapping that raises": lambda: Raising(a=1),
+    "a lazy object": Lazy,
+}
+
+
+@pytest.mark.parametrize("make", GIVEN.values(), ids=GIVEN.keys())
+def test_whatever_a_loader_gives_is_an_arg_and_is_shown(make):
+    repl_pair.loader("given")(make)
+    repl_pair.story("taking", component=lambda value=None: value is not None)
+    repl_pair.variant("taking/A", args={"value": repl_pair.ref("given")})
+
+    async def run() -> Any:
+        link = DirectLink()
+        try:
+            args = {"variant_id": "taking/A", "detail": "full"}
+            return await link.request("run_variant", args, view=View())
+        finally:
+            await link.close()
+
+    reply = asyncio.run(run())
+    assert (reply["ok"], reply["result"]["status"]) == (True, "pass"), reply
 
 
 @pytest.mark.parametrize(
