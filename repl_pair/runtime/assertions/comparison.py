@@ -19,6 +19,7 @@ from repl_pair.runtime.values.classes import (
     fields_of,
     is_array_scalar,
     is_map,
+    is_of,
     is_polars,
     is_row,
     is_set,
@@ -44,8 +45,8 @@ def coerce(expected: Any, actual: Any) -> Any:
             return type(actual)(expected)
         except ValueError:
             return expected
-    if isinstance(actual, Enum):
-        return _to_member(expected, type(actual))
+    if is_of(actual, Enum):
+        return _to_member(expected, real_class(actual))
     if type(expected) is Record:
         return expected.fields if expected.type == type_ref(real_class(actual)) else expected
     if isinstance(actual, tuple) and is_row(expected):

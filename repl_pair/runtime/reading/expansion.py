@@ -1,5 +1,6 @@
 """Values opened to their leaves: containers, records and whole tables as dicts and lists."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from typing import Any
@@ -9,6 +10,7 @@ from repl_pair.runtime.reading.tables import hide_labelled
 from repl_pair.runtime.values.classes import (
     is_array_scalar,
     is_map,
+    is_of,
     is_polars,
     is_row,
     is_set,
@@ -27,7 +29,6 @@ MAX_PARTS = 1_000_000
 """Of a value that is opened, each counted as often as it is met."""
 
 _PLAIN = (type(None), bool, int, float, str)
-_WHOLE = (Enum, BaseException)
 
 
 class TooManyPartsError(ValueError):
@@ -65,7 +66,7 @@ def open_up(value: Any, table: Callable[[Any], Any]) -> Any:
 
 
 def _is_leaf(value: Any) -> bool:
-    return type(value) in _PLAIN or type(value) is Secret or isinstance(value, _WHOLE)
+    return type(value) in _PLAIN or type(value) is Secret or is_of(value, Enum, BaseException)
 
 
 def _parts_of(value: Any) -> Any:
@@ -155,9 +156,10 @@ def _walk(
 
     A Secret is given, and not what it holds.
     """
-    waiting, met = [("", value, inside, DEEPEST)], dict[tuple[int, bool], Any]()
+    # The nearest first: what is met again is nowhere followed further down.
+    waiting, met = deque([("", value, inside, DEEPEST)]), dict[tuple[int, bool], Any]()
     while waiting:
-        name, part, inside, depth = waiting.pop()
+        name, part, inside, depth = waiting.popleft()
         yield name, part, inside
         if _is_leaf(part) or depth == 0 or (id(part), inside) in met:
             continue
@@ -167,8 +169,9 @@ def _walk(
             waiting.append((name, rows, inside, depth - 1))
             continue
         pairs = rows.items() if is_map(rows) else enumerate(() if rows is None else rows)
-        below = [(str(key), item, inside or _is_secret(key), depth - 1) for key, item in pairs]
-        waiting.extend(reversed(below))
+        waiting.extend(
+            (str(key), item, inside or _is_secret(key), depth - 1) for key, item in pairs
+        )
 
 
 def _is_secret(key: Any) -> bool:

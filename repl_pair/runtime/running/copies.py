@@ -13,6 +13,7 @@ from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.classes import (
     is_library_scalar,
     is_map,
+    is_of,
     is_polars,
     is_row,
     is_secret_class,
@@ -108,7 +109,7 @@ def _parts_of(value: Any, kind: Any) -> tuple[Any, bool]:
     """Return what is to be copied of a value, None where it has no parts; and whether it maps."""
     if kind in _BUILTIN:
         return value, kind is dict
-    opened: Any = None if isinstance(value, Enum) else _read(value, ())
+    opened: Any = None if is_of(value, Enum) else _read(value, ())
     is_mapping = is_map(opened)
     return (opened if is_mapping or is_row(opened) else None), is_mapping
 
@@ -132,7 +133,7 @@ def _read(value: Any, _places: Any) -> Any:
         return value
     if kind_of(value) in ("array", "frame", "series") or is_polars(value):
         return f"<{kind.__name__} of {'x'.join(map(str, value.shape))}>"
-    if isinstance(value, Enum):
+    if is_of(value, Enum):
         return value.name
     if is_closed(value):
         return f"<{kind.__name__}>"

@@ -25,6 +25,7 @@ from repl_pair.runtime.running.dispatching import call_method, dispatch, set_pat
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.snapshots.provenance import describe_about
 from repl_pair.runtime.stopping.stop import STOPS
+from repl_pair.runtime.values.classes import is_of
 from repl_pair.runtime.values.paths import format_path
 from repl_pair.runtime.values.thaw import thaw_data
 
@@ -204,7 +205,7 @@ def _hide(frame: Frame, step: Step, verdict: Verdict, looks: Sequence[Read]) -> 
     # Beside a secret all may be shown: what is hidden whole would be taken for a secret elsewhere.
     frame.sensitive.extend(("assertions", at, *slot, *below) for slot in slots for below in inner)
     found = [(slot, getattr(verdict, slot)) for slot in ("expected", "actual", "reason")]
-    texts = {slot: text for slot, text in found if isinstance(text, str)}
+    texts = {slot: text for slot, text in found if is_of(text, str)}
     if inner:  # a word of the step may hold a short secret of what was looked at
         given = {str(n): word for n, word in enumerate(step[1:]) if isinstance(word, str)}
         safe = without_secrets(given, looks, secrets)

@@ -125,18 +125,18 @@ ANY_KIND = frozenset({abc.Collection, abc.Iterable, abc.Container})
 
 
 def is_map(value: Any) -> TypeGuard[Mapping[Any, Any]]:
-    """Return whether a value is a mapping."""
-    return type(value) is dict or isinstance(value, Mapping)
+    """Return whether a value is really a mapping: a proxy is what it is, not what it stands for."""
+    return type(value) is dict or issubclass(type(value), Mapping)
 
 
 def is_row(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
     """Return whether a value is a list or tuple."""
-    return isinstance(value, list | tuple)
+    return issubclass(type(value), list | tuple)
 
 
 def is_set(value: Any) -> TypeGuard[set[Any] | frozenset[Any]]:
     """Return whether a value is a set, mutable or not."""
-    return isinstance(value, set | frozenset)
+    return issubclass(type(value), set | frozenset)
 
 
 _TABLES = {

@@ -120,6 +120,16 @@ def test_whatever_a_loader_gives_is_an_arg_and_is_shown(make):
 
 
 @pytest.mark.parametrize(
+    "step", [check.result_equals({"a": 1}), check.path_equals("result[0][0]", 1)], ids=["a", "b"]
+)
+def test_a_lazy_object_in_a_result_is_judged(step):
+    repl_pair.story("lazy", component=lambda: [[Lazy()]])
+    repl_pair.variant("lazy/A", play=[step])
+    record = repl_pair.run("lazy/A")
+    assert (record.status, "not now" in record.reason) == ("fail", False), record.reason
+
+
+@pytest.mark.parametrize(
     ("step", "reason"),
     [
         (check.result_equals({"a": 1}), "result: expected {'a': 1}, got <"),
