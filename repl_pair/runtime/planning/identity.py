@@ -7,13 +7,11 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
-from repl_pair.runtime.planning.sources import (
-    Index,
+from repl_pair.runtime.planning.sources import Index, definitions_of, is_edited
+from repl_pair.runtime.planning.targets import (
     Target,
-    definitions_of,
     full_name,
     home_of,
-    is_edited,
     module_namespace,
     own_functions,
     unwrap,

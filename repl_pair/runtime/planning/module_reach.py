@@ -6,9 +6,9 @@ from pathlib import Path
 from types import ModuleType
 
 from repl_pair.runtime.planning.planner import plan_variant
-from repl_pair.runtime.planning.sources import home_of, unwrap
+from repl_pair.runtime.planning.targets import home_of, unwrap
 from repl_pair.runtime.registry.model import components_in
-from repl_pair.runtime.values.classes import module_of, real_class
+from repl_pair.runtime.values.classes import is_of, module_of, real_class
 
 
 def files_of(variant_id: str, root: Path) -> tuple[frozenset[Path], frozenset[Path]]:
@@ -36,7 +36,7 @@ def _files(names: Iterable[str], root: Path) -> frozenset[Path]:
 def _named_in(module: ModuleType) -> Iterator[str]:
     """Return the modules that the names of a module lead to: those, and where values come from."""
     for value in list(vars(module).values()):
-        if issubclass(real_class(value), ModuleType):
+        if is_of(value, ModuleType):
             yield value.__name__
             continue
         yield module_of(real_class(value))

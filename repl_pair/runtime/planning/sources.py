@@ -1,34 +1,19 @@
 """Sources parsed once, and where the definition of a function or class stands in them."""
 
 import ast
-import inspect
 import linecache
-import sys
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache
 from importlib.machinery import SourceFileLoader
-from types import (
-    BuiltinFunctionType,
-    FunctionType,
-    GetSetDescriptorType,
-    MemberDescriptorType,
-    MethodType,
-    ModuleType,
-)
-from typing import Any, TypeAlias, cast
+from types import FunctionType
+from typing import Any
 from weakref import ref
 
 from repl_pair.records import record
 from repl_pair.runtime.ipython import known_shells
+from repl_pair.runtime.planning.targets import Target, module_namespace, own_functions
 from repl_pair.runtime.reading.code_files import read_code
-from repl_pair.runtime.values.classes import (
-    lineage,
-    module_of,
-    name_of,
-    names_in,
-    qualname_of,
-    real_class,
-)
+from repl_pair.runtime.values.classes import module_of, name_of, qualname_of
 
 PARSE_TRIES = 5
 _MAX_FILES = 256
@@ -114,67 +99,6 @@ def _strip_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
         node.body[:1] = [] if node.body[1:] else [ast.Pass()]
 
 
-_MAX_WRAPPERS = 50
-Target: TypeAlias = FunctionType | type[Any]
-
-_DATACLASS_PARAMS: type[Any] = cast("Any", type(vars(Index)["__dataclass_params__"]))
-_PLAIN: tuple[type[Any], ...] = (
-    *(type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset),
-    *(ModuleType, BuiltinFunctionType, GetSetDescriptorType, MemberDescriptorType),
-    _DATACLASS_PARAMS,
-)
-INSIDE: dict[type[Any], str] = {
-    **dict.fromkeys(_PLAIN, ""),
-    partial: "func",
-    cached_property: "func",
-    MethodType: "__func__",
-    staticmethod: "__func__",
-    classmethod: "__func__",
-    property: "fget",
-}
-"""The attribute that holds what a value wraps, empty where values of the class wrap nothing."""
-
-
-def unwrap(value: Any) -> Target | None:
-    """Return the function or class under wrappers and methods; none of their own code runs."""
-    for _ in range(_MAX_WRAPPERS):
-        kind = real_class(value)
-        # A class with a metaclass is in no table, and might be hashed by code of the metaclass.
-        name = INSIDE.get(kind) if real_class(kind) is type else None
-        if name == "":
-            return None
-        if name:
-            value = getattr(value, name)
-        elif kind is FunctionType and not value.__dict__:
-            break
-        elif (inner := _wrapped(value)) is not None:
-            value = inner
-        else:
-            break
-    return value if issubclass(real_class(value), FunctionType | type) else None
-
-
-def _wrapped(value: Any) -> Any:
-    if issubclass(real_class(value), type):
-        spaces = map(names_in, lineage(value))
-        return next((space["__wrapped__"] for space in spaces if "__wrapped__" in space), None)
-    try:
-        return inspect.getattr_static(value, "__wrapped__", None)
-    except Exception:  # noqa: BLE001  a metaclass of the person's answers for what its class has
-        return None
-
-
-def full_name(target: Target) -> str:
-    """Return the qualified name; of a class the real one."""
-    return qualname_of(target) if isinstance(target, type) else target.__qualname__
-
-
-def home_of(target: Target) -> str:
-    """Return the name of the module that a function or class is of, "" where there is none."""
-    space = None if isinstance(target, type) else target.__globals__
-    return module_of(cast("Any", target)) if space is None else str(space.get("__name__", ""))
-
-
 def definitions_of(target: Target, indexes: dict[str, Index]) -> Sequence[ast.AST]:
     """Return the definition of `target`; several for lambdas of one line; none without source.
 
@@ -243,21 +167,6 @@ def _has_other_code(function: FunctionType) -> bool:
         return False
     code = read_code(file)
     return code is not None and function.__code__ not in code
-
-
-def own_functions(cls: type[Any]) -> Iterator[FunctionType]:
-    """Return the functions that the body of a class defines."""
-    module = module_of(cls)
-    for member in names_in(cls).values():
-        function = unwrap(member)
-        if isinstance(function, FunctionType) and function.__module__ == module:
-            yield function
-
-
-def module_namespace(cls: type[Any]) -> dict[str, Any]:
-    """Return the namespace of the module that a class is of, empty where there is none."""
-    module = sys.modules.get(module_of(cls))
-    return vars(module) if module else {}
 
 
 def _cells() -> Iterator[str]:

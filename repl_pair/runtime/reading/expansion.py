@@ -164,14 +164,17 @@ def _walk(
         if _is_leaf(part) or depth == 0 or (id(part), inside) in met:
             continue
         met[id(part), inside] = part
-        rows = table(part) if is_table(part) else _parts_of(part)
-        if type(rows) is Secret:
-            waiting.append((name, rows, inside, depth - 1))
-            continue
-        pairs = rows.items() if is_map(rows) else enumerate(() if rows is None else rows)
         waiting.extend(
-            (str(key), item, inside or _is_secret(key), depth - 1) for key, item in pairs
+            (str(key), item, inside or _is_secret(key), depth - 1)
+            for key, item in _pairs_of(part, table)
         )
+
+
+def _pairs_of(value: Any, table: Callable[[Any], Any]) -> Iterable[tuple[Any, Any]]:
+    rows = table(value) if is_table(value) else _parts_of(value)
+    if type(rows) is Secret:
+        return [("", rows)]
+    return rows.items() if is_map(rows) else enumerate(() if rows is None else rows)
 
 
 def _is_secret(key: Any) -> bool:
@@ -202,8 +205,7 @@ def leaves_of(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
 def _at(value: Any, place: tuple[str, ...]) -> list[Any]:
     if not place:
         return [value]
-    rows = _secret_columns(value) if is_table(value) else _parts_of(value)
-    pairs = rows.items() if is_map(rows) else enumerate(() if rows is None else rows)
+    pairs = _pairs_of(value, _secret_columns)
     below = [item for key, item in pairs if place[0] in (str(key), "*")]
     return [found for item in below for found in _at(item, place[1:])]
 

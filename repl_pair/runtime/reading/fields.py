@@ -200,7 +200,7 @@ def dict_reader(cls: type[Any]) -> ReadDict | None:
         slot: Any = space_of(base).get("__dict__")
         is_getter = real_class(slot) is GetSetDescriptorType
         if (is_getter or _is_slot(slot)) and slot.__objclass__ is base:
-            return _read_dict if is_getter and slot.__doc__ != _USUAL else slot.__get__
+            return slot.__get__ if slot.__doc__ == _USUAL else _read_dict
     return None
 
 

@@ -169,7 +169,9 @@ def _read_stored(value: Any, key: Key | Cut) -> Any:
 def stored_fields(value: Any) -> dict[Any, Any]:
     """Return the instance's own dict, without asking a class that defines `__dict__` itself."""
     read = dict_reader(real_class(value))
-    return {} if read is None else read(value)
+    found: Any = None if read is None else read(value)
+    # The person may have put a dict of a class of their own there.
+    return found if real_class(found) is dict else {}
 
 
 def _read_slot(value: Any, key: str) -> Any:

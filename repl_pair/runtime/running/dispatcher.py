@@ -7,7 +7,7 @@ from pkgutil import resolve_name
 from types import MethodType
 from typing import Any
 
-from repl_pair.runtime.planning.sources import INSIDE
+from repl_pair.runtime.planning.targets import INSIDE
 
 
 class Frame:
@@ -130,7 +130,7 @@ class Dispatcher:
     __module__ = property(lambda self: self._repl_pair_original.__module__)  # type: ignore[assignment]
 
 
-INSIDE[Dispatcher] = "_repl_pair_original"
+INSIDE[id(Dispatcher)] = "_repl_pair_original"
 
 _RUNS_CALLS = "repl_pair.runtime.capture.threads"
 """The module that calls what a run gave to a thread or pool."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Annotated, Any
 
+import pandas
 import pytest
 
 import repl_pair
@@ -49,6 +50,11 @@ def test_secrets_are_found_at_the_end_of_many_ways():
     assert list(declared_fields(value)) == [("pin", "17")]
     assert not has_table(value)
     assert list(short_secrets({"a": {"b": "x"}}, [("a", "b")])) == ["x"]
+
+
+def test_a_place_in_a_series_that_is_secret_itself_is_no_fault():
+    series = pandas.Series(["a1", "b2"], name="password")
+    assert set(short_secrets(series, [("0",)])) == {"a1", "b2"}
 
 
 def test_one_object_is_a_secret_only_where_a_name_makes_it_one():

@@ -352,6 +352,11 @@ class DictProperty:
         return note("__dict__") and {"key": 1}
 
 
+class Basketlike:
+    def __init__(self):
+        self.__dict__ = LoudDict(key=1)
+
+
 class BorrowedDict:
     __slots__ = ()
     __dict__ = Basket.__dict__["__dict__"]
@@ -405,6 +410,7 @@ CLOSED = {
     "a list with its own lookup": (LoudList([1]), 0),
     "a dict property": (DictProperty(), "key"),
     "a borrowed dict": (BorrowedDict(), "key"),
+    "a dict of another class": (Basketlike(), "key"),
     "a class that speaks": (LoudClassed(), "key"),
     "a lie about the class": (Lying(), "key"),
     "a member of a C type": (OSError(5, "x"), "errno"),
