@@ -65,6 +65,7 @@ def defaults_of(record: Any) -> Mapping[str, Any]:
 
 
 def _make(cls: type[T], methods: Mapping[str, Any]) -> type[T]:
+    cls.__doc__ = cls.__doc__ or cls.__name__  # else `dataclass` builds it from a signature, slowly
     made = dataclass(init=False, repr=False, eq=False)(cls)
     all_fields: tuple[Field[Any], ...] = fields(cast("Any", made))
     every = frozenset(f.name for f in all_fields)

@@ -44,7 +44,7 @@ def check_uses(reading: Reading, slot: str, uses: Any) -> None:
 def check_override(reading: Reading, where: str, slots: Mapping[str, Any]) -> None:
     """Note an effect that is a Python name, and responses that raise no builtin exception."""
     effect = slots.get("effect", "")
-    if effect and not (isinstance(effect, str) and WORDS.pattern.fullmatch(effect)):
+    if effect and not (isinstance(effect, str) and WORDS.matches(effect)):
         known = ", ".join(reading.ids("effect")[:SHOWN])
         reading.add_faults(
             f"{where}: effect {effect!r:.80} is not an effect's id; an agent answers for effects "

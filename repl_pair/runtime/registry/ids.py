@@ -15,18 +15,22 @@ _WORDS = rf"{_SEGMENT}(?:/{_SEGMENT})*"
 class Grammar:
     """A valid id as a pattern, in words, and by example."""
 
-    pattern: re.Pattern[str]
+    pattern: str
     words: str
     example: str
 
+    def matches(self, text: str) -> bool:
+        """Return whether all of a text is such an id."""
+        return re.fullmatch(self.pattern, text) is not None
+
 
 STORY = Grammar(
-    re.compile(_STORY),
+    _STORY,
     "words of letters, digits, '_' and '-' that start with a letter, joined by dots",
     "pricing.quote",
 )
 VARIANT = Grammar(
-    re.compile(rf"{_STORY}/[A-Za-z0-9][A-Za-z0-9_.-]*"),
+    rf"{_STORY}/[A-Za-z0-9][A-Za-z0-9_.-]*",
     "a story's id, a slash, and a name of letters, digits, '_', '.' and '-'",
     "pricing.quote/Bulk_10",
 )
@@ -36,7 +40,7 @@ WORKSPACE = Grammar(
     "pricing.desk/Main",
 )
 WORDS = Grammar(
-    re.compile(_WORDS),
+    _WORDS,
     "words of letters, digits, '_' and '-' that start with a letter, joined by slashes",
     "currency/eur",
 )
@@ -46,17 +50,17 @@ _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _DOTTED = rf"{_NAME}(?:\.{_NAME})*"
 
 SURFACE = Grammar(
-    re.compile(_DOTTED),
+    _DOTTED,
     "words of letters, digits and '_' that start with no digit, joined by dots",
     "training",
 )
 MEMBER = Grammar(
-    re.compile(rf"{_DOTTED}/{_NAME}"),
+    rf"{_DOTTED}/{_NAME}",
     "a surface's id, a slash, and a name of letters, digits and '_'",
     "training/loss",
 )
 FUNCTION = Grammar(
-    re.compile(rf"{_NAME}(?:\.{_NAME})+"),
+    rf"{_NAME}(?:\.{_NAME})+",
     "at least two words of letters, digits and '_', joined by dots: a single one may be an op",
     "orders.place",
 )
@@ -64,13 +68,13 @@ FUNCTION = Grammar(
 
 def check_id(kind: str, grammar: Grammar, id: object) -> str:
     """Return the id as plain text; AuthoringError `bad_id` with the rule and a valid form."""
-    if isinstance(id, str) and grammar.pattern.fullmatch(id):
+    if isinstance(id, str) and grammar.matches(id):
         return str(id)
     raise AuthoringError(
         "bad_id",
         f"{id!r} is not a valid {kind} id: it takes {grammar.words}. "
         f"For example: {suggest_id(grammar, id)!r}.",
-        detail={"kind": kind, "id": repr(id), "pattern": grammar.pattern.pattern},
+        detail={"kind": kind, "id": repr(id), "pattern": grammar.pattern},
     )
 
 
@@ -80,7 +84,7 @@ def suggest_id(grammar: Grammar, id: object) -> str:
     head, _, tail = text.replace("/", ".").rpartition(".")
     slashed = f"{head}/{tail}" if head else text
     for candidate in (text, _joined(text, "."), _joined(text, "/"), slashed):
-        if grammar.pattern.fullmatch(candidate):
+        if grammar.matches(candidate):
             return candidate
     return grammar.example
 

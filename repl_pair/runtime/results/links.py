@@ -22,7 +22,7 @@ TABS = ("dev", "docs", "test")
 """The tabs of the shell; the first opens unasked."""
 
 _MAX_CHARS, _DEEPEST, _BIGGEST_INT_BITS = 64_000, 64, 8192
-_SUBSTRATE = Grammar(re.compile(r"[a-z][a-z0-9_-]{0,40}"), "a word", "html")
+_SUBSTRATE = Grammar(r"[a-z][a-z0-9_-]{0,40}", "a word", "html")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _KEPT_IN_IDS, _KEPT_IN_BASE = "/,", "%/:?#[]@!$&'()*+,;=~"
 
@@ -170,7 +170,7 @@ _Drop = Callable[..., None]
 
 def _id_reader(grammar: Grammar) -> Callable[[str, _Drop], str | None]:
     def read(text: str, drop: _Drop) -> str | None:
-        if grammar.pattern.fullmatch(text):
+        if grammar.matches(text):
             return text
         return drop(f"it takes {grammar.words}, such as {grammar.example}")
 
@@ -180,7 +180,7 @@ def _id_reader(grammar: Grammar) -> Callable[[str, _Drop], str | None]:
 def _read_words(text: str, drop: _Drop) -> tuple[str, ...] | None:
     words: list[str] = []
     for word in text.split(","):
-        if not WORDS.pattern.fullmatch(word):
+        if not WORDS.matches(word):
             drop(f"it takes {WORDS.words}", word)
         elif word in words:
             drop("it is given twice", word)

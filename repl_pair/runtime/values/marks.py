@@ -73,7 +73,7 @@ _PATH = (
     r"|/(usr|home|etc|var|opt|tmp|Users|root|mnt|media|srv|bin|sbin|lib|dev|proc|run|sys|app|data"
     r"|private|workspace|Applications|Library|Volumes)(/[^\n]*)?"
 )
-_NO_SECRET = re.compile(f"({_DATE})|({_PATH})|({_HOST})")
+_NO_SECRET = f"({_DATE})|({_PATH})|({_HOST})"
 
 _COMMON = _words(
     "administrator authorization authentication configuration organization documentation"
@@ -135,7 +135,7 @@ def is_needle(text: str) -> bool:
         return False
     if (len(text) < 12 and re.fullmatch(_WORD, text)) or text.lower() in _COMMON:
         return False
-    if _NO_SECRET.fullmatch(text):
+    if re.fullmatch(_NO_SECRET, text):
         return False
     head = text.partition(".")[0]
     known = head in sys.modules or head in sys.stdlib_module_names
