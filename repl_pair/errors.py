@@ -150,6 +150,11 @@ def message_of(error: BaseException) -> str:
     """
     kind = type(error)
     write = _WITHOUT_INPUT.get(f"{kind.__module__.partition('.')[0]}.{kind.__name__}", str)
+    return text_of(error, write)
+
+
+def text_of(error: BaseException, write: Callable[[Any], str] = str) -> str:
+    """Return an exception's text as its author wrote it, with whatever input it quotes."""
     try:
         return write(error)
     except Exception:  # noqa: BLE001  a broken text must not hide what was raised

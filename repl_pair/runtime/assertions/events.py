@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Mapping
 from functools import partial
 from typing import Any
 
-from repl_pair.errors import RequestError, did_you_mean, error_text
+from repl_pair.errors import RequestError, did_you_mean, error_text, text_of
 from repl_pair.runtime.assertions.comparison import difference, equal, short
 from repl_pair.runtime.assertions.view import Read, RunView
 from repl_pair.runtime.registry.outcomes import Verdict
@@ -84,12 +84,13 @@ def raises(settled: RunView, exception: str, *, match: str | None = None) -> Ver
     expected = exception if match is None else f"{exception} matching {match!r}"
     if error is None:
         return Verdict.of("the component raised nothing", expected=expected)
-    settled.note(Read(steps=("raised", "message"), value=str(error)))
-    actual = f"{type(error).__name__}: {error}"
+    message = text_of(error)
+    settled.note(Read(steps=("raised", "message"), value=message))
+    actual = f"{type(error).__name__}: {message}"
     reason = ""
     if not _is_named(type(error), exception):
         reason = f"it raised {actual}"
-    elif match is not None and not finds(match, str(error), by_agent=settled.by_agent):
+    elif match is not None and not finds(match, message, by_agent=settled.by_agent):
         reason = "the message does not match"
     return Verdict.of(reason, expected=expected, actual=actual)
 

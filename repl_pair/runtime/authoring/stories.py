@@ -106,7 +106,8 @@ def own_story_id(fn: Callable[..., Any]) -> str:
 def _doc_of(fn: Callable[..., Any]) -> str:
     """Return a component's doc; not the one that `dataclass` makes, which holds defaults."""
     doc = inspect.getdoc(fn) or ""
-    is_generated = hasattr(fn, "__dataclass_fields__") and doc.startswith(f"{fn.__name__}(")
+    cls = fn if isinstance(fn, type) else type(fn)
+    is_generated = hasattr(cls, "__dataclass_fields__") and doc.startswith(f"{cls.__name__}(")
     return "" if is_generated else doc
 
 

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
+from repl_pair.errors import error_text
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.bundles import draw
 from repl_pair.runtime.capture.captured import Captured, current_capture
@@ -48,8 +49,7 @@ class Figures:
                     bundle = draw(figure)
                     self._captured.note_formatted(bundle, figure)
                 except Exception as error:  # noqa: BLE001  drawing runs the person's code, and the run has ended well
-                    what = f"{type(error).__name__}: {error}"
-                    bundle = {"text/plain": f"[figure could not be drawn: {what}]"}
+                    bundle = {"text/plain": f"[figure could not be drawn: {error_text(error)}]"}
                 if bundle.get("image/png", "") not in shown:
                     self._captured.show(bundle)
         self.close()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, cast
 
-from repl_pair.errors import NextStep, ReplPairError, RequestError, next_step
+from repl_pair.errors import NextStep, ReplPairError, RequestError, error_text, next_step, text_of
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.op_base.descriptors import answer_type
@@ -140,15 +140,15 @@ def progress_content(call_id: str, message: str, *, since: float) -> ProgressCon
 
 def defect(op: str, error: BaseException) -> RequestError:
     """Return the refusal for an exception of an op that is no ReplPairError."""
-    if isinstance(error, ImportError) and "repl_pair" in str(error):
+    if isinstance(error, ImportError) and "repl_pair" in text_of(error):
         return RequestError(
             "version_mismatch",
-            f"{op}: the files of repl_pair were replaced while this kernel ran ({error}).",
+            f"{op}: the files of repl_pair were replaced while this kernel ran ({text_of(error)}).",
             hints=["Ask the person to restart the kernel, then call again."],
         )
     return RequestError(
         "internal",
-        f"{op} failed: {type(error).__name__}: {error}",
+        f"{op} failed: {error_text(error)}",
         detail={"thread": threading.current_thread().name},
     )
 

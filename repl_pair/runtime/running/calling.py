@@ -1,17 +1,26 @@
 """Calling a component with its args by name, whatever its signature demands."""
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any
 
 from repl_pair.errors import RequestError
+from repl_pair.runtime.values.classes import lineage, names_in, real_class
 from repl_pair.runtime.values.takes import takes_of
 
 
 def by_name(component: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what takes by name also the parameters that go by their position only."""
+    """Return what takes by name also the parameters that go by their position only.
+
+    So do those of a generic function: it dispatches by the types of what is given by position.
+    """
     parameters = (takes_of(component).parameters or {}).values()
-    placed = [p for p in parameters if p.kind is p.POSITIONAL_ONLY]
+    kinds = {inspect.Parameter.POSITIONAL_ONLY}
+    if _dispatches(component):
+        kinds.add(inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    placed = [p for p in parameters if p.kind in kinds]
     if not placed:
         return component
 
@@ -25,6 +34,15 @@ def by_name(component: Callable[..., Any]) -> Callable[..., Any]:
         return component(*places, **named)
 
     return call
+
+
+def _dispatches(component: Any) -> bool:
+    """Return whether a callable is a generic function, of `functools.singledispatch` or alike."""
+    while real_class(component) is functools.partial:
+        component = component.func
+    if real_class(component) is FunctionType:
+        return "dispatch" in component.__dict__
+    return any("dispatch" in names_in(base) for base in lineage(real_class(component)))
 
 
 def check_required(component: Callable[..., Any], args: Mapping[str, Any]) -> None:

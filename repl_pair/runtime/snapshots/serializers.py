@@ -8,7 +8,7 @@ import copyreg
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
-from repl_pair.errors import AuthoringError
+from repl_pair.errors import AuthoringError, text_of
 from repl_pair.runtime.reading.fields import declares_secret, read_fields
 from repl_pair.runtime.values.classes import (
     is_library_scalar,
@@ -80,7 +80,7 @@ def _picklable_state(value: Any, cls: type[Any]) -> State | Words:
     try:
         reduced: Any = reduce(value) if reduce else value.__reduce_ex__(4)
     except Exception as error:
-        raise Unstorable(str(error) or name_of(type(error))) from error
+        raise Unstorable(text_of(error) or name_of(type(error))) from error
     if isinstance(reduced, str):
         return Words(reduced)
     made, args, state, items, pairs = cast("list[Any]", [*reduced, None, None, None][:5])

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
+from repl_pair.errors import error_text
 from repl_pair.records import Undo, record
 from repl_pair.runtime.authoring.shared import SETTINGS
 from repl_pair.runtime.capture.own_threads import start_thread
@@ -184,7 +185,7 @@ class Watches:
                 try:
                     watch.on_run(ran)
                 except Exception as error:  # noqa: BLE001  the callback is the person's code
-                    why = f"raised {type(error).__name__}: {error}"
+                    why = f"raised {error_text(error)}"
                     warnings.warn(f"The callback of a watch of {variant_id} {why}", stacklevel=1)
         self._run_next()
 

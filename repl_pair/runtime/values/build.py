@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum, Flag
 from typing import Any, get_args
 
-from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.errors import RequestError, did_you_mean, text_of
 from repl_pair.runtime.values.classes import (
     class_behind,
     current_class,
@@ -65,7 +65,7 @@ def build_call(cls: Any, make: Callable[[], Any], where: str, source: Frozen) ->
     try:
         return make()
     except Exception as error:  # noqa: BLE001  a constructor is the person's code
-        reason = type(error).__name__ + ("" if sensitive_paths(source) else f": {error}")
+        reason = type(error).__name__ + ("" if sensitive_paths(source) else f": {text_of(error)}")
     raise unfit(where, f"{cls.__qualname__} cannot be built: {reason}")
 
 

@@ -161,10 +161,10 @@ def _read_callable(fn: Any) -> tuple[Takes, bool]:
     elif made is None and not inspect.isroutine(target):
         target = inspect.unwrap(type(target).__call__)
     resolved, is_complete = hints_of(target)
-    try:
-        parameters = inspect.signature(cast("Any", fn)).parameters
-    except (TypeError, ValueError):
-        parameters = None
+    parameters = _parameters_of(fn)
+    if parameters is None and made is None and not inspect.isroutine(called):
+        # `inspect` compares an object with `type`: one that equals it has no signature.
+        parameters = _parameters_of(types.MethodType(type(called).__call__, called))
     named = [p.name for p in (parameters or {}).values() if p.kind not in _SEVERAL]
     takes = Takes(
         parameters=parameters,
@@ -172,6 +172,13 @@ def _read_callable(fn: Any) -> tuple[Takes, bool]:
         returned=resolved.get("return", Any) if made is None else ref(made),
     )
     return takes, is_complete
+
+
+def _parameters_of(fn: Any) -> Mapping[str, inspect.Parameter] | None:
+    try:
+        return inspect.signature(fn).parameters
+    except (TypeError, ValueError):
+        return None
 
 
 def _holds_secret(hint: Any) -> bool:

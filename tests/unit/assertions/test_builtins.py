@@ -378,6 +378,16 @@ def test_what_a_step_or_the_component_raised_is_expected(outcomes):
     (found,) = outcomes(check.raises(ValueError), component=Door)
     assert (found.passed, found.reason) == (False, "the component raised nothing")
 
+    class WithoutWordsError(Exception):
+        def __str__(self):
+            raise RuntimeError
+
+    def fails_without_words():
+        raise WithoutWordsError
+
+    (found,) = outcomes(check.raises(WithoutWordsError), component=fails_without_words)
+    assert (found.passed, found.actual) == (True, "WithoutWordsError: <unreadable>")
+
 
 def test_what_takes_too_long_fails_with_the_time_that_render_took(seen):
     def slow():

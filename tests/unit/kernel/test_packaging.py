@@ -2,7 +2,7 @@
 
 import repl_pair
 from repl_pair.runtime.kernel.jobs import Job
-from repl_pair.runtime.kernel.packaging import package
+from repl_pair.runtime.kernel.packaging import defect, package
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.secrets.handles import HANDLES
@@ -23,3 +23,15 @@ def test_what_is_kept_to_be_read_on_has_no_names_out_of_view():
     assert kept["total"] == 500
     assert HIDDEN not in str(answer) + str(kept)
     assert "variant 'hidden' is of no use" in kept["items"][-1]
+
+
+def test_a_defect_is_reported_though_its_exception_has_no_text():
+    class WithoutWordsError(Exception):
+        def __str__(self):
+            raise RuntimeError
+
+    found = defect("list_variants", WithoutWordsError())
+    assert (found.code, found.message) == (
+        "internal",
+        "list_variants failed: WithoutWordsError: <unreadable>",
+    )

@@ -96,8 +96,15 @@ class Picky:
     size: int
 
     def __post_init__(self):
+        if self.size == 0:
+            raise WithoutWordsError
         if self.size < 0:
             raise ValueError(f"negative: {self.size}")
+
+
+class WithoutWordsError(Exception):
+    def __str__(self):
+        raise RuntimeError
 
 
 @dataclass
@@ -538,6 +545,7 @@ def test_a_whole_number_is_taken_for_a_float_as_it_is():
         (Address, {"zip": "1"}, "Address lacks city"),
         (Point, [1, 2, 3], "Point has 2 fields, got 3"),
         (Picky, {"size": -1}, "Picky cannot be built: ValueError: negative: -1"),
+        (Picky, {"size": 0}, "Picky cannot be built: WithoutWordsError: <unreadable>"),
         (int | date, "x", "expected int | date, got str 'x'"),
         (Literal["a", "b"], "c", "one of 'a', 'b'"),
         (Literal[1], True, "one of 1"),
