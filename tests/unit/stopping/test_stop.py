@@ -328,9 +328,10 @@ def test_an_idle_loop_is_woken_by_the_stop():
         section = SignalSection(asyncio.current_task())
 
         async def work():
+            timer = threading.Timer(0.05, lambda: section.stop(LATE))
+            asyncio.get_running_loop().call_soon(timer.start)  # once this task waits
             await asyncio.sleep(BOUND_S)
 
-        threading.Timer(0.05, lambda: section.stop(LATE)).start()
         with pytest.raises(asyncio.CancelledError):
             await while_live(section, work)
         section.close()
@@ -348,14 +349,14 @@ def test_a_child_that_spins_is_cancelled_not_failed():
         children = []
 
         async def child():
+            for delay in (0.05, 0.1, 0.15):
+                threading.Timer(delay, lambda: section.stop(LATE)).start()
             spin(BOUND_S)
 
         async def work():
             children.append(asyncio.create_task(child()))
             await asyncio.sleep(BOUND_S)
 
-        for delay in (0.05, 0.1, 0.15):
-            threading.Timer(delay, lambda: section.stop(LATE)).start()
         with pytest.raises(asyncio.CancelledError):
             await while_live(section, work)
         section.close()
