@@ -10,7 +10,7 @@ from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import CallSecrets
 from repl_pair.runtime.secrets.truncation import Limits
-from repl_pair.runtime.values.classes import is_of, kind_of, real_class
+from repl_pair.runtime.values.classes import is_of, kind_of, lineage, real_class
 from repl_pair.runtime.values.frozen import live_to_plain
 from repl_pair.runtime.values.paths import Place, below
 
@@ -87,21 +87,25 @@ def _parts_of(node: Any) -> Any:
     kind: Any = real_class(node)
     if hasattr(kind, "__record__"):
         return node.__dict__.values()
-    if is_of(node, dict):
+    if (base := _base_of(node, _CONTAINERS)) is None:
+        return None
+    if base is dict:
         return dict[Any, Any].values(node)
-    for base in _ROWS:  # a subclass of the person's may have code of its own
-        if kind is base or is_of(node, base):
-            return node if kind is base else list(base.__iter__(node))
-    return None
+    return node if kind is base else list(base.__iter__(node))
 
 
-_ROWS: tuple[Any, ...] = (list, tuple, set, frozenset)
+_CONTAINERS: dict[int, Any] = {id(cls): cls for cls in (dict, list, tuple, set, frozenset)}
+_TEXTS: dict[int, Any] = {id(cls): cls for cls in (str, bytes, bytearray)}
+
+
+def _base_of(node: Any, bases: dict[int, Any]) -> Any:
+    """Return which of these a value is: a subclass of the person's may have code of its own."""
+    return next((bases[id(cls)] for cls in lineage(real_class(node)) if id(cls) in bases), None)
 
 
 def _is_large(node: Any) -> bool:
-    for text in (str, bytes, bytearray):
-        if is_of(node, text):
-            return text.__len__(node) > _MAX_TEXT
+    if (text := _base_of(node, _TEXTS)) is not None:
+        return text.__len__(node) > _MAX_TEXT
     return node is not None and kind_of(node) is not None and node.size > _MAX_CELLS
 
 

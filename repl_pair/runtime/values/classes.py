@@ -18,6 +18,7 @@ _MRO, _NAME, _MODULE, _QUALNAME, names_in = (
     for slot in ("__mro__", "__name__", "__module__", "__qualname__", "__dict__")
 )
 """`names_in` gives the real `__dict__` of a class; its keys may have code of their own."""
+_is_below = type.__subclasscheck__
 _MOST = 5000
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 """The folders that packages are installed in."""
@@ -61,7 +62,8 @@ def root_of(cls: type[Any]) -> str:
 
 def is_of(value: Any, *classes: type[Any]) -> bool:
     """Return whether a value is really an instance: unlike `isinstance`, it runs no code of its."""
-    return any(base is cls for base in lineage(real_class(value)) for cls in classes)
+    kind = real_class(value)
+    return any(_is_below(cls, kind) for cls in classes)
 
 
 def is_exactly(value: Any, *classes: type[Any]) -> bool:
