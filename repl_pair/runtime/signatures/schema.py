@@ -1,9 +1,9 @@
 """JSON Schema from signatures and type hints, inlined."""
 
-import inspect
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import MISSING
 from enum import Enum
+from inspect import Parameter
 from math import isfinite
 from typing import Any, Literal, get_args, get_origin
 
@@ -48,8 +48,8 @@ def parameters_schema(fn: Callable[..., Any], *, skip: Collection[str] = ()) -> 
     A parameter whose type has no schema stands without `type` and with `x-partial`; `partial` at
     the top marks that there is one. Defaults are given where they are JSON and no secret.
     """
-    hints = takes_of(fn).hints
-    parameters = inspect.signature(fn).parameters.values()
+    takes = takes_of(fn)
+    hints, parameters = takes.hints, (takes.parameters or {}).values()
     named = [p for p in parameters if p.name in hints and p.name not in skip]
     open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
     schema = {
@@ -161,7 +161,7 @@ def _has_key(schema: Any, key: str) -> bool:
 
 
 def _with_default(schema: Schema, default: Any) -> Schema:
-    if default is None or default is inspect.Parameter.empty or _has_key(schema, "writeOnly"):
+    if default is None or default is Parameter.empty or _has_key(schema, "writeOnly"):
         return schema
     found = _json_of(default)
     return schema if found is MISSING else schema | {"default": found}

@@ -162,9 +162,6 @@ def _read_callable(fn: Any) -> tuple[Takes, bool]:
         target = inspect.unwrap(type(target).__call__)
     resolved, is_complete = hints_of(target)
     parameters = _parameters_of(fn)
-    if parameters is None and made is None and not inspect.isroutine(called):
-        # `inspect` compares an object with `type`: one that equals it has no signature.
-        parameters = _parameters_of(types.MethodType(type(called).__call__, called))
     named = [p.name for p in (parameters or {}).values() if p.kind not in _SEVERAL]
     takes = Takes(
         parameters=parameters,
@@ -178,7 +175,10 @@ def _parameters_of(fn: Any) -> Mapping[str, inspect.Parameter] | None:
     try:
         return inspect.signature(fn).parameters
     except (TypeError, ValueError):
-        return None
+        # `inspect` compares an object with `type`, and finds no signature of one that is equal.
+        call = real_class(fn).__call__
+        is_own = real_class(call) is types.FunctionType
+        return _parameters_of(types.MethodType(call, fn)) if is_own else None
 
 
 def _holds_secret(hint: Any) -> bool:

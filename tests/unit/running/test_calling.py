@@ -8,6 +8,7 @@ import pytest
 
 import repl_pair
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.signatures.schema import parameters_schema
 
 
 def placed(a, b=2, /, c=3):
@@ -79,6 +80,7 @@ def test_a_component_is_called_as_it_is_defined(component, args, result):
     repl_pair.variant("called/A", args=args)
     record = repl_pair.run("called/A", check=True)
     assert record.result == result
+    assert args.keys() <= parameters_schema(component)["properties"].keys()
 
 
 @pytest.mark.parametrize("component", [Scale, Scale()], ids=["class", "object"])
