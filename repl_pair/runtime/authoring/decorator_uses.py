@@ -10,6 +10,7 @@ from repl_pair.records import record
 from repl_pair.runtime.registry.model import Component, Decorator, Story, Variant, effect_answered
 from repl_pair.runtime.values.classes import is_map, is_row, real_class
 from repl_pair.runtime.values.frozen import Given, walk
+from repl_pair.runtime.values.takes import takes_of
 
 RAISE = "$raise"
 """Heads a response that is raised: `{"$raise": "TimeoutError", "message": "too slow"}`."""
@@ -77,7 +78,7 @@ def builtin_exception(name: str) -> type[Exception] | None:
 
 def takes_component(wrap: Callable[..., Any]) -> bool:
     """Return whether a wrap function takes the component, and returns another one."""
-    return next(iter(inspect.signature(wrap).parameters), None) == WRAPPED
+    return next(iter(takes_of(wrap).parameters or ()), None) == WRAPPED
 
 
 def python_names(body: Any) -> Sequence[str]:

@@ -1,6 +1,7 @@
 """Decorators: what they put around a component, into its setup and before its effects."""
 
 import asyncio
+import threading
 from contextlib import contextmanager
 from functools import wraps
 from typing import Annotated
@@ -145,6 +146,9 @@ def test_a_wrap_may_give_a_context_manager():
     repl_pair.variant("seen/A", decorators=[["opened", {"name": "door"}]])
     assert repl_pair.run("seen/A").result == ["door"]
     assert inside == []
+    repl_pair.decorator("locked", wrap=threading.Lock)  # it has no signature
+    repl_pair.variant("seen/B", decorators=["locked"])
+    assert repl_pair.run("seen/B").status == "pass"
 
 
 def test_wraps_go_around_asynchronous_components_and_constructors():
