@@ -105,6 +105,28 @@ async def test_the_ops_of_the_kernel_describe_themselves(link):
     assert {"list_stories", "run_variant", "ping"} <= names
 
 
+NO_TURNS = """
+import sys, time
+sys.setswitchinterval(0.1)  # as in a cell that is back at the interpreter lock before all others
+until = time.time() + 60
+while sys.getswitchinterval() > 0.001 and time.time() < until: pass
+until = time.time() + 1
+while time.time() < until: pass
+print(sys.getswitchinterval() < 0.001)
+"""
+
+
+async def test_a_cell_that_leaves_other_threads_no_turn_takes_short_ones_to_its_end(link, person):
+    await ask(link, "ping")
+    running = asyncio.create_task(in_thread(person.finish, person.start(NO_TURNS)))
+    while not running.done():
+        assert (await ask(link, "ping"))["ok"]
+        await asyncio.sleep(0.2)
+    assert (await running).text == "True\n"
+    assert person.run("sys.getswitchinterval()").value == "0.1"
+    person.run("sys.setswitchinterval(0.005)")
+
+
 @pytest.mark.parametrize(
     "cell",
     [

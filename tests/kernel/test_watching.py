@@ -138,11 +138,11 @@ async def test_leaving_takes_the_watches_out(notebook, kernel):
     asked = {"variant_id": "shop/A"}
     raise_for_error(await other.request("watch_variant", asked, view=view, timeout_s=BOUND_S))
     await notebook.get("watch_variant", variant_id="shop/A")
-    assert await notebook.printed(LEFT) == "1 4 True"  # notices are followed too
+    assert await notebook.printed(LEFT) == "2 4 True"  # notices are followed too
     await other.close()
-    await notebook.until(LEFT, "1 2 True")
+    await notebook.until(LEFT, "2 2 True")
     await notebook.link.close()
-    await notebook.until(LEFT, "0 0 True")
+    await notebook.until(LEFT, "1 0 True")
     await notebook.run(REDEFINED, "another")
     assert await notebook.printed("print(ran)") == "[]"
 

@@ -59,7 +59,7 @@ PYTHON = ANSWER % (MIME, f'{IMPORT}("sys").executable')
 _INSTALL = """\
 import sys
 def attach(client):
-    before = sys.getswitchinterval()
+    before = sys.getswitchinterval() + 5e-7
     sys.setswitchinterval(1e-4)
     shorter = sys.getswitchinterval()
     try:

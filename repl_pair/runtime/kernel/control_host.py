@@ -5,11 +5,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 from repl_pair.records import Undo
 from repl_pair.runtime.capture import capture
+from repl_pair.runtime.capture.own_threads import shorten_switch_interval
 from repl_pair.runtime.kernel.host import Host, Outbox
 from repl_pair.runtime.kernel.kernel_lanes import MAIN_LOOP, KernelLanes
 from repl_pair.runtime.registry.cells import CELLS
@@ -29,13 +31,15 @@ from repl_pair.wire import (
     ok_reply,
 )
 
-NAP_S = 0.003
+NAP_S = 0.01
 """How long the control thread sleeps; it may delay an interrupt by as much."""
 CROWDED_S = 0.004
 """A request that follows an answer sooner than this comes from agents that make no pause.
 
 Beside a busy cell the next request of eight agents takes longer than a millisecond to arrive.
 """
+LATE_S = 0.1
+"""A request that took longer to arrive met a cell that leaves other threads no turn."""
 RECENT_S = 0.1
 """How long after a cell another one of the person is expected."""
 
@@ -45,6 +49,11 @@ class Throttle:
 
     def __init__(self) -> None:
         self._answered = 0.0
+
+    def travel_s(self, sent: object) -> float:
+        """Return how long a request took to arrive, or how long ago the answer before it was."""
+        age = time.time() - sent.timestamp() if isinstance(sent, datetime) else 0.0
+        return min(age, time.monotonic() - self._answered)
 
     def give_way(self) -> None:
         """Release the interpreter lock for a moment, before a request, if the person needs it."""
@@ -59,27 +68,57 @@ class Throttle:
         self._answered = time.monotonic()
 
 
+class ShortTurns:
+    """Lets threads take short turns while requests are answered beside a running cell.
+
+    A cell that releases the interpreter lock for moments, and more often than the switch interval,
+    takes it again before another thread is awake: each step of another thread takes a second.
+    Beside such a cell, where a request comes late, turns stay short to its end.
+    """
+
+    def __init__(self) -> None:
+        self._undo: Undo | None = None
+        self._to_end = False
+
+    def shorten(self, travel_s: float = 0.0) -> None:
+        """Shorten the switch interval, for a request that took so long to arrive."""
+        self._undo = self._undo or shorten_switch_interval()
+        self._to_end = self._to_end or travel_s >= LATE_S
+
+    def relax(self) -> None:
+        """Restore the switch interval once all is answered, unless the cell needs it short."""
+        if not self._to_end:
+            self.restore()
+
+    def restore(self) -> None:
+        """Restore the switch interval."""
+        undo, self._undo, self._to_end = self._undo, None, False
+        if undo is not None:
+            undo()
+
+
 _MESSAGES = frozenset({ATTACH, CANCEL, LEAVE, REQUEST})
 
 
-def suppress_status(kernel: Any, at_begin: Callable[[str], None]) -> Undo:
+def suppress_status(kernel: Any, observe: Callable[[str, str, Mapping[str, Any]], None]) -> Undo:
     """Publish no status for control messages of repl_pair, until the undo.
 
-    `at_begin` is called with the id of each shell message that begins.
+    `observe` is called with each status, its channel and the header of its message.
 
     Front ends and servers take each status for that of the person's cell: an `idle` in the middle
     of a cell lets Jupyter's culler end the kernel. The message that installs this while a cell
     runs ends without its `idle` too.
     """
     publish = kernel._publish_status
-    installing = _header(kernel).get("msg_id") if kernel._main_asyncio_lock.locked() else None
+    is_busy = kernel._main_asyncio_lock.locked()
+    installing = _header(kernel, "control").get("msg_id") if is_busy else None
 
     def publish_others(status: str, channel: str, parent: Any = None) -> None:
-        if channel == "shell" and status == "busy":
-            at_begin(kernel.get_parent(channel).get("header", {}).get("msg_id", ""))
-        header: Mapping[str, Any] = _header(kernel) if channel == "control" else {}
+        header = _header(kernel, channel)
+        observe(status, channel, header)
         is_installing = installing is not None and header.get("msg_id") == installing
-        if not is_installing and header.get("msg_type") not in _MESSAGES:
+        is_own = is_installing or header.get("msg_type") in _MESSAGES
+        if channel != "control" or not is_own:
             publish(status, channel, parent)
 
     kernel._publish_status = publish_others
@@ -93,8 +132,8 @@ def suppress_status(kernel: Any, at_begin: Callable[[str], None]) -> Undo:
     return lambda: kernel.control_thread.io_loop.add_callback(restore)
 
 
-def _header(kernel: Any) -> Mapping[str, Any]:
-    return kernel.get_parent("control").get("header", {})
+def _header(kernel: Any, channel: str) -> Mapping[str, Any]:
+    return kernel.get_parent(channel).get("header", {})
 
 
 NEEDED = (
@@ -127,10 +166,11 @@ class ControlHost:
         self._kernel = kernel
         self._admit, self._release, self._close_if_unused = admit, release, close_if_unused
         self._callers: dict[str, tuple[bytes, ...]] = {}
-        self._throttle = Throttle()
+        self._handles = False
+        self._throttle, self._turns = Throttle(), ShortTurns()
         schedule = kernel.iopub_thread.io_loop.add_callback
         outbox = Outbox(schedule=schedule, send=self._send_events)
-        lanes = KernelLanes(kernel)
+        self._lanes = lanes = KernelLanes(kernel)
         self.host = Host(lanes=lanes, publish=outbox.put)
         with ExitStack() as undo:
             undo.callback(PRIVATE.close_idle)
@@ -138,6 +178,8 @@ class ControlHost:
             undo.callback(capture.uninstall)
             undo.callback(MAIN_LOOP.watch(kernel.io_loop.add_callback))
             undo.callback(CELLS.track(is_taken=lambda: kernel._main_asyncio_lock.locked()))
+            undo.callback(CELLS.at_end(self._turns.restore))
+            undo.callback(self._turns.restore)
             own = kernel.control_handlers["comm_info_request"]
             handlers: dict[str, Callable[[Any, Any, Mapping[str, Any]], Any]] = {
                 "comm_info_request": partial(self._on_comm_info, own),
@@ -148,7 +190,7 @@ class ControlHost:
             }
             for name, handler in handlers.items():
                 undo.callback(_handle(kernel, name, handler))
-            undo.callback(suppress_status(kernel, lanes.cells.begin))
+            undo.callback(suppress_status(kernel, self._on_status))
             undo.callback(lanes.cells.track())
             self._undo = undo.pop_all()
         self._is_installed = True
@@ -194,6 +236,7 @@ class ControlHost:
         def reply(answer: Reply) -> None:
             self._callers.pop(call_id, None)
             self._send(stream, REPLY, answer, parent, ident)
+            self._kernel.control_thread.io_loop.add_callback(self._relax)
 
         def report(progress: ProgressContent) -> None:
             self._send(stream, PROGRESS, progress, parent, ident)
@@ -202,6 +245,23 @@ class ControlHost:
         self.host.submit(content, reply, report)
         self._throttle.note_answer()
         self._close_if_unused()
+
+    def _on_status(self, status: str, channel: str, header: Mapping[str, Any]) -> None:
+        """Take short turns where a cell meets a control message, until all is flushed."""
+        if channel == "control":
+            self._handles = status == "busy"
+            if not self._handles:
+                self._relax()
+            elif CELLS.is_busy():
+                self._turns.shorten(self._throttle.travel_s(header.get("date")))
+        elif channel == "shell" and status == "busy":
+            if self._handles or self._callers:
+                self._turns.shorten()
+            self._lanes.cells.begin(header.get("msg_id", ""))
+
+    def _relax(self) -> None:
+        if not (self._handles or self._callers):
+            self._turns.relax()
 
     def _on_cancel(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
         self.host.cancel(str(parent["content"].get("call")))
