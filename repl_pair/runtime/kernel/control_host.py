@@ -25,6 +25,7 @@ from repl_pair.wire import (
     PROGRESS,
     REPLY,
     REQUEST,
+    USERNAME,
     Greeting,
     ProgressContent,
     Reply,
@@ -236,7 +237,8 @@ class ControlHost:
         def reply(answer: Reply) -> None:
             self._callers.pop(call_id, None)
             self._send(stream, REPLY, answer, parent, ident)
-            self._kernel.control_thread.io_loop.add_callback(self._relax)
+            if not self._handles:
+                self._kernel.control_thread.io_loop.add_callback(self._relax)
 
         def report(progress: ProgressContent) -> None:
             self._send(stream, PROGRESS, progress, parent, ident)
@@ -252,10 +254,10 @@ class ControlHost:
             self._handles = status == "busy"
             if not self._handles:
                 self._relax()
-            elif CELLS.is_busy():
+            elif header.get("username") == USERNAME and CELLS.is_busy():
                 self._turns.shorten(self._throttle.travel_s(header.get("date")))
         elif channel == "shell" and status == "busy":
-            if self._handles or self._callers:
+            if self._handles:
                 self._turns.shorten()
             self._lanes.cells.begin(header.get("msg_id", ""))
 
