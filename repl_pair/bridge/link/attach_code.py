@@ -55,7 +55,8 @@ ANSWER = f"""\
 )())(%s)"""
 PYTHON = ANSWER % (MIME, f'{IMPORT}("sys").executable')
 # Every file that is imported releases the interpreter lock, and a cell that loops returns it only
-# after the switch interval: seconds, for all of the runtime's files.
+# after the switch interval: seconds, for all of the runtime's files. The interval is rounded
+# down to microseconds where it is set.
 _INSTALL = """\
 import sys
 def attach(client):

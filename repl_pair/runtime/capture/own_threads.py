@@ -11,6 +11,8 @@ from repl_pair.records import Undo
 SWITCH_INTERVAL_S = 2e-5
 _SHORT_S = 2 * SWITCH_INTERVAL_S
 """The interpreter keeps whole microseconds, rounded down: what is set is not what is read."""
+LATE_S = 0.1
+"""A request that took longer to arrive met a cell that leaves other threads no turn."""
 
 
 def start_thread(target: Callable[..., object], *args: Any, name: str) -> threading.Thread:
@@ -54,3 +56,32 @@ def short_switch_interval() -> Generator[None]:
         yield
     finally:
         restore()
+
+
+class ShortTurns:
+    """Lets threads take short turns while requests are answered beside a running cell.
+
+    A cell that releases the interpreter lock for moments, and more often than the switch interval,
+    takes it again before another thread is awake: each step of another thread takes a second.
+    Beside such a cell, where a request comes late, turns stay short to its end.
+    """
+
+    def __init__(self) -> None:
+        self._undo: Undo | None = None
+        self._to_end = False
+
+    def shorten(self, travel_s: float = 0.0) -> None:
+        """Shorten the switch interval, for a request that took so long to arrive."""
+        self._undo = self._undo or shorten_switch_interval()
+        self._to_end = self._to_end or travel_s >= LATE_S
+
+    def relax(self) -> None:
+        """Restore the switch interval once all is answered, unless the cell needs it short."""
+        if not self._to_end:
+            self.restore()
+
+    def restore(self) -> None:
+        """Restore the switch interval."""
+        undo, self._undo, self._to_end = self._undo, None, False
+        if undo is not None:
+            undo()

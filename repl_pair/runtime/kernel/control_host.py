@@ -11,7 +11,7 @@ from typing import Any
 
 from repl_pair.records import Undo
 from repl_pair.runtime.capture import capture
-from repl_pair.runtime.capture.own_threads import shorten_switch_interval
+from repl_pair.runtime.capture.own_threads import ShortTurns
 from repl_pair.runtime.kernel.host import Host, Outbox
 from repl_pair.runtime.kernel.kernel_lanes import MAIN_LOOP, KernelLanes
 from repl_pair.runtime.registry.cells import CELLS
@@ -39,8 +39,6 @@ CROWDED_S = 0.004
 
 Beside a busy cell the next request of eight agents takes longer than a millisecond to arrive.
 """
-LATE_S = 0.1
-"""A request that took longer to arrive met a cell that leaves other threads no turn."""
 RECENT_S = 0.1
 """How long after a cell another one of the person is expected."""
 
@@ -67,35 +65,6 @@ class Throttle:
     def note_answer(self) -> None:
         """Remember when a request was answered."""
         self._answered = time.monotonic()
-
-
-class ShortTurns:
-    """Lets threads take short turns while requests are answered beside a running cell.
-
-    A cell that releases the interpreter lock for moments, and more often than the switch interval,
-    takes it again before another thread is awake: each step of another thread takes a second.
-    Beside such a cell, where a request comes late, turns stay short to its end.
-    """
-
-    def __init__(self) -> None:
-        self._undo: Undo | None = None
-        self._to_end = False
-
-    def shorten(self, travel_s: float = 0.0) -> None:
-        """Shorten the switch interval, for a request that took so long to arrive."""
-        self._undo = self._undo or shorten_switch_interval()
-        self._to_end = self._to_end or travel_s >= LATE_S
-
-    def relax(self) -> None:
-        """Restore the switch interval once all is answered, unless the cell needs it short."""
-        if not self._to_end:
-            self.restore()
-
-    def restore(self) -> None:
-        """Restore the switch interval."""
-        undo, self._undo, self._to_end = self._undo, None, False
-        if undo is not None:
-            undo()
 
 
 _MESSAGES = frozenset({ATTACH, CANCEL, LEAVE, REQUEST})

@@ -31,6 +31,7 @@ from repl_pair.runtime.reading.table_parts import (
 from repl_pair.runtime.reading.tables import column_names
 from repl_pair.runtime.values.classes import (
     is_exactly,
+    is_of,
     lineage,
     real_class,
     space_of,
@@ -154,8 +155,7 @@ def _plain_base(value: Any, known: Iterable[int], lookups: tuple[str, ...]) -> A
 
 
 def _member_name(key: Any) -> Any:
-    is_member = any(base is Enum for base in lineage(real_class(key)))
-    name = _find(stored_fields(key), "_name_") if is_member else None
+    name = _find(stored_fields(key), "_name_") if is_of(key, Enum) else None
     return name if type(name) is str else None
 
 

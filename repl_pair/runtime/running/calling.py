@@ -1,8 +1,8 @@
 """Calling a component with its args by name, whatever its signature demands."""
 
 import functools
-import inspect
 from collections.abc import Callable, Mapping
+from inspect import Parameter
 from types import FunctionType
 from typing import Any
 
@@ -17,10 +17,8 @@ def by_name(component: Callable[..., Any]) -> Callable[..., Any]:
     So do those of a generic function: it dispatches by the types of what is given by position.
     """
     parameters = (takes_of(component).parameters or {}).values()
-    kinds = {inspect.Parameter.POSITIONAL_ONLY}
-    if _dispatches(component):
-        kinds.add(inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    placed = [p for p in parameters if p.kind in kinds]
+    last = Parameter.POSITIONAL_OR_KEYWORD if _dispatches(component) else Parameter.POSITIONAL_ONLY
+    placed = [p for p in parameters if p.kind <= last]
     if not placed:
         return component
 
