@@ -22,7 +22,7 @@ from repl_pair.bridge.link.line import Line
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
 
 KERNELS = 7
-ATTACHED = ("idle", "the person's cell loops in Python")
+ATTACHED = tuple(state for state in STATES if state != "the person's cell sleeps")
 READS = 100
 BARE = "bare kernel_info_request on control"
 

@@ -33,10 +33,17 @@ for number in range(20):
 """
 SLEEPS = "import time\nwhile True: time.sleep(600)"
 LOOPS = "number = 0\nwhile True: number += 1"
+# Back at the interpreter lock before another thread is awake: it leaves them no turn.
+LOOKS = """
+import os
+numbers = list(range(20_000))
+while True: sorted(numbers, key=str); os.path.exists("none")
+"""
 STATES: Mapping[str, str | None] = {
     "idle": None,
     "the person's cell sleeps": SLEEPS,
     "the person's cell loops in Python": LOOPS,
+    "the person's cell computes and looks at files": LOOKS,
 }
 
 Row = dict[str, Any]

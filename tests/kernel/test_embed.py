@@ -192,6 +192,28 @@ async def test_runs_keep_their_output_and_the_program_its_own(start):
     assert (code, last, err) == (0, "ended", "")
 
 
+NO_TURNS = """
+print("on", flush=True)
+sys.setswitchinterval(0.1)  # as in a program that is back at the interpreter lock before all others
+until = time.monotonic() + 60
+while sys.getswitchinterval() > 0.001 and time.monotonic() < until: pass
+print(sys.getswitchinterval() < 0.001, flush=True)
+while sys.getswitchinterval() < 0.001 and time.monotonic() < until: pass
+print(round(sys.getswitchinterval(), 6), flush=True)
+"""
+
+
+async def test_a_program_that_leaves_other_threads_no_turn_takes_short_ones_for_agents(start):
+    program = start(f"{EMBEDS}{NO_TURNS}")
+    program.read()
+    assert program.read() == "on"
+    async with agent_at("till") as call:
+        assert (await run_three(call))["status"] == "pass"
+        assert program.read() == "True"
+        assert program.read() == "0.1"
+    assert program.end() == (0, "", "")
+
+
 STOPPED = {
     "shop.spins/Now": "not done within 0.4 s",
     "shop.waits/Now": "not done within 0.4 s",

@@ -127,6 +127,14 @@ async def test_a_cell_that_leaves_other_threads_no_turn_takes_short_ones_to_its_
     person.run("sys.setswitchinterval(0.005)")
 
 
+async def test_turns_are_short_from_the_first_attach_beside_such_a_cell_to_its_end(link, person):
+    running = person.start(NO_TURNS)
+    await link.attached()
+    assert (await in_thread(person.finish, running)).text == "True\n"
+    assert person.run("round(sys.getswitchinterval(), 6)").value == "0.1"
+    person.run("sys.setswitchinterval(0.005)")
+
+
 @pytest.mark.parametrize(
     "cell",
     [

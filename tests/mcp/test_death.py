@@ -363,10 +363,10 @@ def test_an_agent_is_given_the_last_known_registry_while_c_code_holds_the_lock(
     assert reply["result"] == known["result"]
     assert reply["age_s"] > 0.0
     for text in (reply["notifications"][0], result.content[0].text):
-        assert "s old: C code has held the interpreter lock for " in text
+        assert "s old: its threads have waited for the interpreter lock for " in text
     assert f'"age_s":{reply["age_s"]}' in result.content[0].text
     assert (status["alive"], status["state"]) == (True, "gil_held")
-    assert heard[0][2].startswith("waiting: the kernel is alive, but C code has held the ")
+    assert heard[0][2].startswith("waiting: the kernel is alive, but its threads have waited ")
     assert late["result"]["status"] == "pass"
     assert (fresh["ok"], "age_s" in fresh) == (True, False)
     assert marks("once") == ["began"]

@@ -65,10 +65,10 @@ def attach(client):
     shorter = sys.getswitchinterval()
     try:
         from repl_pair.runtime.kernel.attach import admit
-        return admit(client)
     finally:
         if sys.getswitchinterval() == shorter:
             sys.setswitchinterval(before)
+    return admit(client)
 """
 TAKE_IN = f"""\
 (lambda names: {IMPORT}("builtins").exec({_INSTALL!r}, names) or names["attach"](%r))({{}})"""

@@ -5,7 +5,7 @@ import logging
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import zmq
 import zmq.asyncio
@@ -21,6 +21,7 @@ _ASKED = 4
 """How often a subscription is made: ipykernel may leave one unread until the next one comes."""
 _WAKE_S = 1.0
 
+T = TypeVar("T")
 Channel: TypeAlias = Literal["control", "shell"]
 
 
@@ -43,10 +44,10 @@ class _Waiter:
 class Line:
     """Sockets to a kernel, signed as the connection file says, that never reconnect.
 
-    `in_turn_since` is when a caller began to wait on shell for the kernel to be free. The socket
-    itself reports the end of the kernel: then `closed` is set, what waits raises `ConnectionLost`,
-    and the sockets are closed with all that was still queued in them. Must be made, used and
-    closed on one event loop.
+    `in_turn_since` is when a caller began to wait on shell for the kernel to be free, `probed_at`
+    when the last probe was sent. The socket itself reports the end of the kernel: then `closed` is
+    set, what waits raises `ConnectionLost`, and the sockets are closed with all that was still
+    queued in them. Must be made, used and closed on one event loop.
     """
 
     def __init__(self, info: Mapping[str, Any]) -> None:
@@ -62,6 +63,8 @@ class Line:
         # Against replays: an answer to nobody is dropped, and so is a second one to anybody.
         self._session.digest_history_size = 1_000
         self.in_turn_since: float | None = None
+        self.probed_at = self.received
+        self._probing: asyncio.Future[Collection[str]] | None = None
         self._control: Any = self._file.connect_control()
         self._control.linger = 0
         self._monitor: zmq.asyncio.Socket = self._control.get_monitor_socket(zmq.EVENT_DISCONNECTED)
@@ -108,6 +111,17 @@ class Line:
             "comm_info_request", content, answer="comm_info_reply", channel=channel
         )
         return reply.get("comms") or ()
+
+    def probe(self) -> "asyncio.Future[Collection[str]]":
+        """Return what `features` on control will; while one probe is unanswered, that one.
+
+        What is sent to a kernel that hardly runs delays all that comes after. The end of the line
+        cancels it.
+        """
+        if self._probing is None or self._probing.done():
+            self.probed_at = now()
+            self._probing = self.start(self.features())
+        return self._probing
 
     def send(self, kind: str, content: Mapping[str, Any], *, channel: Channel = "control") -> None:
         """Send one message without waiting for an answer; nothing if the line is closed."""
@@ -189,11 +203,12 @@ class Line:
             with self._file.connect_shell():
                 await asyncio.wait({answer}, timeout=_WAKE_S)
 
-    def start(self, work: Awaitable[None]) -> None:
+    def start(self, work: Awaitable[T]) -> "asyncio.Future[T]":
         """Begin work that ends with the line; where it fails, the line is closed."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._end)
+        return task
 
     def _end(self, task: asyncio.Future[Any]) -> None:
         """Close the line where a task of it failed: what waits must not wait for a dead reader."""

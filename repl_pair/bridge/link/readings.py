@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import psutil
 
 from repl_pair.bridge.kernels.discovery import heartbeat_answers
-from repl_pair.bridge.link.line import Line
+from repl_pair.bridge.link.line import ConnectionLost, Line
 from repl_pair.bridge.silence.states import Readings, ThreadReading, status_of
 
 ANSWER_S = 0.2
@@ -47,25 +47,24 @@ async def take_readings(
     `info` is the content of its connection file. `ConnectionLost` if the line ends meanwhile.
     """
     pid = process.pid if process else None
-    answer = asyncio.ensure_future(line.features())
-    try:
-        before = await asyncio.to_thread(_count, pid)
-        await asyncio.wait({answer}, timeout=ANSWER_S)
+    answer = line.probe()
+    before = await asyncio.to_thread(_count, pid)
+    await asyncio.wait({answer}, timeout=ANSWER_S)
+    if not answer.done():
+        welcomed, heartbeat = await asyncio.gather(
+            line.is_welcomed(BEAT_S),
+            asyncio.to_thread(heartbeat_answers, info, timeout_s=BEAT_S),
+        )
+        after = await asyncio.to_thread(_count, pid)
+        if welcomed:
+            # Its Python runs now, perhaps again: then the answer comes next.
+            await asyncio.wait({answer}, timeout=AGAIN_S)
         if not answer.done():
-            welcomed, heartbeat = await asyncio.gather(
-                line.is_welcomed(BEAT_S),
-                asyncio.to_thread(heartbeat_answers, info, timeout_s=BEAT_S),
-            )
-            after = await asyncio.to_thread(_count, pid)
-            if welcomed:
-                # Its Python runs now, perhaps again: then the answer comes next.
-                await asyncio.wait({answer}, timeout=AGAIN_S)
-            if not answer.done():
-                seen = Readings(heartbeat=heartbeat, welcomes=welcomed, control_tid=control_tid)
-                return _compare(seen, process, before, after), frozenset()
-        return Readings(answers=True), frozenset(answer.result())
-    finally:
-        answer.cancel()
+            seen = Readings(heartbeat=heartbeat, welcomes=welcomed, control_tid=control_tid)
+            return _compare(seen, process, before, after), frozenset()
+    if answer.cancelled():
+        raise ConnectionLost
+    return Readings(answers=True), frozenset(answer.result())
 
 
 def _compare(

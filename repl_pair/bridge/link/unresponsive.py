@@ -212,26 +212,26 @@ class SilenceMonitor:
         info = read_connection(self._link.kernel.path)
         if line is None or line.closed.is_set() or info is None:
             return None
-        began, received = now(), line.received
+        received = line.received
         control_tid = attachment.control_tid if attachment else None
         try:
             readings, features = await take_readings(line, info, self._link.process, control_tid)
         except ConnectionLost:
             return None
         if readings.answers and FEATURE not in features:
-            self._end_untaken(line, began)
+            self._end_untaken(line, line.probed_at)
         if readings.answers and line.in_turn_since is not None:
             since_s = round(now() - line.in_turn_since, 1)
             return Silence(state="cell_runs", since_s=since_s, why=f"it {IN_A_CELL}")
         return judge(readings, now() - max(received, since))
 
-    def _end_untaken(self, line: Line, began: float) -> None:
+    def _end_untaken(self, line: Line, probed_at: float) -> None:
         """End the wait of callers whose requests came after the handlers were removed: none ran."""
         attachment = self._link.attachment
         if attachment is None or attachment.channel != "control":
             return
         for waiting in tuple(self._waiting):
-            if waiting.sent and waiting.sent[0] is line and waiting.sent[1] < began:
+            if waiting.sent and waiting.sent[0] is line and waiting.sent[1] < probed_at:
                 waiting.end()
 
     async def _read(self, op: str, view: View) -> Reply | None:

@@ -141,11 +141,12 @@ def _judge(readings: Readings) -> tuple[State, str]:
     if not readings.threads:
         return (
             "gil_held_or_blocked",
-            f"C code has held the interpreter lock{_SINCE}, or its control channel is blocked: "
-            "this system does not show which",
+            f"its threads have waited for the interpreter lock{_SINCE}, or its control channel is "
+            "blocked: this system does not show which",
         )
     if _waiters(readings):
-        return "gil_held", f"C code has held the interpreter lock{_SINCE}{_holder(readings)}"
+        why = f"its threads have waited for the interpreter lock{_SINCE}{_holder(readings)}"
+        return "gil_held", why
     if reason := _starving(readings):
         return "starved", f"its process has hardly got time to run{_SINCE}{reason}"
     return "unknown", f"it has been silent{_SINCE}, and nothing shows why"

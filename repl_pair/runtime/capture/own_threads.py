@@ -2,8 +2,10 @@
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 from repl_pair.records import Undo
@@ -28,20 +30,36 @@ def start_thread(target: Callable[..., object], *args: Any, name: str) -> thread
 
 
 def shorten_switch_interval() -> Undo:
-    """Let all threads return the interpreter lock after 0.02 ms, until the undo.
+    """Let all threads return the interpreter lock after 0.02 ms, until the last undo.
 
     The interval belongs to the process: what the person sets meanwhile stays.
     """
-    before = sys.getswitchinterval() + 5e-7  # it is rounded down where it is set again
-    if before < _SHORT_S:
-        return lambda: None
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    global _before
+    holder = object()
+    with _lock:
+        _holders.add(holder)
+        interval = sys.getswitchinterval()
+        if interval >= _SHORT_S:
+            _before = interval + 5e-7  # it is rounded down where it is set again
+            sys.setswitchinterval(SWITCH_INTERVAL_S)
 
     def restore() -> None:
-        if sys.getswitchinterval() < _SHORT_S:
-            sys.setswitchinterval(before)
+        global _before
+        with _lock:
+            _holders.discard(holder)
+            if _holders or _before is None:
+                return
+            if sys.getswitchinterval() < _SHORT_S:
+                sys.setswitchinterval(_before)
+            _before = None
 
     return restore
+
+
+_lock = threading.Lock()
+_holders: set[object] = set()
+_before: float | None = None
+"""The interval that the last undo restores."""
 
 
 @contextmanager
@@ -58,12 +76,17 @@ def short_switch_interval() -> Generator[None]:
         restore()
 
 
-class ShortTurns:
-    """Lets threads take short turns while requests are answered beside a running cell.
+def travel_s(sent: object) -> float:
+    """Return how long ago a message was sent, by the date in its header; 0 without one."""
+    return time.time() - sent.timestamp() if isinstance(sent, datetime) else 0.0
 
-    A cell that releases the interpreter lock for moments, and more often than the switch interval,
+
+class ShortTurns:
+    """Lets threads take short turns while requests are answered beside code of the person.
+
+    Code that releases the interpreter lock for moments, and more often than the switch interval,
     takes it again before another thread is awake: each step of another thread takes a second.
-    Beside such a cell, where a request comes late, turns stay short to its end.
+    Beside such code, where a request comes late, turns stay short until `restore`.
     """
 
     def __init__(self) -> None:
@@ -76,7 +99,7 @@ class ShortTurns:
         self._to_end = self._to_end or travel_s >= LATE_S
 
     def relax(self) -> None:
-        """Restore the switch interval once all is answered, unless the cell needs it short."""
+        """Restore the switch interval once all is answered, unless a request came late."""
         if not self._to_end:
             self.restore()
 
@@ -85,3 +108,7 @@ class ShortTurns:
         undo, self._undo, self._to_end = self._undo, None, False
         if undo is not None:
             undo()
+
+
+TURNS = ShortTurns()
+"""Those of this process."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from repl_pair.errors import KernelError
 from repl_pair.runtime.capture import capture
+from repl_pair.runtime.capture.own_threads import short_switch_interval
 from repl_pair.runtime.clients.clients import CLIENTS, Client
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.ipython import kernel_shell
@@ -107,13 +108,14 @@ def is_attached() -> bool:
 def admit(client: Mapping[str, Any]) -> Reply:
     """Attach one client; the reply carries a greeting, or a refusal."""
     known = Client.from_wire(client)
-    CLIENTS.present()
-    try:
-        CLIENTS.add(known)
-        return ok_reply(_host().greeting())
-    except KernelError as error:
-        CLIENTS.remove(known.id)
-        return error_reply(error)
+    with short_switch_interval():
+        CLIENTS.present()
+        try:
+            CLIENTS.add(known)
+            return ok_reply(_host().greeting())
+        except KernelError as error:
+            CLIENTS.remove(known.id)
+            return error_reply(error)
 
 
 @_on_control

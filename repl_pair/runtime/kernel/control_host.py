@@ -5,13 +5,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from datetime import datetime
 from functools import partial
 from typing import Any
 
 from repl_pair.records import Undo
 from repl_pair.runtime.capture import capture
-from repl_pair.runtime.capture.own_threads import ShortTurns
+from repl_pair.runtime.capture.own_threads import TURNS, travel_s
 from repl_pair.runtime.kernel.host import Host, Outbox
 from repl_pair.runtime.kernel.kernel_lanes import MAIN_LOOP, KernelLanes
 from repl_pair.runtime.registry.cells import CELLS
@@ -51,8 +50,7 @@ class Throttle:
 
     def travel_s(self, sent: object) -> float:
         """Return how long a request took to arrive, or how long ago the answer before it was."""
-        age = time.time() - sent.timestamp() if isinstance(sent, datetime) else 0.0
-        return min(age, time.monotonic() - self._answered)
+        return min(travel_s(sent), time.monotonic() - self._answered)
 
     def give_way(self) -> None:
         """Release the interpreter lock for a moment, before a request, if the person needs it."""
@@ -137,7 +135,7 @@ class ControlHost:
         self._admit, self._release, self._close_if_unused = admit, release, close_if_unused
         self._callers: dict[str, tuple[bytes, ...]] = {}
         self._handles = False
-        self._throttle, self._turns = Throttle(), ShortTurns()
+        self._throttle = Throttle()
         schedule = kernel.iopub_thread.io_loop.add_callback
         outbox = Outbox(schedule=schedule, send=self._send_events)
         self._lanes = lanes = KernelLanes(kernel)
@@ -148,8 +146,10 @@ class ControlHost:
             undo.callback(capture.uninstall)
             undo.callback(MAIN_LOOP.watch(kernel.io_loop.add_callback))
             undo.callback(CELLS.track(is_taken=lambda: kernel._main_asyncio_lock.locked()))
-            undo.callback(CELLS.at_end(self._turns.restore))
-            undo.callback(self._turns.restore)
+            undo.callback(CELLS.at_end(TURNS.restore))
+            undo.callback(TURNS.restore)
+            if CELLS.is_busy():
+                self._shorten_turns(_header(kernel, "control"))
             own = kernel.control_handlers["comm_info_request"]
             handlers: dict[str, Callable[[Any, Any, Mapping[str, Any]], Any]] = {
                 "comm_info_request": partial(self._on_comm_info, own),
@@ -224,15 +224,18 @@ class ControlHost:
             if not self._handles:
                 self._relax()
             elif header.get("username") == USERNAME and CELLS.is_busy():
-                self._turns.shorten(self._throttle.travel_s(header.get("date")))
+                self._shorten_turns(header)
         elif channel == "shell" and status == "busy":
             if self._handles:
-                self._turns.shorten()
+                TURNS.shorten()
             self._lanes.cells.begin(header.get("msg_id", ""))
+
+    def _shorten_turns(self, header: Mapping[str, Any]) -> None:
+        TURNS.shorten(self._throttle.travel_s(header.get("date")))
 
     def _relax(self) -> None:
         if not (self._handles or self._callers):
-            self._turns.relax()
+            TURNS.relax()
 
     def _on_cancel(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
         self.host.cancel(str(parent["content"].get("call")))

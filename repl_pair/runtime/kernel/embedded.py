@@ -115,8 +115,7 @@ class Embedded:
         loop = app.kernel.io_loop
         try:
             _run(loop.start)
-            app.control_thread.stop()
-            app.control_thread.join()
+            app.end_control()
             self._end_host()
             _run(lambda: _end_tasks(loop.asyncio_loop))
             close_app()

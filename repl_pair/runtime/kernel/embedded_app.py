@@ -16,6 +16,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from repl_pair.records import Undo
+from repl_pair.runtime.capture.own_threads import TURNS, travel_s
 from repl_pair.runtime.ipython import embed_shell
 from repl_pair.runtime.kernel.embedded_cells import CellNames
 
@@ -38,6 +39,8 @@ CLOSE_S = 5.0
 """How long the end of the kernel waits for each of its threads."""
 LOOP_S = 1.0
 """How long it waits for the tasks of one of their loops."""
+TURNS_S = 2.0
+"""How long after the latest message turns stay short, since one that came late."""
 _DEBUGGER = "ipykernel.debugger"
 
 
@@ -80,6 +83,7 @@ def start_app(
 
         app.kernel.cells = CellNames(app.kernel, is_own_thread)
         undo.callback(embed_shell(app.shell, is_own_thread))
+        undo.callback(TURNS.restore)
         app.kernel.start()
         return app, undo.pop_all().close
 
@@ -145,6 +149,22 @@ def _kernel_class(
         instance = classmethod(_make)
         shell_class = shell
         debugger_class = None
+        turns_end: Any = None
+
+        def set_parent(self, ident: Any, parent: Any, channel: str = "shell") -> None:
+            # The program is always at work, and may leave other threads no turn.
+            base.set_parent(self, ident, parent, channel)
+            if channel == "control":
+                TURNS.shorten(travel_s(parent["header"].get("date")))
+
+        async def process_control(self, msg: Any) -> None:
+            """Process a message in short turns; after a late one they stay short for a while."""
+            await base.process_control(self, msg)
+            TURNS.relax()
+            loop = self.control_thread.io_loop
+            if self.turns_end is not None:
+                loop.remove_timeout(self.turns_end)
+            self.turns_end = loop.call_later(TURNS_S, TURNS.restore)
 
         def _cancel_on_sigint(self, future: Any) -> Any:
             # A handler of signals can be set on the main thread alone.
@@ -202,6 +222,13 @@ def _app_class(base: Any, kernel: Any, about: Mapping[str, Any]) -> Any:
                 json.dump(info, out)
             new.replace(file)
 
+        def end_control(self) -> None:
+            """End the control thread; messages that it has received are answered."""
+            if self.control_thread.is_alive():
+                _end_receiving(self.control_thread.io_loop, self.kernel.control_stream)
+                self.control_thread.stop()
+            self.control_thread.join()
+
         def close(self) -> None:
             iopub, shell = self.iopub_thread, self.kernel.shell_channel_thread
 
@@ -209,19 +236,25 @@ def _app_class(base: Any, kernel: Any, about: Mapping[str, Any]) -> Any:
                 iopub._event_pipe_gc_task.cancel()
                 await asyncio.wait({iopub._event_pipe_gc_task})
 
-            async def end_shell() -> None:
-                self.kernel.shell_stream.stop_on_recv()
-                if tasks := asyncio.all_tasks() - {asyncio.current_task()}:
-                    await asyncio.wait(tasks, timeout=LOOP_S / 2)
-
-            # Left pending, tasks are reported on stderr when their loops are closed.
             if iopub is not None and iopub.thread.is_alive():
                 _call_on(iopub.io_loop, end_iopub)
             if shell is not None and shell.is_alive():
-                _call_on(shell.io_loop, end_shell)
+                _end_receiving(shell.io_loop, self.kernel.shell_stream)
             base.close(self)
 
     return App
+
+
+def _end_receiving(loop: Any, stream: Any) -> None:
+    """Take no more messages on a thread, and wait for those that it processes."""
+
+    async def end() -> None:
+        stream.stop_on_recv()
+        # Left pending, tasks are reported on stderr when their loop is closed.
+        if tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(tasks, timeout=LOOP_S / 2)
+
+    _call_on(loop, end)
 
 
 def _call_on(loop: Any, work: Callable[[], Awaitable[None]]) -> None:

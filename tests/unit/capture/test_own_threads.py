@@ -4,7 +4,11 @@ import sys
 
 import pytest
 
-from repl_pair.runtime.capture.own_threads import SWITCH_INTERVAL_S, short_switch_interval
+from repl_pair.runtime.capture.own_threads import (
+    SWITCH_INTERVAL_S,
+    short_switch_interval,
+    shorten_switch_interval,
+)
 from repl_pair.runtime.op_base.table import Table
 
 LONG_S = 0.02
@@ -24,6 +28,14 @@ def test_turns_are_short_during_the_block_and_as_before_after_it():
         with short_switch_interval():
             assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)
         assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)
+    assert sys.getswitchinterval() == pytest.approx(LONG_S)
+
+
+def test_turns_are_short_until_the_last_of_several_ends():
+    first, second = shorten_switch_interval(), shorten_switch_interval()
+    first()
+    assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)
+    second()
     assert sys.getswitchinterval() == pytest.approx(LONG_S)
 
 

@@ -25,6 +25,8 @@ class LateKernel:
     def __init__(self, info):
         self.welcomed = False
         self._context = zmq.asyncio.Context()
+        self.control = self._context.socket(zmq.ROUTER)
+        self.control.bind(f"tcp://127.0.0.1:{info['control_port']}")
         self._iopub = self._context.socket(zmq.XPUB)
         self._iopub.bind(f"tcp://127.0.0.1:{info['iopub_port']}")
         self._task = asyncio.ensure_future(self._welcome())
@@ -62,3 +64,17 @@ async def test_who_listens_subscribes_again_until_the_kernel_has_read_it(late):
     kernel, line = late
     await line.listen("0", "kind", print)
     assert kernel.welcomed
+
+
+async def test_while_a_probe_is_unanswered_no_second_one_is_sent(late):
+    kernel, line = late
+    first = line.probe()
+    await kernel.control.recv_multipart()
+    assert line.probe() is first
+    line.send("last", {})
+    frames = await kernel.control.recv_multipart()
+    assert b'"last"' in b"".join(frames)
+    assert not first.done()
+    line.close()
+    await asyncio.wait({first})
+    assert first.cancelled()

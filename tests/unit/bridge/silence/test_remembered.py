@@ -12,7 +12,7 @@ from repl_pair.wire import Request, View, ok_reply
 pytestmark = pytest.mark.anyio
 
 AGENT = View(principal="agent")
-WHY = "C code has held the interpreter lock for 3.1 s"
+WHY = "its threads have waited for the interpreter lock for 3.1 s"
 
 
 @pytest.fixture(scope="session")
