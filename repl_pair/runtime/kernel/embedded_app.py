@@ -19,16 +19,8 @@ from repl_pair.records import Undo
 from repl_pair.runtime.capture.own_threads import TURNS, travel_s
 from repl_pair.runtime.ipython import embed_shell
 from repl_pair.runtime.kernel.embedded_cells import CellNames
+from repl_pair.runtime.kernel.embedded_shell import do_nothing, make, make_shell_class
 
-SHELL_LEAVES = (
-    "init_environment",  # TERM, PAGER, FORCE_COLOR and others
-    "init_ipython_dir",  # a folder in the person's home
-    "init_profile_dir",  # another one
-    "init_sys_modules",  # sys.modules["__main__"]
-    "init_user_ns",  # In, Out, exit, quit, open, get_ipython
-    "init_prompts",  # sys.ps1, sys.ps2
-    "_clear_warning_registry",  # warnings that were shown once would be shown again
-)
 APP_LEAVES = (
     "configure_tornado_logger",  # a handler that prints
     "reset_io",  # sys.stdout, sys.stderr and sys.displayhook, as Python began with them
@@ -95,7 +87,7 @@ def _make_app(
     before_end: Callable[[], None],
 ) -> Any:
     kernelapp: Any = import_module("ipykernel.kernelapp")
-    shell = _shell_class(kernelapp.ZMQInteractiveShell, space)
+    shell = make_shell_class(kernelapp.ZMQInteractiveShell, space)
     kernel = _kernel_class(kernelapp.IPythonKernel, shell, interrupt, before_end)
     # A logger of the process's would print warnings, or set up logging for all.
     log = logging.Logger("embedded", 100)
@@ -107,46 +99,11 @@ def _make_app(
     return app
 
 
-def _shell_class(base: Any, space: dict[str, Any]) -> Any:
-    traps: Any = import_module("IPython.core.display_trap")
-
-    class Trap(traps.DisplayTrap):
-        """Sets no hook: `CellNames` does."""
-
-        set = unset = _do_nothing
-
-    class Shell(base):
-        locals().update(dict.fromkeys(SHELL_LEAVES, _do_nothing))
-        instance = classmethod(_make)
-
-        def prepare_user_module(self, user_module: Any = None, user_ns: Any = None) -> Any:
-            return _Space(user_ns), user_ns
-
-        def init_builtins(self) -> None:
-            """Make the trap for builtins, with no names in it."""
-            trap: Any = import_module("IPython.core.builtin_trap").BuiltinTrap(shell=self)
-            trap.auto_builtins = {}
-            self.builtin_trap = trap
-
-        def init_displayhook(self) -> None:
-            # The display hook sets `_`, `__` and `___` where it begins.
-            self.user_ns = dict[str, Any]()
-            base.init_displayhook(self)
-            self.user_ns, self.display_trap = space, Trap(hook=self.displayhook)
-
-        def push(self, variables: Any, interactive: bool = True) -> None:
-            """Set no names that the shell sets by itself, such as `_i1`."""
-            if interactive:
-                base.push(self, variables)
-
-    return Shell
-
-
 def _kernel_class(
     base: Any, shell: Any, interrupt: Callable[[], None], before_end: Callable[[], None]
 ) -> Any:
     class Kernel(base):
-        instance = classmethod(_make)
+        instance = classmethod(make)
         shell_class = shell
         debugger_class = None
         turns_end: Any = None
@@ -196,7 +153,7 @@ def _kernel_class(
 
 def _app_class(base: Any, kernel: Any, about: Mapping[str, Any]) -> Any:
     class App(base):
-        locals().update(dict.fromkeys(APP_LEAVES, _do_nothing))
+        locals().update(dict.fromkeys(APP_LEAVES, do_nothing))
         kernel_class = kernel
 
         def initialize(self, argv: Any = None) -> None:
@@ -269,21 +226,3 @@ def _call_on(loop: Any, work: Callable[[], Awaitable[None]]) -> None:
 
     loop.add_callback(call)
     ended.wait(LOOP_S)
-
-
-def _make(cls: type[Any], **options: Any) -> Any:
-    """Make an object where ipykernel asks for the only one of its class."""
-    return cls(**options)
-
-
-class _Space:
-    """What stands for a module whose names are those of a dict."""
-
-    __name__ = "__main__"
-
-    def __init__(self, names: dict[str, Any]) -> None:
-        self.__dict__ = names
-
-
-def _do_nothing(*_args: Any, **_named: Any) -> None:
-    pass
