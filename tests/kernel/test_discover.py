@@ -55,6 +55,15 @@ def test_a_file_whose_kernel_was_killed_is_dead_and_stays(start_kernel):
     assert killed.path.exists()
 
 
+def test_no_heartbeat_goes_to_another_socket_of_a_living_kernel(kernel, person, runtime_dir):
+    info = json.loads(kernel.path.read_text())
+    left_behind = {"hb_port": info["shell_port"], "shell_port": 1, "control_port": 2}
+    (runtime_dir / "kernel-ended.json").write_text(json.dumps(info | left_behind))
+    assert {k.id: k.alive for k in find_kernels()} == {kernel.id: True, "ended": False}
+    assert person.run("'answered'").value == "'answered'"
+    assert "DELIM" not in kernel.log.read_text()
+
+
 @pytest.mark.full
 def test_all_heartbeats_together_take_one_bound(kernel, runtime_dir):
     info = json.loads(kernel.path.read_text())

@@ -1,7 +1,7 @@
 """Finds kernels by their connection files, processes, heartbeats and Jupyter Servers."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from repl_pair.bridge.kernels.heartbeat import (
     find_answering,
     find_refusing,
     heartbeat_address,
+    other_addresses,
 )
 from repl_pair.bridge.kernels.processes import (
     KernelProcess,
@@ -40,7 +41,8 @@ def find_kernels() -> list[KernelInfo]:
 
     Looks into Jupyter's runtime dir and at the command lines of processes; where the environment
     sets JUPYTER_RUNTIME_DIR, only at processes for which it is the same. All heartbeats and servers
-    together take at most half a second. Deletes nothing.
+    together take at most half a second, twice as long where two files name one port for different
+    sockets. Deletes nothing.
     """
     return [found.kernel for found in discover_kernels()]
 
@@ -97,11 +99,27 @@ def unusable_files() -> Iterator[tuple[Path, str]]:
 
 
 def _living(running: Mapping[Path, Connection]) -> set[Path]:
-    """Return the living ones; of several files with one address, the newest."""
+    """Return the living ones; of several files with one address, the newest.
+
+    A kernel may have got the port of one that ended for another socket, where a heartbeat is an
+    error that ipykernel prints: such ports are asked last, and not where that kernel lives.
+    """
     refusing = find_refusing(running)
-    answering = find_answering({path: running[path] for path in running.keys() - refusing})
+    left = {path: info for path, info in running.items() if path not in refusing}
+    sure = _outside(left, left.values())
+    answering = find_answering(sure)
+    doubtful = {path: info for path, info in left.items() if path not in sure}
+    answering |= find_answering(_outside(doubtful, [left[path] for path in answering]))
     from_oldest = sorted(answering, key=lambda path: (_time_written(path), path))
     return set({heartbeat_address(running[path]): path for path in from_oldest}.values())
+
+
+def _outside(
+    infos: Mapping[Path, Connection], kernels: Iterable[Connection]
+) -> dict[Path, Connection]:
+    """Return those whose heartbeat is at no other socket of any of these kernels."""
+    taken = {address for kernel in kernels for address in other_addresses(kernel)}
+    return {path: info for path, info in infos.items() if heartbeat_address(info) not in taken}
 
 
 def _time_written(path: Path) -> float:

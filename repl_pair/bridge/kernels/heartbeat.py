@@ -17,6 +17,7 @@ HEARTBEAT_S = 0.5
 """A kernel whose heartbeat stays silent this long counts as dead."""
 REFUSAL_S = 0.05
 """How long closed ports together may take to refuse; beyond it, the heartbeat decides."""
+_OTHERS = ("shell_port", "control_port", "iopub_port", "stdin_port")
 
 
 def find_refusing(infos: Mapping[Path, Connection]) -> set[Path]:
@@ -72,6 +73,15 @@ def _ask(context: "zmq.Context[zmq.Socket[bytes]]", info: Connection) -> "zmq.So
 
 def heartbeat_address(info: Connection) -> str:
     """Return the address of a heartbeat; of kernels that run at one time each has its own."""
+    return _address(info, info["hb_port"])
+
+
+def other_addresses(info: Connection) -> set[str]:
+    """Return the addresses of a kernel's other sockets; a heartbeat there is no message."""
+    return {_address(info, info[name]) for name in _OTHERS if name in info}
+
+
+def _address(info: Connection, port: object) -> str:
     if info.get("transport", "tcp") == "tcp":
-        return f"tcp://{info.get('ip', '127.0.0.1')}:{info['hb_port']}"
-    return f"{info['transport']}://{info.get('ip')}-{info['hb_port']}"
+        return f"tcp://{info.get('ip', '127.0.0.1')}:{port}"
+    return f"{info['transport']}://{info.get('ip')}-{port}"
