@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 import traceback
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
@@ -76,7 +76,7 @@ def _show(files: Sequence[Path], found: Sequence[Fault]) -> None:
     click.echo(f"{summary} in {len(files)} file{'s' * (len(files) != 1)}", err=True)
 
 
-_LISTED = re.compile(r"^(\w+)(?: \[\w+ scope\])? -- ", re.MULTILINE)
+_LISTED = re.compile(r"^(\w+)(?: \[\w+ scope\])? -- (.*):\d+$", re.MULTILINE)
 LISTING_S = 120
 
 
@@ -84,28 +84,49 @@ def fixture_faults() -> Iterator[Fault]:
     """Report fixtures that pytest does not know; nothing where pytest is not installed."""
     named = [(entry, fixtures_in(held_data(entry))) for entry in entries_of("story", "variant")]
     used = [(entry, names) for entry, names in named if names]
-    files = {file for entry, _ in used if (file := file_of(entry.origin)) is not None}
-    if not files or find_spec("pytest") is None or not (known := _list_fixtures(files)):
+    files = {Path(file) for entry, _ in used if (file := file_of(entry.origin)) is not None}
+    if not files or find_spec("pytest") is None:
+        return
+    listed, why = _list_fixtures(files)
+    if why:
+        yield Fault(
+            code="unchecked-fixtures",
+            what=f"pytest does not list the fixtures: {why}",
+            remedy="Mend what `pytest --fixtures` reports; no fixture was checked.",
+            file=str(min(files)),
+            line=1,
+        )
         return
     for entry, names in used:
+        file = Path(file_of(entry.origin) or "")
+        known = {name for name, at in listed if _is_visible(at, file, files)}
         for name in sorted(set(names) - {*known, "request"}):
-            what = f"there is no fixture {name!r}.{did_you_mean(name, known)}"
+            what = f"there is no fixture {name!r} for this file.{did_you_mean(name, known)}"
             remedy = "Name one that `pytest --fixtures` lists, or define it."
             yield fault_of(entry, "unknown-fixture", what, remedy)
 
 
-def _list_fixtures(files: Iterable[str]) -> Collection[str]:
-    words = ("pytest", "--fixtures", "-v", "-q", "-p", "no:cacheprovider", *sorted(files))
-    listed = subprocess.run(
-        [sys.executable, "-m", *words],
-        capture_output=True,
-        text=True,
-        timeout=LISTING_S,
-        stdin=subprocess.DEVNULL,
-        check=False,
-        cwd=Path.cwd(),
-    )
-    found = set(_LISTED.findall(listed.stdout))
-    if not found:
-        click.echo(f"fixtures were not checked: {listed.stdout}{listed.stderr}", err=True)
-    return found
+def _is_visible(at: Path, file: Path, files: Collection[Path]) -> bool:
+    """Return whether a fixture that is defined `at` a file can be used in another one."""
+    if at.name == "conftest.py":
+        return file.is_relative_to(at.parent)
+    return at == file or at not in files
+
+
+def _list_fixtures(files: Collection[Path]) -> tuple[list[tuple[str, Path]], str]:
+    """Return the names of the fixtures with the files that define them, or why there are none."""
+    options = ("--fixtures", "-vv", "--color=no", "-p", "no:cacheprovider")
+    try:
+        listed = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, *sorted(map(str, files))],
+            capture_output=True,
+            text=True,
+            timeout=LISTING_S,
+            stdin=subprocess.DEVNULL,
+            check=False,
+            cwd=Path.cwd(),
+        )
+    except subprocess.TimeoutExpired:
+        return [], f"it did not end in {LISTING_S} s"
+    found = [(name, Path(at).absolute()) for name, at in _LISTED.findall(listed.stdout)]
+    return found, "" if found else (listed.stderr or listed.stdout).strip()[-400:] or "no output"

@@ -19,15 +19,21 @@ import click
 
 from repl_pair.cli.answers import FAIL, PASS, Caller, open_caller
 from repl_pair.cli.choosing import TAGS, VARIANTS, choose
+from repl_pair.cli.expectations import judge_row, read_expectation
 from repl_pair.cli.options import Choice
 from repl_pair.cli.tables import COLOURS, escape, format_cell
+from repl_pair.cli.verdicts import FAILING
 from repl_pair.errors import ReplPairError
+from repl_pair.runtime.capture.capture import listen_to_runs
 from repl_pair.runtime.loading.project import read_project
 from repl_pair.runtime.planning.module_reach import files_of
 from repl_pair.wire import raise_for_error
 
 if TYPE_CHECKING:
     from repl_pair.cli.changed_files import ChangedFiles
+
+_AGAIN = (*FAILING, "skip")
+"""Last statuses of variants that are run again, though nothing of them changed."""
 
 
 @click.command()
@@ -36,8 +42,9 @@ if TYPE_CHECKING:
 def watch(variants: tuple[str, ...], tags: str | None) -> None:
     """Run this project's variants, then again what drifted whenever a file changes; Ctrl-C ends it.
 
-    What drifted is of another content or code, imports what changed, did not pass last or is new;
-    where data changed, all. A line each: PASS or FAIL. Exit code: 0 if all passed last, else 1.
+    What drifted is of another content or code, imports what changed, failed last or is new; where
+    data changed, all. A line each: PASS, FAIL, or what `skip` and `xfail` make of it. Exit code: 0
+    if none failed last, else 1.
     """
     from repl_pair.cli.changed_files import ChangedFiles, watch_folder  # 20 ms, not in a round
 
@@ -101,8 +108,8 @@ def _watch_round(asked: dict[str, Any], files: "ChangedFiles") -> None:
         return
     files.imported.update(lines.pop()["imported"])
     asked.update(known={line["id"]: line for line in lines}, changed=[], began=files.began)
-    ran = sum(line["ran"] for line in lines)
-    failing = sum(line["status"] != "pass" for line in lines)
+    ran = sum(line["ran"] and line["status"] != "skip" for line in lines)
+    failing = sum(line["status"] in FAILING for line in lines)
     asked["code"] = FAIL if failing else PASS
     click.echo(f"{ran} ran, {failing} of {len(lines)} failing; watching", err=True)
 
@@ -155,12 +162,20 @@ async def _run_if_drifted(
 ) -> Mapping[str, Any]:
     reply = await caller.call("snapshot_identity", {"variant_id": id})
     hashes = [reply["result"][n] for n in ("content_hash", "code_hash")] if reply["ok"] else None
-    is_same = before is not None and before["hashes"] == hashes and before["status"] == "pass"
+    expected = read_expectation(id)
+    row: Mapping[str, Any]
+    if expected is not None and not expected.runs:
+        row = {"status": expected.kind, "reason": expected.reason}
+        is_known = before is not None and row.items() <= before.items()
+        return {"id": id, "hashes": hashes, "ran": not is_known, **row}
+    is_same = before is not None and before["hashes"] == hashes and before["status"] not in _AGAIN
     if before is not None and is_same and not _depends_on_changed(id, changed, late):
         return {**before, "ran": False}
-    verdict = raise_for_error(await caller.call("run_variant", {"variant_id": id}))
-    result = {name: verdict.get(name, "") for name in ("status", "reason")}
-    return {"id": id, "hashes": hashes, "ran": True, **result}
+    with listen_to_runs() as listener:
+        verdict = raise_for_error(await caller.call("run_variant", {"variant_id": id}))
+    row = {name: verdict.get(name, "") for name in ("status", "reason")}
+    row = judge_row(expected, row, listener.raised)
+    return {"id": id, "hashes": hashes, "ran": True, **row}
 
 
 def _depends_on_changed(id: str, changed: Set[Path], late: Set[Path]) -> bool:
@@ -178,9 +193,9 @@ def _depends_on_changed(id: str, changed: Set[Path], late: Set[Path]) -> bool:
 def _show(lines: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     for line in lines:
         if line.get("ran"):
-            passed = line["status"] == "pass"
-            word = click.style("PASS" if passed else "FAIL", fg=COLOURS[line["status"]])
-            why = "" if passed else f" - {format_cell(line['reason'])}"
+            status, reason = line["status"], line["reason"]
+            word = click.style("FAIL" if status in FAILING else status.upper(), fg=COLOURS[status])
+            why = f" - {format_cell(reason)}" if reason and status != "pass" else ""
             click.echo(f"{word} {line['id']}{why}")
         yield line
 

@@ -133,3 +133,37 @@ def test_nothing_runs_and_a_project_without_stories_is_a_usage_error(project, pa
     refused = pair("lint")
     assert refused.exit_code == 2
     assert "No story file matches" in refused.stderr
+
+
+def test_a_fixture_is_known_where_pytest_finds_it_whatever_colours_are_forced(
+    project, pair, monkeypatch
+):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    fixture = "import pytest\n@pytest.fixture\ndef {}(): return 1\n"
+    uses = "repl_pair.variant('shop.{1}/Of{0}', args={{'a': repl_pair.fixture('{0}')}})\n"
+    (project / "below").mkdir()
+    (project / "conftest.py").write_text(fixture.format("_kept"))
+    (project / "below" / "conftest.py").write_text(fixture.format("deep"))
+    for folder, story, names in (
+        (project, "add", ("_kept", "own", "deep")),
+        (project / "below", "low", ("_kept", "deep", "own")),
+    ):
+        text = HEAD + f"repl_pair.story('shop.{story}', component=add)\n"
+        text += fixture.format("own") if story == "add" else ""
+        text += "".join(uses.format(name, story) for name in names)
+        (folder / f"stories_{story}.py").write_text(text)
+    (project / "stories_shop.py").unlink()
+    found = json.loads(pair("lint", "--json").stdout)["result"]["items"]
+    assert [(f["code"], f["what"].split(":")[0]) for f in found] == [
+        ("unknown-fixture", "variant shop.low/Ofown"),
+        ("unknown-fixture", "variant shop.add/Ofdeep"),
+    ]
+
+
+def test_fixtures_that_pytest_cannot_list_are_a_fault(stories, project, pair):
+    (project / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
+    stories("repl_pair.variant('shop.add/Two', args={'a': repl_pair.fixture('tmp_path')})")
+    result = pair("lint")
+    assert result.exit_code == 1
+    assert "unchecked-fixtures: pytest does not list the fixtures: " in result.stdout
+    assert "--no-such-option" in result.stdout

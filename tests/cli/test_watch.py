@@ -128,6 +128,36 @@ def test_what_drifted_runs_again_and_nothing_else_until_ctrl_c(watch):
     assert watch.process.wait(BOUND_S) == 0
 
 
+MARKED = """
+import pathlib
+import repl_pair
+from repl_pair import check
+
+def write():
+    pathlib.Path(__file__).with_name("ran.txt").touch()
+
+repl_pair.tag("skip", doc="deletes the table")
+repl_pair.tag("xfail", doc="known")
+repl_pair.story("marked", component=write)
+repl_pair.variant("marked/Skipped", tags=["skip"])
+repl_pair.variant("marked/Wrong", tags=["xfail"], play=[check.result_equals(1)])
+"""
+
+
+def test_tags_that_skip_or_expect_a_failure_do_so_in_a_watch_too(watch):
+    watch.until("; watching")
+    watch.write("stories_marked.py", MARKED.replace("def write():", "def write():\n    return"))
+    assert watch.until("; watching") == [
+        "SKIP marked/Skipped - deletes the table",
+        "XFAIL marked/Wrong - known",
+        "1 ran, 0 of 4 failing; watching",
+    ]
+    watch.write("stories_marked.py", MARKED.replace('doc="known"', 'doc="known now"'))
+    assert watch.until("; watching")[-1] == "1 ran, 0 of 4 failing; watching"
+    watch.process.send_signal(signal.SIGINT)
+    assert watch.process.wait(BOUND_S) == 0
+
+
 WRITES = """
 import pathlib, time, uuid
 import repl_pair

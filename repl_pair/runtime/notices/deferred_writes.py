@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from repl_pair.errors import error_text
+from repl_pair.errors import RequestError, error_text
+from repl_pair.records import record, replace
 from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.project.database import close_project, project
 from repl_pair.runtime.store import STORE
@@ -16,8 +17,19 @@ if TYPE_CHECKING:
 
 SOON_S = 0.05
 """How long a change waits for others, to be made with them."""
+AGAIN_S, TRIES = 1.0, 10
+"""When, and how often at most, a change is tried that the database did not take."""
 
 Write = Callable[["Connection"], object]
+
+
+@record
+class _Waiting:
+    """A change that waits until it is due."""
+
+    due: float
+    write: Write
+    tries: int = 0
 
 
 class LaterWrites:
@@ -26,7 +38,7 @@ class LaterWrites:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._writing = threading.Lock()
-        self._waiting: dict[object, tuple[float, Write]] = {}
+        self._waiting: dict[object, _Waiting] = {}
         self._is_running = False
         self._wakes_at = -math.inf
         self._fault = ""
@@ -35,23 +47,22 @@ class LaterWrites:
         """Make a change within so many seconds; a later one of that `key` takes its place."""
         with self._changed:
             key = object() if key is None else key
-            due, _ = self._waiting.get(key, (time.monotonic() + within_s, write))
-            self._waiting[key] = due, write
+            before = self._waiting.get(key)
+            due = time.monotonic() + within_s if before is None else before.due
+            self._waiting[key] = _Waiting(due=due, write=write)
             if due < self._wakes_at:  # in a busy loop of runs the thread is left asleep
                 self._changed.notify()
-            if self._is_running:
-                return
-            self._is_running = True
-        start_thread(self._run, name="database")
+            self._start()
 
     def flush(self) -> None:
         """Make all changes that wait, on this thread; a fault of the database is raised."""
-        self._write(math.inf)
+        if (refusal := self._write(math.inf)) is not None:
+            raise refusal
 
     def close(self) -> None:
         """Close the project's database, and make at once what waits, which opens it once more."""
         with self._changed:
-            self._waiting = {key: (0.0, write) for key, (_, write) in self._waiting.items()}
+            self._waiting = {key: replace(one, due=0.0) for key, one in self._waiting.items()}
             self._changed.notify()
         close_project()
 
@@ -61,7 +72,7 @@ class LaterWrites:
                 if not self._waiting:
                     self._is_running = False
                     return
-                self._wakes_at = min(due for due, _ in self._waiting.values())
+                self._wakes_at = min(one.due for one in self._waiting.values())
                 self._changed.wait(self._wakes_at - time.monotonic())
                 self._wakes_at = -math.inf
             try:
@@ -69,18 +80,47 @@ class LaterWrites:
             except Exception as error:  # noqa: BLE001  no caller waits who could be answered
                 self.report(error_text(error))
 
-    def _write(self, until: float) -> None:
+    def _start(self) -> None:
+        """Start the thread; the caller has the lock."""
+        if not self._is_running:
+            self._is_running = True
+            start_thread(self._run, name="database")
+
+    def _write(self, until: float) -> RequestError | None:
+        """Make what is due until then; return why the database takes nothing now, if so.
+
+        Then all waits as before, unless it was tried too often: that is raised, as defects are.
+        """
         with self._writing:
             with self._changed:
-                writes = self._take(until)
-            if writes:
+                taken = self._take(until)
+            if not taken:
+                return None
+            try:
                 with project().writing() as connection:
-                    for write in writes:
-                        write(connection)
+                    for one in taken.values():
+                        one.write(connection)
+            except RequestError as error:
+                if error.code == "cannot_run" and self._put_back(taken):
+                    return error
+                raise
+            return None
 
-    def _take(self, until: float) -> list[Write]:
-        due = [key for key, (at, _) in self._waiting.items() if at <= until]
-        return [self._waiting.pop(key)[1] for key in due]
+    def _take(self, until: float) -> dict[object, _Waiting]:
+        due = [key for key, one in self._waiting.items() if one.due <= until]
+        return {key: self._waiting.pop(key) for key in due}
+
+    def _put_back(self, taken: dict[object, _Waiting]) -> bool:
+        """Let changes wait again, unless later ones took their place; False if some are dropped."""
+        due = time.monotonic() + AGAIN_S
+        left = {key: one for key, one in taken.items() if one.tries + 1 < TRIES}
+        with self._changed:
+            for key, one in left.items():
+                again = _Waiting(due=due, write=one.write, tries=one.tries + 1)
+                self._waiting.setdefault(key, again)
+            if left:
+                self._start()
+        return len(left) == len(taken)
 
     def report(self, fault: str) -> None:
         """Report a fault to who looks at the notices of this process, once until another one."""

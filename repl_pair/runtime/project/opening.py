@@ -154,6 +154,8 @@ def _connect(
         factory=Snapshot if mode == "ro" else sqlite3.Connection,
     )
     connection.row_factory = sqlite3.Row
+    # SQLite's own `lower` knows the letters of ASCII alone.
+    connection.create_function("casefold", 1, str.casefold, deterministic=True)
     return connection
 
 

@@ -6,9 +6,7 @@ from pathlib import Path
 from repl_pair.errors import RequestError
 from repl_pair.runtime.project.whole_files import locked, write_whole
 from repl_pair.runtime.realm.files import REALM, REALM_FILE, check_name, read_file, write_file
-from repl_pair.runtime.realm.realms import Home, find_home, home_file
-
-WORKTREES = "worktrees"
+from repl_pair.runtime.realm.realms import WORKTREES, Home, find_home, home_file
 
 
 def init_realm(name: str, folder: Path) -> Path:
@@ -20,11 +18,12 @@ def init_realm(name: str, folder: Path) -> Path:
         if file.exists():
             raise RequestError("bad_arguments", f"{file} is there already.")
         write_file(file, {"name": name, "repos": {}})
-        ignored = folder / ".gitignore"
-        text = ignored.read_text(encoding="utf-8") if ignored.exists() else ""
-        if f"{WORKTREES}/" not in text.splitlines():
-            lines = (*text.splitlines(), f"{WORKTREES}/", "")
-            write_whole(ignored, "\n".join(lines).encode())
+        ignored, line = folder / ".gitignore", f"{WORKTREES}/".encode()
+        before = ignored.read_bytes() if ignored.exists() else b""
+        if line not in before.splitlines():
+            end = b"\r\n" if b"\r\n" in before else b"\n"
+            gap = end if before and not before.endswith(b"\n") else b""
+            write_whole(ignored, before + gap + line + end)
     return file
 
 
@@ -48,6 +47,9 @@ def join_realm(root: Path, folder: Path, name: str | None = None) -> Home:
             f"This project is in the realm {before.folder}, and a project is in one realm. Remove "
             f"{home_file(root)} first.",
         )
+    own_folder = home_file(root).parent
+    if own_folder.exists() and not own_folder.is_dir():
+        raise RequestError("cannot_run", f"{own_folder} is not a folder. Move it away first.")
     with locked(folder):
         head = read_file(folder / REALM_FILE, REALM)
         path = _relative(root.resolve(), joined.folder)

@@ -41,14 +41,10 @@ class _Branch:
 
     name: str | None = None
     upstream: str | None = None
+    remote: str = ""
     uncommitted: int = 0
     ahead: int | None = None
     behind: int | None = None
-
-    @property
-    def remote(self) -> str:
-        """Return the remote of the upstream, empty where there is none."""
-        return (self.upstream or "").partition("/")[0]
 
 
 def _read(repo: str, folder: Path, branch: str | None) -> RepoReadiness:
@@ -59,6 +55,7 @@ def _read(repo: str, folder: Path, branch: str | None) -> RepoReadiness:
         if not run_git(folder, "show-ref", "--verify", f"refs/heads/{branch}").succeeded:
             return _unready(repo, branch, f"There is no branch {branch}.")
         state = _read_other(folder, branch)
+    _read_remote(folder, state)
     proposed = _count_proposed(folder, state)
     pr, problem = _read_pull_request(folder, state)
     reasons = [*_reasons(state, proposed)]
@@ -134,6 +131,17 @@ def _read_other(folder: Path, branch: str) -> _Branch:
     if counts.succeeded:
         state.ahead, state.behind = map(int, counts.out.split())
     return state
+
+
+def _read_remote(folder: Path, state: _Branch) -> None:
+    """Read the remote of an upstream; a branch of the repo itself is none."""
+    words = ("for-each-ref", "--format=%(upstream)%00%(upstream:remotename)")
+    found = run_git(folder, *words, f"refs/heads/{state.name}").out.strip()
+    ref, _, remote = found.partition("\0")
+    if ref.startswith("refs/remotes/"):
+        state.remote = remote
+    else:
+        state.upstream = state.ahead = state.behind = None
 
 
 def _count_proposed(folder: Path, state: _Branch) -> int | None:

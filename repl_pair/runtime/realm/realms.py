@@ -23,6 +23,7 @@ from repl_pair.runtime.realm.files import (
 from repl_pair.runtime.realm.model import Binding, Contract, Domain, Fault, Realm
 
 DOMAINS, CONTRACTS, BINDINGS, SUFFIX = "domains", "contracts", "bindings", ".json"
+WORKTREES = "worktrees"
 
 
 @record
@@ -48,7 +49,9 @@ def find_home(root: Path) -> Home | None:
     if not file.is_file():
         return None
     data = read_file(file, HOME)
-    folders = [root / data["realm"], *root.parents]
+    # A worktree lies at another depth than the project, whose relative path it has.
+    above = [at for at in root.parents if root.is_relative_to(at / WORKTREES)]
+    folders = [root / data["realm"], *above]
     try:
         folder = next((one for one in folders if (one / REALM_FILE).is_file()), folders[0])
         return Home(folder=folder.resolve(), repo=data["repo"])
@@ -202,9 +205,13 @@ def _read_domain(folder: Path, name: str, faults: list[Fault]) -> Domain:
 
 def _names(folder: Path, *parts: str, suffix: str = "", faults: list[Fault]) -> list[str]:
     """Return the names of the files with a suffix in a folder, or of its folders; sorted."""
+    path = os.path.join(folder, *parts)
     try:
-        entries = list(os.scandir(os.path.join(folder, *parts)))
-    except OSError:  # there is none yet
+        entries = list(os.scandir(path))
+    except OSError as error:
+        if os.path.lexists(path):
+            why = f"Its folder cannot be read: {error.strerror}."
+            faults.append(_bad_file("".join(parts[1:2]), "/".join(parts), why))
         return []
     names = list[str]()
     for entry in entries:

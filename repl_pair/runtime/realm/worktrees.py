@@ -8,9 +8,8 @@ from repl_pair.errors import RequestError, did_you_mean, next_step
 from repl_pair.records import record
 from repl_pair.runtime.project.git import CHECKOUT_S, local_filters, run_git
 from repl_pair.runtime.realm.files import check_name
-from repl_pair.runtime.realm.membership import WORKTREES
 from repl_pair.runtime.realm.model import Realm, Worktrees
-from repl_pair.runtime.realm.realms import domains_of
+from repl_pair.runtime.realm.realms import WORKTREES, domains_of
 
 MAX_AT_ONCE = 8
 

@@ -63,8 +63,8 @@ def is_page(root: Path, path: str) -> bool:
 def page_paths(root: Path) -> Sequence[str]:
     """Return the sorted paths of the project's pages, without those that git ignores."""
     found = sorted(_walk(root))
-    ignored = _ignored(root, found)
-    return [path for path in found if path not in ignored][:MAX_PAGES]
+    ignored = _ignored(root)
+    return [path for path in found if ignored.isdisjoint(_with_parents(path))][:MAX_PAGES]
 
 
 def is_private(root: Path, path: str) -> bool:
@@ -128,7 +128,7 @@ def _read_private(file: Path, _version: object) -> Sequence[str]:
 
 def _fits(path: str, pattern: str) -> bool:
     """Return whether a pattern is of a page, of a folder that it stands in, or of their names."""
-    places = [path, *map(str, PurePosixPath(path).parents)][:-1]
+    places = [*_with_parents(path)][:-1]
     if "/" not in pattern:
         places += PurePosixPath(path).parts
     # `a/**/b` is a folder below `a` too.
@@ -164,9 +164,13 @@ def _is_entered(folder: Path) -> bool:
     return not is_venv and not any(fnmatchcase(folder.name, word) for word in words)
 
 
-def _ignored(root: Path, paths: Sequence[str]) -> frozenset[str]:
-    """Return which paths git ignores; none where there is no git, or no repository."""
-    if not paths:
-        return frozenset()
-    words = ("check-ignore", "-z", "--stdin")
-    return frozenset(run_git(root, *words, timeout_s=_GIT_S, sent="\0".join(paths)).out.split("\0"))
+def _ignored(root: Path) -> frozenset[str]:
+    """Return what git ignores, without what is inside; nothing where there is no repository."""
+    words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+    listed = run_git(root, *words, timeout_s=_GIT_S).out.split("\0")
+    return frozenset(path.rstrip("/") for path in listed)
+
+
+def _with_parents(path: str) -> Sequence[str]:
+    """Return a path, the folders that it stands in, and `.`."""
+    return [path, *map(str, PurePosixPath(path).parents)]

@@ -66,9 +66,9 @@ def in_section(connection: Connection, asked: Conditions, view: View, section: s
     other = asked.and_also(f"{PLACED_BY} <> :own", own=view.principal)
     rows = other.rows(connection, "DISTINCT section FROM annotations")
     read = {one: redact_text(one, view.principal) for (one,) in rows}
-    fitting = [one for one, text in read.items() if section.lower() in text.lower()]
+    fitting = [one for one, text in read.items() if section.casefold() in text.casefold()]
     return asked.and_also(
-        f"CASE {PLACED_BY} WHEN :own THEN instr(lower(section), lower(:section))"
+        f"CASE {PLACED_BY} WHEN :own THEN instr(casefold(section), casefold(:section))"
         " ELSE section IN (SELECT value FROM json_each(:sections)) END",
         own=view.principal,
         section=section,

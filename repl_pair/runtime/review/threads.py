@@ -67,7 +67,7 @@ def list_threads(
         if author is not None:
             fits = fits.and_also("author = :author", author=author)
         if match:
-            fits = fits.and_also("instr(lower(target), lower(:match))", match=match)
+            fits = fits.and_also("instr(casefold(target), casefold(:match))", match=match)
         if status == "open":
             fits = fits.and_also("status != 'resolved'")
         elif status is not None:

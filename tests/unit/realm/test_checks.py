@@ -1,6 +1,7 @@
 """What the check of a realm finds: each fault alone, as an error or a warning, at its file."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -157,6 +158,17 @@ def test_files_of_a_realm_are_plain_files_with_safe_names(ground, tmp_path):
     assert "link" in found["domains/elsewhere"]
     assert len(found) == 3
     assert "hunter22" not in str(found)
+
+
+@pytest.mark.parametrize("path", ["domains", "domains/pricing/bindings"])
+@pytest.mark.parametrize("become", [Path.touch, lambda path: path.symlink_to("nowhere")])
+def test_a_folder_that_cannot_be_read_is_an_error_not_an_empty_one(ground, path, become):
+    folder = ground.folder / path
+    folder.rename(ground.folder / "away")
+    become(folder)
+    (fault,) = (f for f in faults_of(ground, "errors") if f["file"] == path)
+    assert fault["kind"] == "bad_file"
+    assert "cannot be read" in fault["message"] or "link" in fault["message"]
 
 
 def test_a_file_that_is_no_text_or_too_large_is_reported_like_any_other(ground):

@@ -51,6 +51,11 @@ def test_a_branch_that_is_committed_and_pushed_is_ready(repo):
     assert read(repo) == READY
 
 
+def test_a_remote_whose_name_has_a_slash_is_read_like_others(repo):
+    git(repo.root("web"), "remote", "rename", "origin", "team/fork")
+    assert read(repo) == READY
+
+
 def leave_uncommitted(root):
     (root / "new.txt").write_text("new")
     (root / "file.txt").write_text("two\n")
@@ -78,6 +83,11 @@ UNREADY = {
     "behind": (fall_behind, {"behind": 1}, "It lacks 1 commits of origin/feature."),
     "no upstream": (
         lambda root: git(root, "branch", "--unset-upstream"),
+        {"ahead": None, "behind": None, "proposed": None},
+        "feature has no upstream: it was never pushed.",
+    ),
+    "an upstream of its own": (
+        lambda root: git(root, "branch", "--set-upstream-to", "main"),
         {"ahead": None, "behind": None, "proposed": None},
         "feature has no upstream: it was never pushed.",
     ),

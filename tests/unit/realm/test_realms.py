@@ -6,7 +6,7 @@ import os
 import pytest
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.realm.membership import init_realm
+from repl_pair.runtime.realm.membership import init_realm, join_realm
 from repl_pair.runtime.realm.realms import open_realm
 from repl_pair.runtime.realm.status import contract_versions, describe_realm, get_contract
 
@@ -35,6 +35,36 @@ def test_a_realm_that_went_away_is_named_with_the_commands(ground):
     assert error.code == "not_found"
     assert "shop-realm" in error.message
     assert error.hints[0] == "repl-pair realm join ../moved"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"", b"worktrees/\n"),
+        (b"caf\xe9", b"caf\xe9\nworktrees/\n"),
+        (b"a\r\nb\r\n", b"a\r\nb\r\nworktrees/\r\n"),
+        (b"worktrees/\r\n", b"worktrees/\r\n"),
+    ],
+)
+def test_what_git_ignores_in_the_folder_of_a_new_realm_stays_to_the_byte(tmp_path, before, after):
+    (tmp_path / ".gitignore").write_bytes(before)
+    init_realm("shop", tmp_path)
+    assert (tmp_path / ".gitignore").read_bytes() == after
+
+
+def test_a_project_that_cannot_keep_its_realm_joins_none(ground, tmp_path):
+    root = tmp_path / "odd"
+    root.mkdir()
+    (root / ".repl_pair").write_text("a file")
+    before = (ground.folder / "realm.json").read_text()
+    assert refused(lambda: join_realm(root, ground.folder)).code == "cannot_run"
+    assert (ground.folder / "realm.json").read_text() == before
+
+
+def test_a_realm_above_a_project_is_not_that_of_the_project(ground, tmp_path):
+    ground.folder.rename(ground.folder.with_name("moved"))
+    init_realm("above", tmp_path)
+    assert refused(lambda: ground.open("web")).code == "not_found"
 
 
 def test_the_file_of_a_project_that_is_bad_is_refused_by_name_and_place(ground):

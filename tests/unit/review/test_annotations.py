@@ -303,6 +303,8 @@ def test_filters_cover_parts_of_a_target_and_of_a_section(database, remark):
     ]:
         items, total = list_annotations(database, CLAUDE, limit=9, **given)
         assert (ids_of(items), total) == (ids_of(found), len(found)), given
+    own = remark(ME, "Own.", "story:shop.quote", section="Übersicht")
+    assert ids_of(list_annotations(database, ME, limit=9, section="üBERSICHT")[0]) == [own["id"]]
     for target, code in ((f"{PAGE}#None", "bad_arguments"), ("doc:NO.md", "not_found")):
         assert refusal(list_annotations, database, ME, target=target, limit=9).code == code
     assert refusal(list_annotations, database, ME, review_id="0" * 8, limit=9).code == "not_found"

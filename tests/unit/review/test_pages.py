@@ -57,6 +57,18 @@ def test_what_git_ignores_and_what_tools_made_is_not_listed(project):
     assert paths_of(project) == ["README.md", "docs/a.md"]
 
 
+def test_a_submodule_hides_no_ignored_page_and_keeps_its_own(project, tmp_path_factory):
+    library = tmp_path_factory.mktemp("library")
+    git = ("git", "-c", "protocol.file.allow=always", "-c", "user.name=A", "-c", "user.email=a@b")
+    write(library, lib_md="# Library")
+    for words in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "First")):
+        subprocess.run([*git, *words], cwd=library, check=True)
+    write(project, _gitignore="zz/\n", zz__a_md="# Hidden", zz_md="# Shown")
+    for words in (("init", "-q"), ("submodule", "--quiet", "add", str(library), "sub")):
+        subprocess.run([*git, *words], cwd=project, check=True)
+    assert paths_of(project) == ["README.md", "sub/lib.md", "zz.md"]
+
+
 @pytest.mark.parametrize(
     ("pattern", "private"),
     [

@@ -1,0 +1,61 @@
+"""Changes of the project that wait, and a database that takes none for a while."""
+
+import sqlite3
+
+import pytest
+from waiting import wait_until
+
+from repl_pair.errors import RequestError
+from repl_pair.runtime.notices import deferred_writes
+from repl_pair.runtime.notices.deferred_writes import LaterWrites
+from repl_pair.runtime.project import opening
+from repl_pair.runtime.store import STORE
+
+
+@pytest.fixture
+def locked(own_project, monkeypatch):
+    """Locks the database, for which writers wait 10 ms; call it to unlock."""
+    monkeypatch.setattr(opening, "BUSY_S", 0.01)
+    monkeypatch.setattr(deferred_writes, "AGAIN_S", 0.01)
+    with own_project.writing() as connection:
+        connection.execute("CREATE TABLE kept (name)")
+    own_project.close()
+    other = sqlite3.connect(own_project.file)
+    other.execute("BEGIN IMMEDIATE")
+    yield other.rollback
+    other.close()
+
+
+def keep(name):
+    return lambda connection: connection.execute("INSERT INTO kept VALUES (?)", (name,))
+
+
+def kept(project):
+    with project.reading() as connection:
+        return sorted(name for (name,) in connection.execute("SELECT name FROM kept"))
+
+
+def test_a_change_waits_for_a_database_that_is_locked_and_is_made_once(own_project, locked):
+    later = LaterWrites()
+    for name in ("a", "b"):
+        later.put(keep(name), key=name)
+    with pytest.raises(RequestError) as refused:
+        later.flush()
+    assert refused.value.code == "cannot_run"
+    later.put(keep("newer a"), key="a")
+    locked()
+    wait_until(lambda: len(kept(own_project)) == 2, what="both changes")
+    later.flush()
+    assert kept(own_project) == ["b", "newer a"]
+
+
+def test_a_change_that_was_tried_too_often_is_reported_and_dropped(own_project, locked):
+    later, reports = LaterWrites(), []
+    undo = STORE.subscribe(lambda change: reports.append(change))
+    later.put(keep("a"))
+    wait_until(lambda: not later._is_running, what="the end of its tries")
+    undo()
+    locked()
+    later.flush()
+    assert kept(own_project) == []
+    assert [change.member for change in reports] == ["notices"]
