@@ -55,6 +55,16 @@ def test_a_file_whose_kernel_was_killed_is_dead_and_stays(start_kernel):
     assert killed.path.exists()
 
 
+def test_an_ended_kernel_whose_ports_two_others_have_got_hides_neither(start_kernel, runtime_dir):
+    first, second = start_kernel(), start_kernel()
+    infos = [json.loads(kernel.path.read_text()) for kernel in (first, second)]
+    ended = runtime_dir / "kernel-ended.json"
+    ended.write_text(json.dumps(infos[0] | {"shell_port": infos[1]["hb_port"]}))
+    os.utime(ended, (0, 0))
+    alive = {k.id: k.alive for k in find_kernels()}
+    assert alive == {first.id: True, second.id: True, "ended": False}
+
+
 def test_no_heartbeat_goes_to_another_socket_of_a_living_kernel(kernel, person, runtime_dir):
     info = json.loads(kernel.path.read_text())
     left_behind = {"hb_port": info["shell_port"], "shell_port": 1, "control_port": 2}

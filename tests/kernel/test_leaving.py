@@ -19,6 +19,7 @@ from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.link.line import Line
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
+from repl_pair.errors import KernelError
 from repl_pair.wire import FEATURE, View
 from tests.kernel.leaving_probes import COUNTS, FINGERPRINT, STORIES
 
@@ -433,6 +434,12 @@ async def test_after_pair_detach_no_agent_gets_in_before_pair_attach(
         refused = (await run(link, "busy/It"))["error"]
         assert refused["code"] == "detached"
     assert "`%pair attach` there lets agents in again; nothing was run." in refused["message"]
+    frames = set()
+    for _ in range(3):
+        with pytest.raises(KernelError) as refusal:
+            await early.attached()
+        frames.add(len(refusal.traceback))
+    assert len(frames) == 1  # no refusal keeps the frames of those before it
     await early.close()
     await late.close()
     await same_as(look, before)

@@ -235,6 +235,23 @@ async def test_while_c_code_holds_the_lock_the_last_known_registry_is_given_and_
     assert [marks(name) for name in ("waited", "given up", "cancelled")] == ["x", "", ""]
 
 
+async def test_who_leaves_a_kernel_that_does_not_answer_is_not_attached_again_by_calls_in_flight(
+    link, hold, marks
+):
+    assert (await ask(link, "list_stories"))["ok"]
+    cell = await hold(HOLDS["in a call that sleeps or waits"])
+    reading, running = asyncio.create_task(ask(link, "read_failures")), run(link, marks.path("run"))
+    await asyncio.sleep(0)
+    await link.leave()
+    assert (await reading)["error"]["code"] == "cancelled"
+    error = (await running)["error"]
+    assert error["code"] == "outcome_unknown"
+    assert "was left while run_variant" in error["message"]
+    assert (link.was_left, link.is_attached) == (True, False)
+    hold.end()
+    await cell
+
+
 # --- its process is stopped
 
 

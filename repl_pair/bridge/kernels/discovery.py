@@ -107,11 +107,15 @@ def _living(running: Mapping[Path, Connection]) -> set[Path]:
     refusing = find_refusing(running)
     left = {path: info for path, info in running.items() if path not in refusing}
     sure = _outside(left, left.values())
-    answering = find_answering(sure)
     doubtful = {path: info for path, info in left.items() if path not in sure}
-    answering |= find_answering(_outside(doubtful, [left[path] for path in answering]))
+    living = _newest(sure, find_answering(sure))
+    return living | _newest(left, find_answering(_outside(doubtful, [left[p] for p in living])))
+
+
+def _newest(infos: Mapping[Path, Connection], answering: Iterable[Path]) -> set[Path]:
+    """Return the newest files of those that name one heartbeat."""
     from_oldest = sorted(answering, key=lambda path: (_time_written(path), path))
-    return set({heartbeat_address(running[path]): path for path in from_oldest}.values())
+    return set({heartbeat_address(infos[path]): path for path in from_oldest}.values())
 
 
 def _outside(

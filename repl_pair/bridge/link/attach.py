@@ -56,7 +56,8 @@ async def attach(line: Line, kernel: KernelInfo, client: Client) -> Attachment:
     reply = await _attach_to_handlers(line, kernel, client)
     if reply is None:
         if client.refusal and client.refusal[0] is line:
-            raise client.refusal[1]
+            # One raised again and again would keep the frames of each time.
+            raise client.refusal[1].with_traceback(None)
         channel = await free_channel(line, kernel)
         try:
             reply = await _install(line, kernel, client, channel)

@@ -166,12 +166,12 @@ class KernelLink(Link):
         since = now()
         async with self._attaching:
             if self._left_at >= since:
-                raise KernelError("cancelled", "The kernel was left while the call waited for it.")
+                raise refusals.left()
             self._wanted.set()
             if self.line and self.attachment and not self.line.closed.is_set():
                 return self.line, self.attachment
             if self._failed is not None and self._failed[0] >= since:
-                raise self._failed[1]
+                raise self._failed[1].with_traceback(None)
             try:
                 return await self._attach()
             except KernelError as error:
@@ -214,8 +214,12 @@ class KernelLink(Link):
             try:
                 reply = await self._deliver(line, attachment, waiting)
             except ConnectionLost:
+                was_left = self._left_at >= waiting.since
                 if not is_read:
-                    raise refusals.outcome_unknown(self.kernel, request.op) from None
+                    how = "was left" if was_left else "ended"
+                    raise refusals.outcome_unknown(self.kernel, request.op, how) from None
+                if was_left:
+                    raise refusals.left() from None
                 await self._wait_for_restart()
                 continue
             if not last and not reply["ok"] and reply["error"]["code"] == "kernel_restarted":

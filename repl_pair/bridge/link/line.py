@@ -169,6 +169,11 @@ class Line:
                     return True
                 socket.subscribe(token + bytes([again]))
             return False
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling() or not self.closed.is_set():
+                raise
+            return False  # the end of the line cancelled the poll, nobody this call
         finally:
             socket.close()
 

@@ -108,8 +108,8 @@ def _count(pid: int | None) -> _ByThread:
 def _count_thread(folder: Path) -> _Counters | None:
     at = time.monotonic()
     try:
-        stat = (folder / "stat").read_text().rpartition(")")[2].split()
-        status = (folder / "status").read_text()
+        stat = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
+        status = (folder / "status").read_text(errors="replace")  # a thread's name may be cut
     except OSError:
         return None
     busy_s, queueing_s = (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK"), 0.0

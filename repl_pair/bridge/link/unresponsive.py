@@ -149,7 +149,7 @@ class SilenceMonitor:
             alive = await asyncio.to_thread(heartbeat_answers, info)
             silence = _NO_ANSWER_YET if alive else self.judge_without_heartbeat()
         op = waiting.request.op
-        return gone(kernel, silence.why) if silence.state == "gone" else silent(kernel, silence, op)
+        return silent(kernel, silence, op)
 
     def judge_without_heartbeat(self) -> Silence:
         """Return the state of a kernel whose heartbeat is known to be silent."""

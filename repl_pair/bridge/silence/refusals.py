@@ -36,11 +36,16 @@ def restarted() -> KernelError:
     )
 
 
-def outcome_unknown(kernel: KernelInfo, op: str) -> KernelError:
-    """Build the error of a call that was running when its kernel ended."""
+def left() -> KernelError:
+    """Build the error of a call whose kernel was left."""
+    return KernelError("cancelled", "The kernel was left while the call waited for it.")
+
+
+def outcome_unknown(kernel: KernelInfo, op: str, how: str = "ended") -> KernelError:
+    """Build the error of a call that was running when its kernel ended, or was left."""
     return KernelError(
         "outcome_unknown",
-        f"Kernel {kernel.label} ended while {op} was under way. It may have run, wholly or in "
+        f"Kernel {kernel.label} {how} while {op} was under way. It may have run, wholly or in "
         "part; it was not repeated.",
         next_steps=[next_step("kernel_status")],
         hints=["Look at what the call should have changed before calling again."],
@@ -48,7 +53,12 @@ def outcome_unknown(kernel: KernelInfo, op: str) -> KernelError:
 
 
 def silent(kernel: KernelInfo, silence: Silence, op: str | None = None) -> KernelError:
-    """Build the error of a kernel that runs and does not answer, for a call of `op` if given."""
+    """Build the error of a kernel that does not answer, for a call of `op` if given.
+
+    The code is `kernel_gone` or `kernel_unresponsive`.
+    """
+    if silence.state == "gone":
+        return gone(kernel, silence.why)
     why = "answers other calls" if silence.state == "slow_op" else silence.why
     since = {} if silence.since_s is None else {"since_s": silence.since_s}
     hint = "Ask the person what the kernel is doing; read its status again in a while."

@@ -129,7 +129,10 @@ def _judge(readings: Readings) -> tuple[State, str]:
     if readings.answers:
         return "slow_op", "the kernel answers, and is at work on the call"
     if readings.status in ("gone", "zombie", "dead"):
-        return "gone", "its process has ended"
+        if not readings.heartbeat:
+            return "gone", "its process has ended"
+        why = "its earlier process has ended, and what has its ports now has not answered"
+        return "unknown", f"{why}{_SINCE}"
     if readings.status in ("stopped", "tracing-stop"):
         by = "a debugger" if readings.status == "tracing-stop" else "a signal, Ctrl-Z for one"
         return "stopped", f"its process has been stopped{_SINCE} ({by})"

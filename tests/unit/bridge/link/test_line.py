@@ -29,15 +29,15 @@ class LateKernel:
         self.control.bind(f"tcp://127.0.0.1:{info['control_port']}")
         self._iopub = self._context.socket(zmq.XPUB)
         self._iopub.bind(f"tcp://127.0.0.1:{info['iopub_port']}")
+        self.unread = []
         self._task = asyncio.ensure_future(self._welcome())
 
     async def _welcome(self):
-        unread = []
         while True:
             topic = (await self._iopub.recv())[1:]
-            unread.append(topic)
-            if topic and topic[:-1] in unread:
-                for topic in unread:
+            self.unread.append(topic)
+            if topic and topic[:-1] in self.unread:
+                for topic in self.unread:
                     await self._iopub.send(topic)
                 self.welcomed = True
 
@@ -78,3 +78,12 @@ async def test_while_a_probe_is_unanswered_no_second_one_is_sent(late):
     line.close()
     await asyncio.wait({first})
     assert first.cancelled()
+
+
+async def test_a_line_that_ends_while_it_waits_for_a_welcome_cancels_nobody(late):
+    kernel, line = late
+    waiting = asyncio.create_task(line.is_welcomed(60.0))
+    while not kernel.unread:
+        await asyncio.sleep(0.001)
+    line.close()
+    assert await waiting is False

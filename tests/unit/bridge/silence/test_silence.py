@@ -183,7 +183,12 @@ WAITED = "its threads have waited for the interpreter lock for 3.1 s"
             "control_blocked",
             "its control channel has been blocked for 3.1 s by a handler of it",
         ),
-        (replace(ELSEWHERE, status="gone"), "gone", "its process has ended"),
+        (replace(ELSEWHERE, status="gone", heartbeat=False), "gone", "its process has ended"),
+        (
+            replace(ELSEWHERE, status="gone"),
+            "unknown",
+            "its earlier process has ended, and what has its ports now has not answered for 3.1 s",
+        ),
         (Readings(answers=True), "slow_op", "the kernel answers, and is at work on the call"),
     ],
 )
