@@ -135,6 +135,50 @@ async def test_turns_are_short_from_the_first_attach_beside_such_a_cell_to_its_e
     person.run("sys.setswitchinterval(0.005)")
 
 
+INTERVAL = "round(__import__('sys').getswitchinterval(), 6)"
+GATED = """
+import os, sys, time
+while not os.path.exists({gate!r}): time.sleep(0.01)
+until = time.time() + 5
+while sys.getswitchinterval() < 0.001 and time.time() < until: time.sleep(0.01)
+"""
+OWN = "import repl_pair.runtime.capture.own_threads as own; own.LATE_S = {}"
+
+
+async def test_a_late_message_leaves_no_short_turns_behind_where_no_cell_runs(link, person):
+    person.run(f"import ctypes, repl_pair\n{OWN.format(0)}")
+    person.run("repl_pair.story('holds')(lambda: ctypes.PyDLL(None).usleep(300_000))")
+    person.run("repl_pair.variant('holds/It')")
+    await ask(link, "ping")
+    running = asyncio.create_task(ask(link, "run_variant", variant_id="holds/It"))
+    while not running.done():
+        await ask(link, "ping")
+    assert (await running)["result"]["status"] == "pass"
+    assert person.run(INTERVAL).value == "0.005"
+
+
+@pytest.mark.parametrize("beside", ["a wait", "%pair attach"])
+async def test_a_cell_is_given_its_turns_back_while_nothing_is_answered(
+    link, person, tmp_path, beside
+):
+    person.run(OWN.format(60))
+    cell = GATED.format(gate=str(tmp_path / "gate")) + INTERVAL
+    if beside == "%pair attach":
+        person.run("%load_ext repl_pair")
+        cell = f"%pair attach\n{cell}"
+        running = person.start(cell)
+    else:
+        since = (await ask(link, "read_changes"))["result"]["next"]
+        waiting = asyncio.create_task(ask(link, "read_changes", since=since, wait_s=20.0))
+        running = person.start(cell)
+        while not (await ask(link, "ping"))["result"]["busy"]:
+            pass
+    (tmp_path / "gate").touch()
+    assert (await in_thread(person.finish, running)).value == "0.005"
+    if beside == "a wait":
+        waiting.cancel()
+
+
 @pytest.mark.parametrize(
     "cell",
     [

@@ -6,13 +6,17 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from repl_pair.records import Undo
 
-SWITCH_INTERVAL_S = 2e-5
-_SHORT_S = 2 * SWITCH_INTERVAL_S
-"""The interpreter keeps whole microseconds, rounded down: what is set is not what is read."""
+_SHORT_US = 18
+"""A value that nobody chooses: where it is found later, code has set again what it read meanwhile.
+
+What is read of it and set again is the same; of 19 it is 18.
+"""
+SWITCH_INTERVAL_S = _SHORT_US / 1e6
 LATE_S = 0.1
 """A request that took longer to arrive met a cell that leaves other threads no turn."""
 
@@ -29,37 +33,51 @@ def start_thread(target: Callable[..., object], *args: Any, name: str) -> thread
     return thread
 
 
+class _SwitchInterval:
+    """The switch interval of this process, which is short while anybody holds it so."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders = set[object]()
+        self._before = 0
+
+    def hold(self) -> Undo:
+        """Let all threads return the interpreter lock after 0.02 ms, until the last undo."""
+        holder = object()
+        with self._lock:
+            now = _read_interval()
+            if now > _SHORT_US or (now != _SHORT_US and not self._holders):
+                self._before = now
+            if now > _SHORT_US:
+                _set_interval(_SHORT_US)
+            self._holders.add(holder)
+        return partial(self._release, holder)
+
+    def _release(self, holder: object) -> None:
+        with self._lock:
+            self._holders.discard(holder)
+            if not self._holders and self._before and _read_interval() == _SHORT_US:
+                _set_interval(self._before)
+
+
+def _read_interval() -> int:
+    """Return the switch interval in microseconds, of which the interpreter keeps whole ones."""
+    return round(sys.getswitchinterval() * 1e6)
+
+
+def _set_interval(us: int) -> None:
+    sys.setswitchinterval((us + 0.5) / 1e6)  # it is rounded down
+
+
+_INTERVAL = _SwitchInterval()
+
+
 def shorten_switch_interval() -> Undo:
     """Let all threads return the interpreter lock after 0.02 ms, until the last undo.
 
     The interval belongs to the process: what the person sets meanwhile stays.
     """
-    global _before
-    holder = object()
-    with _lock:
-        _holders.add(holder)
-        interval = sys.getswitchinterval()
-        if interval >= _SHORT_S:
-            _before = interval + 5e-7  # it is rounded down where it is set again
-            sys.setswitchinterval(SWITCH_INTERVAL_S)
-
-    def restore() -> None:
-        global _before
-        with _lock:
-            _holders.discard(holder)
-            if _holders or _before is None:
-                return
-            if sys.getswitchinterval() < _SHORT_S:
-                sys.setswitchinterval(_before)
-            _before = None
-
-    return restore
-
-
-_lock = threading.Lock()
-_holders: set[object] = set()
-_before: float | None = None
-"""The interval that the last undo restores."""
+    return _INTERVAL.hold()
 
 
 @contextmanager
@@ -90,24 +108,31 @@ class ShortTurns:
     """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._undo: Undo | None = None
         self._to_end = False
 
     def shorten(self, travel_s: float = 0.0) -> None:
         """Shorten the switch interval, for a request that took so long to arrive."""
-        self._undo = self._undo or shorten_switch_interval()
-        self._to_end = self._to_end or travel_s >= LATE_S
+        with self._lock:
+            self._undo = self._undo or shorten_switch_interval()
+            self._to_end = self._to_end or travel_s >= LATE_S
 
     def relax(self) -> None:
         """Restore the switch interval once all is answered, unless a request came late."""
-        if not self._to_end:
-            self.restore()
+        with self._lock:
+            if not self._to_end:
+                self._restore()
 
     def restore(self) -> None:
         """Restore the switch interval."""
-        undo, self._undo, self._to_end = self._undo, None, False
-        if undo is not None:
-            undo()
+        with self._lock:
+            self._restore()
+
+    def _restore(self) -> None:
+        if self._undo is not None:
+            self._undo()  # first: a stop of the person may come between the lines
+        self._undo, self._to_end = None, False
 
 
 TURNS = ShortTurns()

@@ -112,7 +112,10 @@ def admit(client: Mapping[str, Any]) -> Reply:
         CLIENTS.present()
         try:
             CLIENTS.add(known)
-            return ok_reply(_host().greeting())
+            is_new, host = not _hosts, _host()
+            if is_new and isinstance(host, ControlHost):
+                host.shorten_turns()
+            return ok_reply(host.greeting())
         except KernelError as error:
             CLIENTS.remove(known.id)
             return error_reply(error)

@@ -134,7 +134,7 @@ class ControlHost:
         self._kernel = kernel
         self._admit, self._release, self._close_if_unused = admit, release, close_if_unused
         self._callers: dict[str, tuple[bytes, ...]] = {}
-        self._handles = False
+        self._handles = self._waits_to_restore = False
         self._throttle = Throttle()
         schedule = kernel.iopub_thread.io_loop.add_callback
         outbox = Outbox(schedule=schedule, send=self._send_events)
@@ -148,8 +148,6 @@ class ControlHost:
             undo.callback(CELLS.track(is_taken=lambda: kernel._main_asyncio_lock.locked()))
             undo.callback(CELLS.at_end(TURNS.restore))
             undo.callback(TURNS.restore)
-            if CELLS.is_busy():
-                self._shorten_turns(_header(kernel, "control"))
             own = kernel.control_handlers["comm_info_request"]
             handlers: dict[str, Callable[[Any, Any, Mapping[str, Any]], Any]] = {
                 "comm_info_request": partial(self._on_comm_info, own),
@@ -164,6 +162,11 @@ class ControlHost:
             undo.callback(lanes.cells.track())
             self._undo = undo.pop_all()
         self._is_installed = True
+
+    def shorten_turns(self) -> None:
+        """Take short turns for the rest of the message that installed this beside a cell."""
+        if CELLS.is_busy():
+            self._shorten_turns(_header(self._kernel, "control"))
 
     def greeting(self) -> Greeting:
         """Describe this kernel to a client."""
@@ -227,14 +230,23 @@ class ControlHost:
                 self._shorten_turns(header)
         elif channel == "shell" and status == "busy":
             if self._handles:
-                TURNS.shorten()
+                self._shorten_turns({})
             self._lanes.cells.begin(header.get("msg_id", ""))
 
     def _shorten_turns(self, header: Mapping[str, Any]) -> None:
+        """Take short turns, at most until what has the main thread now has ended."""
         TURNS.shorten(self._throttle.travel_s(header.get("date")))
+        if not self._waits_to_restore:
+            self._waits_to_restore = True
+            self._kernel.io_loop.add_callback(self._restore_turns)
+
+    async def _restore_turns(self) -> None:
+        async with self._kernel._main_asyncio_lock:
+            self._waits_to_restore = False
+        TURNS.restore()
 
     def _relax(self) -> None:
-        if not (self._handles or self._callers):
+        if not (self._handles or self.host.works_beside):
             TURNS.relax()
 
     def _on_cancel(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:

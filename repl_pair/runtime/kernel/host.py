@@ -45,6 +45,11 @@ class Host:
         self._unsubscribe = STORE.subscribe(lambda change: publish(event_content(change)))
         self._end_own_calls = OWN_CALLS.serve(self)
 
+    @property
+    def works_beside(self) -> bool:
+        """Return whether a call runs on a thread of its own, which no cell holds up."""
+        return any(job.lane == "worker" for job in tuple(self._jobs.values()))
+
     def greeting(self) -> Greeting:
         """Describe this process to a client."""
         return {

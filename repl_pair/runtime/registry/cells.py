@@ -52,7 +52,9 @@ class CellTracker:
         self.ended: dict[int, EndedCell] = {}
         """How the latest cells ended that ran while cells were tracked, by their number."""
         self._ended: float | None = None
-        self._depths: dict[int, int] = {}
+        self._depths: dict[tuple[int, int], int] = {}
+        """How many cells run inside one another, by shell and thread: subshells have threads."""
+        self._runs_on: int | None = None
         self._lock = threading.Lock()
         self._trackers: dict[object, Callable[[], bool]] = {}
         self._at_end: dict[object, Callable[[], None]] = {}
@@ -99,21 +101,26 @@ class CellTracker:
         return undo
 
     def _begin(self, shell: Any, info: Any) -> None:
-        depth = self._depths[id(shell)] = self._depths.get(id(shell), 0) + 1
+        key = id(shell), threading.get_ident()
+        depth = self._depths[key] = self._depths.get(key, 0) + 1
         if depth > 1:
             return
         REGISTRY.hold_retirement()
-        if shell is kernel_shell():
+        is_main = threading.current_thread() is threading.main_thread()
+        if shell is kernel_shell() and (self.current is None or is_main):
             place = cell_origin(shell)
             number = place.run if getattr(info, "store_history", True) else None
+            self._runs_on = key[1]
             self.current = RunningCell(label=place.label, since=time.monotonic(), number=number)
 
     def _end(self, shell: Any, result: Any) -> None:
-        depth = self._depths[id(shell)] = max(0, self._depths.get(id(shell), 0) - 1)
-        if depth:
+        key = id(shell), threading.get_ident()
+        depth = self._depths.pop(key, 1) - 1
+        if depth > 0:
+            self._depths[key] = depth
             # This cell was run by another one, whose registrations are not complete yet.
             return
-        if shell is kernel_shell():
+        if shell is kernel_shell() and self._runs_on in (None, key[1]):
             cell, self.current, self._ended = self.current, None, time.monotonic()
             self._note_ended(cell, self._ended, result)
         self._retire(shell, result)

@@ -39,10 +39,23 @@ def test_turns_are_short_until_the_last_of_several_ends():
     assert sys.getswitchinterval() == pytest.approx(LONG_S)
 
 
-def test_turns_that_the_person_sets_meanwhile_stay():
+@pytest.mark.parametrize("interval", [0.01, 1e-6])
+def test_turns_that_the_person_sets_meanwhile_stay(interval):
     with short_switch_interval():
-        sys.setswitchinterval(0.01)
-    assert sys.getswitchinterval() == pytest.approx(0.01)
+        sys.setswitchinterval(interval)
+    assert sys.getswitchinterval() == pytest.approx(interval)
+    with short_switch_interval():
+        assert sys.getswitchinterval() <= SWITCH_INTERVAL_S
+    assert sys.getswitchinterval() == pytest.approx(interval)
+
+
+def test_code_that_restores_what_it_read_meanwhile_leaves_no_short_turns_behind():
+    with short_switch_interval():
+        read = sys.getswitchinterval()
+    sys.setswitchinterval(read)
+    with short_switch_interval():
+        pass
+    assert sys.getswitchinterval() == pytest.approx(LONG_S)
 
 
 def test_the_module_of_an_op_is_imported_in_short_turns(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """How the latest cells ended is remembered while cells are tracked, and only so many."""
 
+from threading import Event, Thread
 from types import SimpleNamespace
 
 import pytest
@@ -54,4 +55,29 @@ def test_a_cell_that_began_before_is_not_remembered(shell):
     undo = tracker.track()
     shell.events.trigger("post_run_cell", SimpleNamespace(success=True, execution_count=1))
     assert tracker.ended == {}
+    undo()
+
+
+def test_a_cell_of_a_subshell_hides_no_cell_of_the_main_thread(shell):
+    tracker, ends = CellTracker(), []
+    undo = tracker.track()
+    tracker.at_end(lambda: ends.append(1))
+    go_on, began = Event(), Event()
+
+    def run_beside():
+        shell.events.trigger("pre_run_cell", SimpleNamespace(store_history=False))
+        began.set()
+        go_on.wait()
+        shell.events.trigger("post_run_cell", SimpleNamespace(success=True, execution_count=9))
+
+    subshell = Thread(target=run_beside)
+    subshell.start()
+    began.wait()
+    run(shell)
+    assert (len(tracker.ended), len(ends), tracker.current) == (1, 1, None)
+    shell.events.trigger("pre_run_cell", SimpleNamespace(store_history=True))
+    current = tracker.current
+    go_on.set()
+    subshell.join()
+    assert tracker.current is current is not None
     undo()
