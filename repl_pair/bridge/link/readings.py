@@ -47,7 +47,7 @@ async def take_readings(
     `info` is the content of its connection file. `ConnectionLost` if the line ends meanwhile.
     """
     pid = process.pid if process else None
-    answer = line.probe()
+    answer, probed_at = line.probe(), line.probed_at
     before = await asyncio.to_thread(_count, pid)
     await asyncio.wait({answer}, timeout=ANSWER_S)
     if not answer.done():
@@ -64,7 +64,7 @@ async def take_readings(
             return _compare(seen, process, before, after), frozenset()
     if answer.cancelled():
         raise ConnectionLost
-    return Readings(answers=True), frozenset(answer.result())
+    return Readings(answers=True, probed_at=probed_at), frozenset(answer.result())
 
 
 def _compare(

@@ -219,7 +219,7 @@ class SilenceMonitor:
         except ConnectionLost:
             return None
         if readings.answers and FEATURE not in features:
-            self._end_untaken(line, line.probed_at)
+            self._end_untaken(line, readings.probed_at)
         if readings.answers and line.in_turn_since is not None:
             since_s = round(now() - line.in_turn_since, 1)
             return Silence(state="cell_runs", since_s=since_s, why=f"it {IN_A_CELL}")

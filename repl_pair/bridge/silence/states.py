@@ -55,13 +55,14 @@ class ThreadReading:
 class Readings:
     """What was read of a kernel; None where it could not be read.
 
-    `answers`: it answered on control; `heartbeat`: its heartbeat did, which needs no Python;
-    `welcomes`: its iopub thread took a subscription, which needs the interpreter lock; `status`:
-    what psutil calls the state of its process, `gone` where there is none; `threads`: empty
-    where the system does not show them.
+    `answers`: it answered on control what was sent at `probed_at`; `heartbeat`: its heartbeat did,
+    which needs no Python; `welcomes`: its iopub thread took a subscription, which needs the
+    interpreter lock; `status`: what psutil calls the state of its process, `gone` where there is
+    none; `threads`: empty where the system does not show them.
     """
 
     answers: bool = False
+    probed_at: float = 0.0
     heartbeat: bool = True
     welcomes: bool | None = None
     status: str | None = None
