@@ -32,9 +32,6 @@ from repl_pair.wire import raise_for_error
 if TYPE_CHECKING:
     from repl_pair.cli.changed_files import ChangedFiles
 
-_AGAIN = (*FAILING, "skip")
-"""Last statuses of variants that are run again, though nothing of them changed."""
-
 
 @click.command()
 @VARIANTS
@@ -163,19 +160,19 @@ async def _run_if_drifted(
     reply = await caller.call("snapshot_identity", {"variant_id": id})
     hashes = [reply["result"][n] for n in ("content_hash", "code_hash")] if reply["ok"] else None
     expected = read_expectation(id)
-    row: Mapping[str, Any]
+    why = None if expected is None else f"{expected.kind}: {expected.reason}"
+    line: dict[str, Any] = {"id": id, "hashes": hashes, "expected": why, "ran": True}
+    last: Mapping[str, Any] = before or {"expected": "not known"}
+    is_same = last["expected"] == why
+    is_settled = is_same and last["hashes"] == hashes and last["status"] not in FAILING
     if expected is not None and not expected.runs:
-        row = {"status": expected.kind, "reason": expected.reason}
-        is_known = before is not None and row.items() <= before.items()
-        return {"id": id, "hashes": hashes, "ran": not is_known, **row}
-    is_same = before is not None and before["hashes"] == hashes and before["status"] not in _AGAIN
-    if before is not None and is_same and not _depends_on_changed(id, changed, late):
-        return {**before, "ran": False}
+        return {**line, "ran": not is_same, "status": expected.kind, "reason": expected.reason}
+    if is_settled and not _depends_on_changed(id, changed, late):
+        return {**last, "ran": False}
     with listen_to_runs() as listener:
         verdict = raise_for_error(await caller.call("run_variant", {"variant_id": id}))
     row = {name: verdict.get(name, "") for name in ("status", "reason")}
-    row = judge_row(expected, row, listener.raised)
-    return {"id": id, "hashes": hashes, "ran": True, **row}
+    return {**line, **judge_row(expected, row, listener.raised)}
 
 
 def _depends_on_changed(id: str, changed: Set[Path], late: Set[Path]) -> bool:

@@ -129,12 +129,11 @@ def test_what_drifted_runs_again_and_nothing_else_until_ctrl_c(watch):
 
 
 MARKED = """
-import pathlib
 import repl_pair
 from repl_pair import check
 
 def write():
-    pathlib.Path(__file__).with_name("ran.txt").touch()
+    return 2
 
 repl_pair.tag("skip", doc="deletes the table")
 repl_pair.tag("xfail", doc="known")
@@ -146,14 +145,21 @@ repl_pair.variant("marked/Wrong", tags=["xfail"], play=[check.result_equals(1)])
 
 def test_tags_that_skip_or_expect_a_failure_do_so_in_a_watch_too(watch):
     watch.until("; watching")
-    watch.write("stories_marked.py", MARKED.replace("def write():", "def write():\n    return"))
+    watch.write("stories_marked.py", MARKED.replace("return 2", "return 3"))
     assert watch.until("; watching") == [
         "SKIP marked/Skipped - deletes the table",
         "XFAIL marked/Wrong - known",
         "1 ran, 0 of 4 failing; watching",
     ]
     watch.write("stories_marked.py", MARKED.replace('doc="known"', 'doc="known now"'))
-    assert watch.until("; watching")[-1] == "1 ran, 0 of 4 failing; watching"
+    assert watch.until("; watching") == [
+        "XFAIL marked/Wrong - known now",
+        "1 ran, 0 of 4 failing; watching",
+    ]
+    watch.write("stories_marked.py", MARKED.replace(', tags=["xfail"]', ""))
+    assert watch.until("; watching")[-1] == "1 ran, 1 of 4 failing; watching"
+    watch.write("stories_marked.py", MARKED.replace(', tags=["skip"]', ""))
+    assert watch.until("; watching")[0] == "PASS marked/Skipped"
     watch.process.send_signal(signal.SIGINT)
     assert watch.process.wait(BOUND_S) == 0
 
