@@ -7,7 +7,13 @@ from contextlib import suppress
 from typing import Any
 
 from repl_pair.bridge.link.link import Link, OnProgress
-from repl_pair.bridge.pending_call import ApprovalRequest, PendingCall, answer_call
+from repl_pair.bridge.pending_call import (
+    ApprovalRequest,
+    PendingCall,
+    Record,
+    answer_call,
+    only_make,
+)
 from repl_pair.errors import KernelError, RequestError, next_step
 from repl_pair.wire import Reply, error_reply
 
@@ -22,12 +28,14 @@ KEPT = 100
 class ApprovalCalls:
     """Asks the person to approve calls, and makes each approved call once.
 
-    `wait_s` is how long a call waits for them, `expires_s` how long they may take.
+    `wait_s` is how long a call waits for them, `expires_s` how long they may take. `record` makes
+    each approved call.
     """
 
     def __init__(self, *, wait_s: float | None = None, expires_s: float | None = None) -> None:
         self._wait_s = ASK_S if wait_s is None else wait_s
         self._expires_s = EXPIRES_S if expires_s is None else expires_s
+        self.record: Record = only_make
         self._calls: dict[str, PendingCall] = {}
         self._withdrawals: set[asyncio.Task[None]] = set()
 
@@ -100,7 +108,7 @@ class ApprovalCalls:
             del self._calls[handle]
         until = time.monotonic() + asked["expires_in_s"]
         call = PendingCall(request=request, handle=asked["handle"], until=until)
-        call.answer = asyncio.create_task(answer_call(call))
+        call.answer = asyncio.create_task(answer_call(call, self.record))
         self._calls[call.handle] = call
         return call
 

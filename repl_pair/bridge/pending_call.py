@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link, OnProgress
 from repl_pair.errors import RequestError, next_step
@@ -105,15 +106,25 @@ class PendingCall:
         return RequestError(code, message, detail={"handle": self.handle, **detail}, **how)
 
 
-async def answer_call(call: PendingCall) -> Reply:
+_Make: TypeAlias = Callable[[], Awaitable[Reply]]
+Record: TypeAlias = Callable[[PendingCall, _Make], Coroutine[Any, Any, Reply]]
+"""Makes an approved call, and may record it."""
+
+
+async def only_make(_call: PendingCall, make: _Make) -> Reply:
+    """Make an approved call."""
+    return await make()
+
+
+async def answer_call(call: PendingCall, record: Record) -> Reply:
     """Make a call once it is approved, and again while agents are paused; return the reply."""
     try:
         while True:
             answer = await _await_approval(call)
             if not answer["ok"]:
                 return answer
-            made = call.request.make(on_progress=call.report, approval=call.handle)
-            call.made = asyncio.create_task(made)
+            make = partial(call.request.make, on_progress=call.report, approval=call.handle)
+            call.made = asyncio.create_task(record(call, make))
             call.decided.set()
             reply = await call.made
             if reply["ok"] or reply["error"]["code"] != "paused":

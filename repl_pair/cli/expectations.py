@@ -44,7 +44,7 @@ def judge_row(
 ) -> Mapping[str, Any]:
     """Return the row of a run with the status that pytest reports for it."""
     # Of a run in several modes `raised` is of all its rows.
-    own = [e for e in raised if row["status"] == "error" and str(e)[:_HEAD] in row["reason"]]
+    own = [e for e in raised if row["status"] == "error" and _head_of(e) in row["reason"]]
     for error in own:
         for kind, status in _RAISED.items():
             if is_outcome(error, kind):
@@ -57,6 +57,12 @@ def judge_row(
     return {**row, "status": status, "reason": f"it passes, though: {expected.reason}"}
 
 
+def _head_of(error: BaseException) -> str:
+    """Return how the reason of a run that raised this begins."""
+    name, text = type(error).__name__, str(error)
+    return f"{name}: {text}"[:_HEAD] if text else name
+
+
 def _of_tags(entry: Entry) -> Iterator[Expectation]:
     for tag in tags_of(entry):
         if tag in ACTING:
@@ -66,7 +72,8 @@ def _of_tags(entry: Entry) -> Iterator[Expectation]:
 
 def _of_marks(entry: Entry) -> Iterator[Expectation]:
     for name, args, kwargs in map(to_plain, lay_over(reachable_chain(entry)).marks):
-        conditions = () if name == "skip" else args
+        given = (kwargs["condition"],) if "condition" in kwargs else args
+        conditions = () if name == "skip" else given
         # A condition that is text is code, which only pytest runs.
         if name not in ("skip", "skipif", "xfail") or not all(one is True for one in conditions):
             continue

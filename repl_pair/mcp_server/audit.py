@@ -13,6 +13,7 @@ from mcp import types
 from mcp.shared.exceptions import MCPError
 
 from repl_pair.bridge.background.runs import Make, Run
+from repl_pair.bridge.pending_call import PendingCall, Record
 from repl_pair.errors import ReplPairError
 from repl_pair.mcp_server.gate.byte_gate import scrub
 from repl_pair.mcp_server.notifying import Context
@@ -71,7 +72,9 @@ class Audit:
                 return result
             except MCPError as error:
                 is_unknown = error.error.code == types.INVALID_PARAMS
-                verdict = "not_found" if is_unknown else "internal"
+                given: Any = error.error.data
+                code = given.get("code") if hasattr(given, "get") else None
+                verdict = str(code or ("not_found" if is_unknown else "internal"))
                 raise
             finally:
                 call = describe_call(ctx.method, vars(params))
@@ -85,33 +88,56 @@ class Audit:
         """Return what makes the call of a run in the background, and writes a line for it."""
 
         async def record(run: Run, make: Make) -> Reply:
-            if not self._write_owed():
-                return error_reply(ReplPairError("internal", NOT_WRITTEN))
-            began, verdict = time.monotonic(), "cancelled"
-            try:
-                reply = await make()
-                verdict = "ok" if reply["ok"] else reply["error"]["code"]
-                return reply
-            finally:
-                ms = round(1000 * (time.monotonic() - began), 1)
-                call, args = run.call.call, run.call.given
-                self.write(who=who, op=call, verdict=verdict, args=args, ms=ms, run=run.id)
+            call = run.call
+            return await self._record(make, who, call.call, call.given, {"run": run.id})
 
         return record
 
+    def watch_approved(self, who: str) -> Record:
+        """Return what makes a call that the person approved, and writes a line for it."""
+
+        async def record(call: PendingCall, make: Make) -> Reply:
+            request = call.request
+            return await self._record(
+                make, who, request.op, request.args, {"approval": call.handle}
+            )
+
+        return record
+
+    async def _record(
+        self, make: Make, who: str, op: str, args: Args, made_as: Mapping[str, str]
+    ) -> Reply:
+        if not self._write_owed():
+            return error_reply(ReplPairError("internal", NOT_WRITTEN))
+        began, verdict = time.monotonic(), "cancelled"
+        try:
+            reply = await make()
+            verdict = "ok" if reply["ok"] else reply["error"]["code"]
+            return reply
+        finally:
+            ms = round(1000 * (time.monotonic() - began), 1)
+            self.write(who=who, op=op, verdict=verdict, args=args, ms=ms, made_as=made_as)
+
     def write(
-        self, *, who: str, op: str, verdict: str, args: Args, ms: float, run: str | None = None
+        self,
+        *,
+        who: str,
+        op: str,
+        verdict: str,
+        args: Args,
+        ms: float,
+        made_as: Mapping[str, str] = {},
     ) -> None:
         """Append one line; where that fails, it is appended before the next call is made.
 
-        `run` is that of a call in the background.
+        `made_as` is the run of a call in the background, or the approval of one that waited.
         """
         slots = {
             "who": who,
             "op": scrub(op[:REPLY_CHARS])[:NAME_CHARS],
             "verdict": verdict,
             "ms": ms,
-            **({} if run is None else {"run": run}),
+            **made_as,
         }
         line = {"at": round(time.time(), 3), **slots, "args": _show(args)}
         self._owed += json.dumps(line).encode() + b"\n"

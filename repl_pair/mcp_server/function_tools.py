@@ -130,12 +130,12 @@ class FunctionTools:
             self._leave()
         if link is None:
             return
-        self._link = link
         view = self._session.policy.view(self._session.principal)
         args = {"most": MAX_TOOLS}
         reply = await link.request("list_function_tools", args, view=view, is_reported=False)
         if not reply["ok"]:
-            return
+            return  # it is asked again after the next call
+        self._link = link
         self._take(link, reply["result"])
         if self._unsubscribe is None:
             self._unsubscribe = link.subscribe(self._on_event)

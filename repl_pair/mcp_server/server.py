@@ -100,6 +100,8 @@ def build(session: Session, *, shared: bool = False, audit: Audit | None = None)
         reads = audit.watch(session.principal, reads)
         gets = audit.watch(session.principal, gets)
         session.background.runs.record = audit.watch_runs(session.principal)
+        if session.approvals is not None:
+            session.approvals.record = audit.watch_approved(session.principal)
     server = NotifyingServer(
         NAME,
         version=VERSION,

@@ -14,6 +14,7 @@ from repl_pair.pytest_plugin.choices import choices_of
 from repl_pair.pytest_plugin.files import project_of
 from repl_pair.pytest_plugin.items import items_of
 from repl_pair.pytest_plugin.selecting import note_collected
+from repl_pair.pytest_plugin.snapshot_use import note_left_out
 from repl_pair.pytest_plugin.snapshots import note_file
 from repl_pair.runtime.loading.load import load_file
 from repl_pair.runtime.loading.modules import name_of, put_on_path
@@ -39,6 +40,13 @@ class StoriesFile(pytest.Module):
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         """Return the test functions of the file, then its variants as they were registered."""
+        try:
+            return self._collect()
+        except BaseException:  # it does not load, or is skipped as a whole
+            note_left_out(self.config)
+            raise
+
+    def _collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         before = REGISTRY.revision
         module: str = self.obj.__name__
         functions = list(super().collect())

@@ -5,7 +5,8 @@ from statistics import median
 
 from measure import (
     AGENT,
-    STATES,
+    LOOKS,
+    STATES as SHARED,
     Row,
     cell_running,
     clocked_ms_of,
@@ -22,6 +23,7 @@ from repl_pair.bridge.link.line import Line
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
 
 KERNELS = 7
+STATES = {**SHARED, "the person's cell computes and looks at files": LOOKS}
 ATTACHED = tuple(state for state in STATES if state != "the person's cell sleeps")
 READS = 100
 BARE = "bare kernel_info_request on control"

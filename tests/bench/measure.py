@@ -43,7 +43,6 @@ STATES: Mapping[str, str | None] = {
     "idle": None,
     "the person's cell sleeps": SLEEPS,
     "the person's cell loops in Python": LOOPS,
-    "the person's cell computes and looks at files": LOOKS,
 }
 
 Row = dict[str, Any]

@@ -246,6 +246,9 @@ for name, slots in {
     "Xfails": {"args": {"n": "xfails"}},
     "Mark_skip": {"marks": [pytest.mark.skip("later")], "play": [wrong]},
     "Mark_skipif": {"marks": [pytest.mark.skipif(True, reason="so")], "play": [wrong]},
+    "Mark_given": {
+        "marks": [pytest.mark.skipif(condition=False, reason="so")], "play": [wrong]
+    },
     "Mark_run": {"marks": [pytest.mark.skipif(False, reason="so")], "play": [right]},
     "Mark_xfail": {"marks": [pytest.mark.xfail(reason="so")], "play": [wrong]},
     "Mark_strict": {"marks": [pytest.mark.xfail(reason="so", strict=True)], "play": [right]},
@@ -261,7 +264,7 @@ def same(n=1):
     if n == 2:
         pytest.skip("not for two")
     if n == 3:
-        raise ValueError("not for three")
+        raise ValueError("not for three, not for two")
     return n
 
 repl_pair.mode("two", args={"n": 2}, axis="n")

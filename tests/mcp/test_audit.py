@@ -5,12 +5,14 @@ import json
 import logging
 import os
 import stat
+from types import SimpleNamespace
 
 import pytest
 from serving import HANDSHAKE, make_token
 
 from repl_pair.bridge.background.calls import PlannedCall
 from repl_pair.bridge.background.runs import Run
+from repl_pair.bridge.pending_call import PendingCall
 from repl_pair.mcp_server.audit import Audit
 from repl_pair.mcp_server.web import principal
 from repl_pair.wire import ok_reply
@@ -195,3 +197,27 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_starts(tmp_pat
     for path in (tmp_path, tmp_path / "none" / "audit"):
         with pytest.raises(Exception, match="Nothing was started"):
             Audit(str(path))
+
+
+def test_a_call_that_the_person_approved_has_a_line_once_it_is_made(path):
+    audit = Audit(str(path))
+    call = PendingCall(
+        request=SimpleNamespace(op="eval_code", args={"code": "1"}), handle="ab12", until=0.0
+    )
+
+    async def make():
+        return ok_reply({})
+
+    def perform():
+        return asyncio.run(audit.watch_approved("ada")(call, make))
+
+    kept, broken = os.dup(audit._file), os.open(path, os.O_RDONLY)
+    os.dup2(broken, audit._file)
+    assert perform()["ok"]  # its line is owed
+    assert perform()["error"]["code"] == "internal"
+    os.dup2(kept, audit._file)
+    assert perform()["ok"]
+    for file in (kept, broken):
+        os.close(file)
+    lines = [(line["op"], line["verdict"], line["approval"]) for line in read_lines(path)]
+    assert lines == [("eval_code", "ok", "ab12")] * 2

@@ -115,7 +115,12 @@ class Runs:
             first = self._unended(next(iter(self._queues)))[0]
             raise _refuse(f"{MAX_QUEUES} queues have runs that have not ended", first)
         turn = self._queues.setdefault(queue, asyncio.Lock())
-        return self._begin(Run(call=call, queue=queue), turn)
+        try:
+            return self._begin(Run(call=call, queue=queue), turn)
+        except RequestError:
+            if not before:
+                del self._queues[queue]
+            raise
 
     def get(self, id: str) -> Run:
         """Return a run; `not_found` for one that is unknown, too old, or another principal's."""

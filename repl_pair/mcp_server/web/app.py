@@ -63,4 +63,6 @@ class App:
         if self.is_ending:
             raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, retry_after="5")
         body = await read_body(scope, receive) if scope["method"] == "POST" else None
+        if self.tokens.find(read_token(scope)) is None:  # it was removed while the body came
+            raise refuse_token()
         return await self.principals.get(token).handle(scope, receive, send, body)

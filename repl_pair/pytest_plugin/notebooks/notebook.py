@@ -49,8 +49,10 @@ def fault_of_cleared(cells: Sequence["Cell"], cell: "Cell", item: pytest.Item) -
             f"{cell.name} was never executed, or was cleared, so there is nothing to hold it to. "
             f"{how} (or --pair-cleared, to hold the variants alone to what they assert)."
         )
-    is_all = all(one.is_unexecuted for one in cells)
-    if cell is not cells[-1] or not is_all or any(one.shown() for one in cells):
+    compared = [one for one in cells if one.is_compared and not one.is_skipped]
+    held = [one for one in compared if one.source.strip()]
+    is_all = all(one.is_unexecuted for one in held)
+    if cell is not held[-1] or not is_all or any(one.shown() for one in cells):
         return ""
     return f"No cell has stored outputs, and none shows a variant: nothing is checked. {how}."
 

@@ -1,13 +1,14 @@
 """Names of the person's namespace: of data, functions, classes, modules; chosen and sorted."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import translate
 from heapq import nsmallest
 from typing import Any, Literal, TypeAlias
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.reading.closed_values import KINDS, Kind, kind_of
+from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.classes import qualname_of, real_class
 
 Sort: TypeAlias = Literal["name", "bytes", "recent"]
@@ -32,10 +33,11 @@ def names_of_kinds(
     """Return the public names of a namespace by kind, those defined last at the end.
 
     `match` is a part of the name, or a glob of the whole; `type_name` is that of the class, or the
-    last part of it. Neither goes by case. RequestError `bad_arguments` for a pattern too long.
+    last part of it. Neither goes by case. Known secrets in names match nothing: they would be
+    guessed letter by letter. RequestError `bad_arguments` for a pattern too long.
     """
     found: dict[Kind, list[str]] = {kind: [] for kind in KINDS}
-    matches = None if match is None else _matcher(match)
+    matches = None if match is None else _matching(space, _matcher(match))
     names_by_class: dict[int, list[str] | None] = {}  # the values keep their classes alive
     for name, value in space.items():
         cls = real_class(value)
@@ -67,6 +69,19 @@ def first_of(
     return nsmallest(count, names) if count < len(names) // 20 else sorted(names)
 
 
+def scrubbed(names: Iterable[str]) -> Iterable[str]:
+    """Return names without the secrets that are known by now."""
+    names = list(names)
+    if NEEDLES.scrub(whole := "\n".join(names))[0] == whole:
+        return names
+    return [NEEDLES.scrub(name)[0] for name in names]
+
+
+def _matching(names: Iterable[str], matches: Callable[[str], object]) -> Callable[[str], object]:
+    pairs = zip(names := list(names), scrubbed(names), strict=True)
+    return {name for name, read in pairs if matches(read)}.__contains__
+
+
 def _matcher(pattern: str) -> Callable[[str], object]:
     if len(pattern) > MAX_CHARS:
         raise RequestError("bad_arguments", f"match has over {MAX_CHARS} characters.")
@@ -79,5 +94,5 @@ def _matcher(pattern: str) -> Callable[[str], object]:
 
 
 def _is_named(cls: type[Any], wanted: str) -> bool:
-    whole, name = qualname_of(cls).lower(), wanted.lower()
+    whole, name = NEEDLES.scrub(qualname_of(cls))[0].lower(), wanted.lower()
     return whole == name or whole.endswith(f".{name}")

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import textwrap
 from collections.abc import Callable
 from types import (
     ClassMethodDescriptorType,
@@ -19,9 +20,9 @@ from repl_pair.runtime.inspection.members import (
 )
 from repl_pair.runtime.inspection.names import is_public
 from repl_pair.runtime.inspection.signatures import signature_of
-from repl_pair.runtime.inspection.sources import function_in, place_of, source_of
+from repl_pair.runtime.inspection.sources import block_of, function_in, place_of
 from repl_pair.runtime.reading.closed_values import kind_of
-from repl_pair.runtime.reading.code_lines import hide_literals, shown_doc
+from repl_pair.runtime.reading.code_lines import Shown, shown_block, shown_doc
 from repl_pair.runtime.reading.steps import PathMiss
 from repl_pair.runtime.reading.stored_fields import read_code, read_field, stored_fields
 from repl_pair.runtime.reading.table_parts import MISSING
@@ -90,7 +91,7 @@ def describe(
     if not is_shown_code(of) or (is_secret and not is_code):
         return out
     is_persons = is_code or not is_installed(root_of(cls))
-    shown = hide_literals(source_of(of) if is_persons and kind != "module" else "")
+    shown = shown_block(*block_of(of)) if is_persons and kind != "module" else Shown("")
     for literal in shown.hidden:
         if not _SPACE.search(literal):  # of a method, its doc is among them
             learn(literal)
@@ -99,7 +100,7 @@ def describe(
     out |= {"signature": signature_of(value)} if is_code else {}
     is_known = not is_code and root_of(cls) == "builtins"
     out["doc"] = "" if is_known else shown_doc(inspect.cleandoc(doc_of(of)))
-    out["source"] = shown.text
+    out["source"] = textwrap.dedent(shown.text)
     return {slot: text for slot, text in out.items() if text}
 
 

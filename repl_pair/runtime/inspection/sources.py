@@ -7,7 +7,7 @@ import re
 import sys
 import textwrap
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache, partial
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
@@ -34,6 +34,7 @@ _INSIDE: dict[int, str] = {
     id(classmethod): "__func__",
     id(MethodType): "__func__",
 }
+_DEFINED = re.compile(r"\s*(?:async\s+)?(?:def|class)\s+(\w+)")
 _WRAPPING = (FunctionType, real_class(lru_cache(int)))
 """Classes whose instances `functools.wraps` gives what they stand for."""
 
@@ -82,16 +83,37 @@ def place_of(value: Any) -> Definition | None:
 
 def source_of(value: Any) -> str:
     """Return the lines that define a class or function, at most `MAX_LINES`; else nothing."""
+    lines, first, count = block_of(value)
+    return textwrap.dedent("".join(lines[first : first + count]))
+
+
+def block_of(value: Any) -> tuple[Sequence[str], int, int]:
+    """Return the lines of a file, and which of them define a class or function, from 0; or none.
+
+    Where the file was edited since it was loaded, another definition may stand there: then none.
+    """
     place = None if is_of(value, ModuleType) else place_of(value)
     lines = () if place is None else read_lines(place.filename)
     if place is None or not 0 < place.line <= len(lines):
-        return ""
-    rest = lines[place.line - 1 : place.line - 1 + MAX_LINES]
+        return (), 0, 0
+    first = place.line - 1
+    rest = lines[first : first + MAX_LINES]
     try:
         block = inspect.getblock(rest)
     except (tokenize.TokenError, SyntaxError):  # it ends beyond what is read
         block = rest
-    return textwrap.dedent("".join(block))
+    function = None if is_of(value, type) else function_in(value)
+    if function is not None and not _may_define(block, function.__code__.co_name):
+        return (), 0, 0
+    return lines, first, len(block)
+
+
+def _may_define(block: Sequence[str], name: str) -> bool:
+    if name == "<lambda>":
+        return True
+    named = next(filter(None, map(_DEFINED.match, block)), None)
+    begins = block[:1] and (block[0].lstrip().startswith("@") or _DEFINED.match(block[0]))
+    return bool(begins and named and named[1] == name)
 
 
 def definition_of(value: Any) -> ast.stmt | None:

@@ -13,6 +13,7 @@ from typing import Any, cast
 from repl_pair.errors import AuthoringError
 from repl_pair.records import record
 from repl_pair.runtime.loading.pytest_settings import NOT_ENTERED, read_settings, read_toml
+from repl_pair.runtime.values.classes import INSTALLED
 
 INI = "repl_pair_stories"
 """The option of pytest's configuration that names modules and patterns of files."""
@@ -165,28 +166,37 @@ def _fit(parts: Sequence[str], patterns: Sequence[str]) -> bool:
 
 
 def _uses_us(file: Path, root: Path) -> bool:
-    """Return whether a file imports repl_pair, or a module of the project that does."""
-    text = file.read_bytes()
-    return _IMPORT.search(text) is not None or any(
-        _IMPORT.search(one.read_bytes()) for one in _imported(text, file.parent, root)
-    )
+    """Return whether a file imports repl_pair, by itself or through modules of the project."""
+    waiting, seen = [file], set[Path]()
+    while waiting:
+        if (one := waiting.pop()) in seen:
+            continue
+        seen.add(one)
+        text = one.read_bytes()
+        if _IMPORT.search(text) is not None:
+            return True
+        waiting += _imported(text, one.parent, root)
+    return False
 
 
 def _imported(text: bytes, folder: Path, root: Path) -> Iterator[Path]:
     """Find the files of the project that a module imports by statements."""
+    names: set[str] = set()
     try:
         nodes = list(ast.walk(ast.parse(text)))
-    except (SyntaxError, ValueError):
-        return
-    names: set[str] = set()
+    except (SyntaxError, ValueError):  # it is reported where it is loaded
+        nodes = []
+        names = {name.decode() for name in _IMPORTED.findall(text)}
     for node in nodes:
         if isinstance(node, ast.ImportFrom):
             above = f"{node.module}." if node.module else ""
             names |= {above[:-1], *(f"{above}{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
+    added = [Path(path) for path in sys.path if Path(path).is_relative_to(root)]
+    own = [path for path in added if INSTALLED.isdisjoint(path.parts)]
     for name in sorted(names - {""}):
-        for base in {folder, folder.parent, root}:
+        for base in {folder, folder.parent, root, *own}:
             path = base.joinpath(*name.split("."))
             yield from (
                 one for one in (path.with_suffix(".py"), path / "__init__.py") if one.is_file()
@@ -211,4 +221,5 @@ _PACKAGE = __name__.partition(".")[0]
 _IMPORT = re.compile(
     rb"^[ \t]*(?:from[ \t]+%b\b|import[ \t][^#\n]*\b%b\b)" % (2 * (_PACKAGE.encode(),)), re.M
 )
+_IMPORTED = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([A-Za-z_][\w.]*)", re.M)
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")

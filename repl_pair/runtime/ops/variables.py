@@ -11,6 +11,7 @@ from repl_pair.runtime.inspection.names import (
     is_public,
     is_visible,
     names_of_kinds,
+    scrubbed,
 )
 from repl_pair.runtime.inspection.paths import look_up
 from repl_pair.runtime.op_base.answers import Page
@@ -23,7 +24,7 @@ from repl_pair.runtime.reading.table_counts import count_cells
 from repl_pair.runtime.reading.table_parts import parts_to_read
 from repl_pair.runtime.reading.table_views import outline, show_more
 from repl_pair.runtime.reading.tables import shape_of_table
-from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.known import NEEDLES, hint_without_secrets
 from repl_pair.runtime.secrets.learning import learn_secrets, namespace
 from repl_pair.runtime.secrets.truncation import Limits
 from repl_pair.runtime.values.classes import is_exactly, real_class, type_name
@@ -87,15 +88,15 @@ def list_variables(
     """List the person's variables: names, types, shapes; apart, their functions and classes."""
     space = namespace()
     call.max_items, call.value_chars = limit, VALUE_CHARS
+    if match is not None or type is not None or sort == "bytes":
+        learn_secrets()
     by_kind = names_of_kinds(space, match, type)
     wanted = [name for kind in kinds or ["data"] for name in by_kind[kind]]
-    query = [sort, mark_of_ids(wanted)]
+    query = [sort, mark_of_ids(scrubbed(wanted))]
 
     def size_slots(name: str) -> dict[str, Any]:
         return {} if is_secret_key(name) else size_of(space[name])
 
-    if sort == "bytes":
-        learn_secrets()
     first = partial(first_of, lambda name: size_slots(name).get("bytes", 0), wanted, sort)
     chosen = page(wanted, limit=limit, cursor=cursor, query=query, first=first)
     if any(is_exactly(space[name], str, bytes) for name in chosen["items"]):
@@ -115,7 +116,8 @@ def list_variables(
         found |= {slot: sorted(names) for slot, names in named.items() if names}
     if type is not None and not wanted:
         known = {type_name(value) for name, value in space.items() if is_public(name)}
-        call.notifications.append(f"No variable is of type {type}.{did_you_mean(type, known)}")
+        near = hint_without_secrets(did_you_mean(type, known))
+        call.notifications.append(f"No variable is of type {type}.{near}")
     return cast("Variables", found)
 
 

@@ -1,7 +1,7 @@
 """Source code as it may be shown: beside the names of secrets, without literals."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 from math import inf
@@ -54,6 +54,19 @@ def _shown_lines(lines: tuple[str, ...]) -> list[str]:
     return (hide_literals(source).text if len(source) <= LONGEST_SOURCE else "").split("\n")
 
 
+def shown_block(lines: Sequence[str], first: int, count: int) -> "Shown":
+    """Return lines of a file or cell as they may be shown in it, and the literals taken out there.
+
+    A name of a secret may stand above them, in the function or class that they are inside.
+    """
+    whole = _shown_lines(tuple(lines))[first : first + count]
+    pairs = list(zip(lines[first : first + count], whole, strict=False))
+    changed = [line for line, shown in pairs if line.rstrip("\n") != shown]
+    literals = [part["literal"] for line in changed for part in _PART.finditer(line)]
+    text = "".join(f"{shown}\n" for _, shown in pairs)
+    return Shown(text, tuple(_value_of(literal) for literal in literals if literal))
+
+
 def shown_doc(text: str) -> str:
     """Return a doc; what a line of it that names a secret quotes or assigns is not shown.
 
@@ -100,6 +113,7 @@ def _hide(code: str) -> Shown:
     lines, shown, hidden = list(_lines(code)), list[str](), list[str]()
     brackets = list[tuple[int, bool]]()  # those open: their lines, whether each is of a call
     opened, is_continued, is_command, part_begins = None, False, False, 0
+    is_option = False  # such as "--password", of which the value stands on the next line
     is_cell_magic, body = code.lstrip().startswith("%%"), inf
     for at, line in enumerate(lines):
         begins, before = part_begins == at and not brackets, len(brackets)
@@ -120,6 +134,7 @@ def _hide(code: str) -> Shown:
         if is_named and not is_below:
             first = part_begins
             given = _GIVEN.fullmatch(bare) if depth == before > 0 else None
+            is_option = given is not None and given["text"].startswith("-")
             if given and (brackets[-1][1] or given["slot"]):  # the name of what stands beside it
                 first, opened = min(first, brackets[-1][0] + 1), depth - 1
         shown.append(line)
@@ -136,6 +151,7 @@ def _hide(code: str) -> Shown:
         end = bare[-1:]
         is_within = depth > 0 and end not in (*",([{",)
         goes_on = is_within or end in ("\\", "=") or (is_cell_magic and _ends_with_name(bare))
+        goes_on, is_option = goes_on or is_option, False
         is_continued = (is_named or is_below) and goes_on
         part_begins = part_begins if is_within or end == "\\" else at + 1
     return Shown("".join(shown), tuple(hidden))
@@ -201,7 +217,7 @@ _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _DEFINES = re.compile(r"\s*(?:async\s+)?(?:def|class|match)\s")
 _GIVEN = re.compile(
     rf"(?P<slot>['\"]?(?:{'|'.join(NAME_SLOTS)})['\"]?\s*[:=]\s*)?"
-    r"[bBfFrRuU]{0,2}(['\"])[^'\"]+\2,?"
+    r"[bBfFrRuU]{0,2}(['\"])(?P<text>[^'\"]+)\2,?"
 )
 """A name alone on its line, as of an option, or as the name of what stands beside it."""
 _COMMAND = re.compile(r"\s*+(?:(?:[^=\n#]*+=\s*+)?[!%]|[,;/])")

@@ -7,7 +7,7 @@ from typing import Any
 from repl_pair.runtime.reading.fields import Pairs
 from repl_pair.runtime.reading.parts import key_text
 from repl_pair.runtime.reading.table_views import SHOWN_COLUMNS
-from repl_pair.runtime.reading.tables import dtype_text, is_null, is_plain_table
+from repl_pair.runtime.reading.tables import dtype_text, is_null, is_plain_table, masked_cells
 from repl_pair.runtime.values.classes import is_of, is_polars, real_class
 from repl_pair.runtime.values.marks import NAME_SLOTS, is_secret_label
 from repl_pair.wire import REDACTED
@@ -39,7 +39,9 @@ def count_cells(value: Any, hidden: Collection[str] = ()) -> Counted:
         numpy = sys.modules.get("numpy")
         if numpy and is_of(value, numpy.ndarray):
             plain = numpy.ndarray.view(value, numpy.ndarray)
-            return {} if hidden or plain.size > MAX_CELLS else _count_array(plain)
+            if hidden or plain.size > MAX_CELLS:
+                return {}
+            return _count_array(plain, masked_cells(value))
         return _count_pandas(value, hidden) if is_plain_table(value) else {}
     except Exception:  # noqa: BLE001  the person's code may change it meanwhile
         return {}
@@ -85,11 +87,12 @@ def _dtype_of(column: Any) -> str:
     return str(column.dtype) if is_polars(column) else dtype_text(column.dtype)
 
 
-def _count_array(plain: Any) -> Counted:
+def _count_array(plain: Any, masked: Any) -> Counted:
     numpy, kind = sys.modules["numpy"], plain.dtype.kind
     if kind not in _ORDERED:
         return {}
     null = numpy.isnan(plain) if kind == "f" else numpy.isnat(plain) if kind == "M" else False
+    null = null if masked is None else masked | null
     known = plain if null is False else plain[~null]
     show = numpy.datetime_as_string if kind == "M" else None
     return _counted(plain.size - known.size, known.ravel(), show)

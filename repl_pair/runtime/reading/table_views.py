@@ -12,6 +12,7 @@ from repl_pair.runtime.reading.tables import (
     is_null,
     is_plain,
     is_plain_table,
+    masked_cells,
     shape_of_table,
 )
 from repl_pair.runtime.values.classes import is_of, is_polars, name_of, real_class
@@ -31,15 +32,24 @@ def show_array(value: Any, rows: int = END_ROWS) -> dict[str, Any]:
     plain = base.view(value, base)
     names = plain.dtype.names
     is_grid = plain.ndim == 2 and not names
+    mask = masked_cells(value)
+
+    def cut(array: Any, part: slice) -> Any:
+        return array[part, :SHOWN_COLUMNS] if is_grid else array.flat[part]
 
     def read(part: slice) -> Any:
-        some = plain[part, :SHOWN_COLUMNS] if is_grid else plain.flat[part]
+        some = cut(plain, part)
         if plain.dtype.kind == "M":  # of nanoseconds, a list of it would hold whole numbers
             texts = sys.modules["numpy"].datetime_as_string(some).astype(object)
             texts[sys.modules["numpy"].isnat(some)] = None
             some = texts
         if names:
-            return [Pairs(list(zip(names, row, strict=True))) for row in some.tolist()]
+            rows = [Pairs(list(zip(names, row, strict=True))) for row in some.tolist()]
+            hidden = [False] * len(rows) if mask is None else cut(mask, part).tolist()
+            return [None if is_hidden else row for row, is_hidden in zip(rows, hidden, strict=True)]
+        if mask is not None:
+            some = some.astype(object)
+            some[cut(mask, part)] = None
         return [list(map(_cell, row)) if is_grid else _cell(row) for row in some.tolist()]
 
     out = {"type": "ndarray", "dtype": dtype_text(plain.dtype), "shape": list(plain.shape)}

@@ -54,12 +54,26 @@ def shape_of_table(value: Any) -> list[int] | None:
     return list(value.shape) if is_polars(value) or is_plain_table(value) else None
 
 
+def masked_cells(value: Any) -> Any:
+    """Return which cells of an array are masked, of rows of fields those with any; else None."""
+    numpy, masked = sys.modules["numpy"], sys.modules.get("numpy.ma")
+    if masked is None or real_class(value) is not masked.MaskedArray:
+        return None  # of a subclass, code of the person's would run
+    mask: Any = numpy.asarray(masked.getmaskarray(value))
+    if mask.dtype.names:
+        mask = numpy.logical_or.reduce([mask[name] for name in mask.dtype.names])
+    return mask if mask.any() else None
+
+
 def label_positions(labels: Any, key: Any) -> list[int]:
     """Return where a key stands in the index of a plain table; no label is hashed or compared."""
     if getattr(labels, "tz", None) is None and labels.dtype.kind == "M" and type(key) is str:
-        moment = _moment(key)
-        at = () if moment is None else (sys.modules["numpy"].asarray(labels) == moment).nonzero()
-        return at[0].tolist() if at else []
+        if (moment := _moment(key)) is None:
+            return []
+        numpy = sys.modules["numpy"]
+        unit, _ = numpy.datetime_data(moment.dtype)  # a day or month is all that stands in it
+        at = numpy.asarray(labels).astype(f"datetime64[{unit}]") == moment
+        return at.nonzero()[0].tolist()
     if is_genuine(real_class(labels.dtype), "numpy") and labels.dtype.kind in "iufbM":
         if type(key) is not int or labels.dtype.kind not in "iu":
             return []

@@ -81,7 +81,7 @@ async def _walk(frame: Frame, play: Play, index: int, step: Step) -> None:
 
 async def _act(frame: Frame, step: Step) -> None:
     """Do one step; what it raises is kept for the next one to expect."""
-    frame.gave = ()
+    frame.gave, frame.raised = (), None
     try:
         frame.last = await _ACTS[str(step[0])](frame, step[1:])
         frame.last_secrets = frame.gave

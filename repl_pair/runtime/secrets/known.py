@@ -141,6 +141,15 @@ class Known(Needles):
 NEEDLES = Known()
 """The secrets known to this process."""
 
+
+def hint_without_secrets(hint: str) -> str:
+    """Return a hint to what is near; empty where a secret stands in it.
+
+    A marker in its place would confirm a guess.
+    """
+    return hint if NEEDLES.scrub(hint)[0] == hint else ""
+
+
 _CURRENT: ContextVar[CallSecrets | None] = ContextVar("secrets of a call", default=None)
 
 

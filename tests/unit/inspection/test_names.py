@@ -8,6 +8,8 @@ import pytest
 from repl_pair.errors import RequestError
 from repl_pair.runtime.inspection.names import first_of, names_of_kinds
 from repl_pair.runtime.reading.sizes import bytes_of
+from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.needles import Rank
 
 
 class Outer:
@@ -81,3 +83,12 @@ def test_names_stand_in_the_order_that_is_asked_for(sort, names):
 def test_the_first_of_many_names_are_those_of_all_of_them_in_order():
     space = {f"v{n * 7919 % 1000}": n for n in range(1000)}
     assert list(first_of(len, list(space), "name", 5)) == sorted(space)[:5]
+
+
+@pytest.mark.parametrize("pattern", ["q7kw2", "is_q*", "is_[!a]*", "IS_?7*"])
+def test_no_pattern_finds_out_a_secret_in_a_name(pattern):
+    secrets = "q7kW2mXv9LbT4nRp6Ys", "h3kW2mXv9LbT4nRp6Ys"
+    for secret in secrets:
+        NEEDLES.add(secret, rank=Rank.HELD)
+    found = [names_of_kinds({f"is_{secret}": 1}, pattern)["data"] == [] for secret in secrets]
+    assert len({*found}) == 1

@@ -81,3 +81,23 @@ def test_a_hook_that_a_file_sets_over_the_end_of_the_process_stays_and_works(pro
     load_stories(project.folder)
     os._exit(3)
     assert left == [4]
+
+
+@pytest.mark.parametrize("names", ["repl_pair", "story, variant"])
+def test_a_story_file_that_reaches_repl_pair_through_modules_is_one_also_where_it_is_broken(
+    project, names
+):
+    source = project.folder / "src"
+    source.mkdir()
+    sys.path.append(str(source))
+    (source / "base_of_load.py").write_text(
+        "from repl_pair import story, variant\nimport repl_pair\n"
+    )
+    (project.folder / "middle_of_load.py").write_text("from base_of_load import *\n")
+    broken = project.folder / "stories_broken.py"
+    broken.write_text(f"from middle_of_load import {names}\nstory('a', component=len\n")
+    failed = []
+    load_stories(project.folder, on_error=lambda file, error: failed.append((file, error)))
+    assert [(file.name, type(error)) for file, error in failed] == [
+        ("stories_broken.py", SyntaxError)
+    ]

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from repl_pair.runtime.reading.code_lines import hide_literals, shown_doc, shown_line
+from repl_pair.runtime.reading.code_lines import hide_literals, shown_block, shown_doc, shown_line
 
 R = '"[redacted]"'
 HIDDEN = {
@@ -109,6 +109,10 @@ HIDDEN = {
         "self.out = !curl --token hunt",
         "self.out = !curl --token [redacted]",
     ),
+    "below an option in a list": (
+        "run([\n  'sql',\n  '--password',\n  'hunt',\n  'shop',\n])",
+        f"run([\n  'sql',\n  {R},\n  {R},\n  'shop',\n])",
+    ),
     "in a call that IPython quotes": (",set_password hunt", ",set_password [redacted]"),
 }
 """Where a literal stands, and what is shown."""
@@ -118,6 +122,12 @@ HIDDEN = {
 def test_a_literal_beside_a_name_of_secrets_is_hidden_and_no_other(place):
     code, shown = HIDDEN[place]
     assert hide_literals(code).text == shown
+
+
+def test_a_block_hides_what_the_code_around_it_hides():
+    code = "def get_password():\n  def inner():\n    return 'hunt'\n  return inner\nx = 'y'\n"
+    block = shown_block(code.splitlines(keepends=True), 1, 2)
+    assert (block.text, block.hidden) == (f"  def inner():\n    return {R}\n", ("hunt",))
 
 
 def test_what_was_hidden_is_given_to_be_looked_for_elsewhere():

@@ -120,6 +120,17 @@ def test_what_is_raised_is_not_expected_further_on(counter):
     assert [p.phase for p in record.phases if p.error] == ["render"]
 
 
+def test_what_was_expected_once_is_not_expected_of_a_later_step(counter):
+    play_ = [
+        step.call("fail"),
+        check.raises(ValueError),
+        step.call("add"),
+        check.raises(ValueError),
+    ]
+    record = play(*play_)
+    assert (record.status, record.reason) == ("fail", "raises: the component raised nothing")
+
+
 def test_an_expectation_of_another_exception_leaves_the_run_in_error(counter):
     record = play(step.call("fail"), check.raises(KeyError), step.call("add"))
     assert (record.status, record.reason) == ("error", "step 0: ValueError: at 0")

@@ -250,6 +250,10 @@ async def test_what_is_over_a_bound_is_refused_and_nothing_is_kept(session, app,
     monkeypatch.setattr(runs_module, "MAX_CHARS", 100)
     large = await session.call("trigger_enqueue", {"call": "app.wait", "queue": "q1"})
     assert "too large" in large["error"]["message"]
+    assert [*session.background.runs._queues] == [
+        "default",
+        *(f"q{n}" for n in range(runs_module.MAX_QUEUES - 1)),
+    ]
     kept = 1 + MAX_WAITING + runs_module.MAX_QUEUES - 1 + runs_module.MAX_UNDER_WAY
     assert len(session.background.runs._runs) == kept
 
