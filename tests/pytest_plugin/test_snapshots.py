@@ -131,6 +131,30 @@ def test_what_is_stored_for_a_file_that_is_gone_is_named_and_removed_on_request(
     assert names == ["stories_store"]
 
 
+CASES = """
+import repl_pair
+repl_pair.story("cases", component=lambda n: n)
+
+def case(name, n):
+    play = [repl_pair.check.matches_snapshot()]
+    repl_pair.variant(f"cases/{name}", args={"n": n}, play=play)
+"""
+
+
+@pytest.mark.parametrize(
+    "broken", ["1 / 0", "import pytest; pytest.skip('not now', allow_module_level=True)"]
+)
+def test_of_a_helper_nothing_is_removed_where_a_file_is_not_collected(stored, broken):
+    stored.write("cases.py", CASES)
+    for name in ("One", "Two"):
+        stored.write(f"stories_{name}.py", f"import cases, repl_pair\ncases.case({name!r}, 1)\n")
+    assert stored.pytest("--pair-update").code == 0
+    before = stored.stored()
+    stored.write("stories_Two.py", f"import repl_pair\n{broken}\n")
+    stored.pytest("--pair-update")
+    assert stored.stored() == before != BOTH
+
+
 def test_what_is_left_where_no_stories_are_any_more_is_named_and_removed(stored):
     (stored.path / "stories_shop.py").unlink()
     stored.write("test_other.py", "def test_it(): pass\ndef test_more(): pass\n")
