@@ -60,7 +60,9 @@ def apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | 
     fields = (
         actual if classes.is_map(expected) and classes.is_map(actual) else classes.fields_of(actual)
     )
-    if wanted is None or fields is None:
+    kinds = classes.real_class(expected), classes.real_class(actual)
+    is_map = classes.is_map(expected) or classes.is_map(actual)
+    if wanted is None or fields is None or not (is_map or classes.same_class(*kinds)):
         return difference(expected, actual, path)
     keys = {key_like(name, fields): value for name, value in wanted.items()}
     if labels := difference(sorted(map(str, keys)), sorted(map(str, fields)), f"{path}.keys"):
@@ -72,17 +74,27 @@ def apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | 
 def _tables_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | None:
     if classes.kind_of(expected) == classes.kind_of(actual) == "array":
         return _arrays_apart(expected, actual, path, tolerance)
-    if classes.kind_of(expected) == classes.kind_of(actual) == "frame":
-        for word in ("columns", "index"):
+    kind = classes.kind_of(expected)
+    if kind == classes.kind_of(actual) and kind in _LABELS:
+        for word in _LABELS[kind]:
             wanted, got = getattr(expected, word).tolist(), getattr(actual, word).tolist()
             if labels := difference(wanted, got, f"{path}.{word}"):
                 return labels
+        if kind == "frame" and not expected.columns.is_unique:
+            return apart(_columns(expected), _columns(actual), path, tolerance)
     if classes.kind_of(actual) == "frame" and classes.is_map(expected):
         actual = {str(c): actual[c].tolist() for c in actual.columns}
     if classes.is_polars(actual, "DataFrame") and classes.is_map(expected):
         actual = {name: items for name, _, items in columns_of(actual)}
     wanted, got = (as_rows(one) if classes.is_table(one) else one for one in (expected, actual))
     return apart(wanted, got, path, tolerance)
+
+
+def _columns(frame: Any) -> list[Any]:
+    return [frame.iloc[:, at].tolist() for at in range(len(frame.columns))]
+
+
+_LABELS = {"frame": ("columns", "index"), "series": ("index",)}
 
 
 def _arrays_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | None:

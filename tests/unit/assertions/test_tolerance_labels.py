@@ -1,0 +1,43 @@
+"""`approx` takes numbers that are nearly equal, not other labels or classes."""
+
+from dataclasses import dataclass
+
+import pandas
+import pytest
+
+from repl_pair.runtime.assertions.tolerance import Tolerance, apart
+
+
+@dataclass
+class Euros:
+    amount: float
+
+
+@dataclass
+class Dollars:
+    amount: float
+
+
+def series(*labels):
+    return pandas.Series([1.0, 2.0], index=list(labels))
+
+
+def frame(first):
+    return pandas.DataFrame([[first, 2]], columns=["a", "a"])
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "is_near"),
+    [
+        (series("rent", "food"), series("rent", "food"), True),
+        (series("food", "rent"), series("rent", "food"), False),
+        ([1.0, 2.0], series("rent", "food"), True),
+        (frame(1), frame(1 + 1e-9), True),
+        (frame(9), frame(1), False),
+        (Euros(5.0), Euros(5.0 + 1e-9), True),
+        (Dollars(5.0), Euros(5.0), False),
+        ({"amount": 5.0}, Euros(5.0), True),
+    ],
+)
+def test_labels_and_classes_are_no_matter_of_tolerance(expected, actual, is_near):
+    assert (apart(expected, actual, "result", Tolerance.of(None, None)) is None) is is_near
