@@ -1,7 +1,7 @@
 """A file with stories as pytest collects it: its test functions and its variants."""
 
 import glob
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,6 +18,7 @@ from repl_pair.pytest_plugin.snapshot_use import note_left_out
 from repl_pair.pytest_plugin.snapshots import note_file
 from repl_pair.runtime.loading.load import load_file
 from repl_pair.runtime.loading.modules import name_of, put_on_path
+from repl_pair.runtime.loading.project import files_behind
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import file_of
 from repl_pair.runtime.registry.registry import REGISTRY, Noted
@@ -78,15 +79,23 @@ class StoriesFile(pytest.Module):
     def _own(self, module: str, before: int) -> Sequence[Entry]:
         """Return the variants that are the file's: its own, and what helpers registered for it."""
         owners = self.config.stash.setdefault(_OWNERS, {})
+        # What was imported before, by a test or conftest.py, registered its variants then.
+        helpers = {one.resolve() for one in files_behind(self.path, project_of(self.config).root)}
         own = [
             entry
             for entry in REGISTRY.snapshot("variant").values()
             if entry.origin.key == f"module:{module}"
             or owners.get(entry.id) == self.path
             or (entry.revision > before and not self._is_others(entry))
+            or (entry.id not in owners and self._is_of(entry, helpers))
         ]
         owners.update((entry.id, self.path) for entry in own)
         return sorted(own, key=lambda entry: entry.revision)
+
+    def _is_of(self, entry: Entry, helpers: Collection[Path]) -> bool:
+        file = Path(file_of(entry.origin) or "")
+        is_helper = file.name != "conftest.py" and file.resolve() in helpers
+        return is_helper and not self._is_others(entry)
 
     def _is_others(self, entry: Entry) -> bool:
         """Return whether an entry comes from another file with stories, which this one imports."""

@@ -251,3 +251,20 @@ def test_pytest_rewrites_no_module_that_a_run_of_stories_imports(pytester):
     result = pytester.runpytest_subprocess("-s")
     result.assert_outcomes(passed=2 * len(ALL))
     assert "LOADED BY SourceFileLoader" in result.stdout.str()
+
+
+@pytest.mark.parametrize("first", ["conftest.py", "a/test_first.py"])
+def test_what_a_helper_registered_when_another_file_imported_it_belongs_to_the_stories(
+    pytester, first
+):
+    pytester.makeini("[pytest]\npythonpath = .\n")
+    pytester.mkdir("a")
+    (pytester.path / first).write_text("import cases\n\n\ndef test_it(): pass\n")
+    (pytester.path / "cases.py").write_text(
+        "import repl_pair\n"
+        "repl_pair.story('cases', component=lambda: 1)\n"
+        "repl_pair.variant('cases/Wrong', play=[repl_pair.check.result_equals(2)])\n"
+    )
+    (pytester.path / "stories_cases.py").write_text("import repl_pair\nimport cases\n")
+    ran = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    assert ran.parseoutcomes().get("failed") == 1

@@ -167,16 +167,17 @@ def _fit(parts: Sequence[str], patterns: Sequence[str]) -> bool:
 
 def _uses_us(file: Path, root: Path) -> bool:
     """Return whether a file imports repl_pair, by itself or through modules of the project."""
+    return any(_IMPORT.search(one.read_bytes()) for one in files_behind(file, root))
+
+
+def files_behind(file: Path, root: Path) -> Iterator[Path]:
+    """Yield a file and those of the project that it imports by statements, and they in turn."""
     waiting, seen = [file], set[Path]()
     while waiting:
-        if (one := waiting.pop()) in seen:
-            continue
-        seen.add(one)
-        text = one.read_bytes()
-        if _IMPORT.search(text) is not None:
-            return True
-        waiting += _imported(text, one.parent, root)
-    return False
+        if (one := waiting.pop()) not in seen:
+            seen.add(one)
+            yield one
+            waiting += _imported(one.read_bytes(), one.parent, root)
 
 
 def _imported(text: bytes, folder: Path, root: Path) -> Iterator[Path]:
