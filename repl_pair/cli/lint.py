@@ -97,9 +97,12 @@ def fixture_faults() -> Iterator[Fault]:
             line=1,
         )
         return
+    visible = {
+        file: {name for name, at in listed if _is_visible(at, file, files)}
+        for file in {Path(), *files}
+    }
     for entry, names in used:
-        file = Path(file_of(entry.origin) or "")
-        known = {name for name, at in listed if _is_visible(at, file, files)}
+        known = visible[Path(file_of(entry.origin) or "")]
         for name in sorted(set(names) - {*known, "request"}):
             what = f"there is no fixture {name!r} for this file.{did_you_mean(name, known)}"
             remedy = "Name one that `pytest --fixtures` lists, or define it."

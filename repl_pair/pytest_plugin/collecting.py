@@ -79,11 +79,14 @@ class StoriesFile(pytest.Module):
     def _own(self, module: str, before: int) -> Sequence[Entry]:
         """Return the variants that are the file's: its own, and what helpers registered for it."""
         owners = self.config.stash.setdefault(_OWNERS, {})
+        variants = REGISTRY.snapshot("variant").values()
         # What was imported before, by a test or conftest.py, registered its variants then.
-        helpers = {one.resolve() for one in files_behind(self.path, project_of(self.config).root)}
+        is_any_left = any(e.revision <= before and e.id not in owners for e in variants)
+        root = project_of(self.config).root
+        helpers = {one.resolve() for one in files_behind(self.path, root)} if is_any_left else ()
         own = [
             entry
-            for entry in REGISTRY.snapshot("variant").values()
+            for entry in variants
             if entry.origin.key == f"module:{module}"
             or owners.get(entry.id) == self.path
             or (entry.revision > before and not self._is_others(entry))
