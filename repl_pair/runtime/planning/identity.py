@@ -1,27 +1,35 @@
 """The hashes of an identity: of data, and of the source of functions and what they reach."""
 
 import ast
-from collections import ChainMap, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
+from types import FunctionType, ModuleType
 from typing import Any
 
-from repl_pair.runtime.planning.sources import Index, definitions_of, is_edited
+from repl_pair.runtime.planning.free_names import free_names
+from repl_pair.runtime.planning.sources import Assigned, Index, definitions_of, is_edited
 from repl_pair.runtime.planning.targets import (
     Target,
+    closure_of,
+    file_of,
     full_name,
+    given_to,
     home_of,
-    module_namespace,
-    own_functions,
+    implementations,
+    layers_of,
+    namespace_of,
     unwrap,
 )
 from repl_pair.runtime.values import canonical
+from repl_pair.runtime.values.classes import real_class
 
 UNKNOWN = "unknown"
 MAX_REACHED = 200
 
 _NONE: Mapping[str, Any] = {}
+_SCALARS = frozenset(map(id, (type(None), bool, int, float, str, bytes)))
 
 
 def content_hash(slots: Mapping[str, Any]) -> str:
@@ -32,60 +40,100 @@ def content_hash(slots: Mapping[str, Any]) -> str:
 def code_hash(
     functions: Sequence[Callable[..., Any]], *, named: Mapping[str, Callable[..., Any]] = _NONE
 ) -> str:
-    """Hash the syntax of functions and classes, and of those of the same module that they reach.
+    """Hash the syntax of functions and classes, and of what they reach in their module.
 
     Docstrings, comments, positions and formatting do not show; bodies, defaults, decorators and
-    annotations do. What is `named` is reached by its name as a text. At most MAX_REACHED
-    definitions are followed, nearest first. The hash is UNKNOWN if the source of one of them is not
-    to be had, or is of other code than what runs, as in a module that was edited and not reloaded;
-    it is comparable within one minor version of Python.
+    annotations do. What they read of their module is reached: functions, classes, and the
+    assignments of other names, as they are written. What stands in no definition, such as the
+    closure of a function and what a partial was made with, shows where it is plain data. What is
+    `named` is reached by its name as a text. At most MAX_REACHED definitions are followed, nearest
+    first. The hash is UNKNOWN if the source of one of them is not to be had, or is of other code
+    than what runs, as in a module that was edited and not reloaded; it is comparable within one
+    minor version of Python.
     """
     roots = [unwrap(function) for function in functions]
-    syntaxes: list[tuple[str, str]] = []
-    for target, syntax, is_other in _walk(roots, named):
+    parts = {("", text) for each in functions for text in _given_texts(each)}
+    for target, syntax, is_other in _walk(_behind(functions), named):
         if target is None or is_other or not syntax:
             return UNKNOWN
-        syntaxes.append((full_name(target), syntax))
+        if type(target) is Assigned:
+            parts.add((target.name, syntax))
+            continue
+        parts.add((full_name(target), syntax))
+        parts.update((full_name(target), text) for text in _given_texts(target))
     names = tuple(None if root is None else full_name(root) for root in roots)
-    return _hash(names, tuple(sorted(syntaxes)))
+    return _hash(names, tuple(sorted(parts)))
 
 
 def edited_file(
     functions: Sequence[Callable[..., Any]], *, named: Mapping[str, Callable[..., Any]] = _NONE
 ) -> str:
     """Return the file that `code_hash` finds edited and not reloaded, "" where there is none."""
-    for target, _, is_other in _walk(map(unwrap, functions), named):
+    for target, _, is_other in _walk(_behind(functions), named):
         if target is not None and is_other:
-            code = None if isinstance(target, type) else target.__code__
-            return str(_namespace(target).get("__file__")) if code is None else code.co_filename
+            return file_of(target.reader if type(target) is Assigned else target)
     return ""
+
+
+def _behind(functions: Iterable[Callable[..., Any]]) -> Iterator[Target | None]:
+    """Return what callables stand for, and what of the same module they were made with."""
+    for function in functions:
+        target = unwrap(function)
+        yield target
+        if target is not None:
+            layers = tuple(layers_of(function))
+            given = (unwrap(value) for layer in layers for value in given_to(layer).values())
+            for each in (*given, *(found for layer in layers for found in implementations(layer))):
+                if each is not None and home_of(each) == home_of(target):
+                    yield each
+
+
+def _given_texts(value: Any) -> Iterator[str]:
+    """Return a hash of the plain data that each layer of a callable was made with."""
+    for layer in layers_of(value):
+        data = {name: each for name, each in given_to(layer).items() if _is_plain(each)}
+        if data:
+            yield _digest(data)
+
+
+def _is_plain(value: Any) -> bool:
+    kind = real_class(value)
+    if kind is tuple or kind is frozenset:
+        return all(map(_is_plain, value))
+    return id(kind) in _SCALARS
 
 
 def _walk(
     roots: Iterable[Target | None], named: Mapping[str, Callable[..., Any]]
-) -> Iterator[tuple[Target | None, str, bool]]:
-    """Give each function and class that is reached, its syntax, and whether that was edited.
+) -> Iterator[tuple[Target | Assigned | None, str, bool]]:
+    """Give each definition that is reached, its syntax, and whether that was edited.
 
-    None stands for what is neither; the syntax is "" where the source is not to be had.
+    None stands for what is neither function nor class; the syntax is "" where the source of one
+    is not to be had.
     """
-    waiting: deque[Target | None] = deque(roots)
-    found: dict[int, Target] = {}
+    waiting: deque[Target | Assigned | None] = deque(roots)
+    found: dict[Any, Target | Assigned] = {}
     indexes: dict[str, Index] = {}
     while waiting and len(found) < MAX_REACHED:
         target = waiting.popleft()
+        is_name = type(target) is Assigned
+        key = (id(namespace_of(target.reader)), target.name) if is_name else id(target)
         if target is None:
             yield None, "", False
-        elif id(target) not in found:
-            found[id(target)] = target
-            syntax, names, texts = _read(tuple(definitions_of(target, indexes)))
+        elif key not in found:
+            found[key] = target
+            nodes = tuple(definitions_of(target, indexes))
+            if is_name and not nodes:
+                continue
+            syntax, names, texts = _read(nodes)
             yield target, syntax, is_edited(target, syntax)
             waiting.extend(_reached(target, names))
             waiting.extend(unwrap(named[text]) for text in sorted(texts & named.keys()))
 
 
 @lru_cache(maxsize=256)
-def _hash(roots: tuple[str | None, ...], syntaxes: tuple[tuple[str, str], ...]) -> str:
-    return f"rc1:{_digest([list(roots), list(map(list, syntaxes))])}"
+def _hash(roots: tuple[str | None, ...], parts: tuple[tuple[str, str], ...]) -> str:
+    return f"rc1:{_digest([list(roots), list(map(list, parts))])}"
 
 
 def _digest(data: Any) -> str:
@@ -94,39 +142,32 @@ def _digest(data: Any) -> str:
     return digest.hexdigest()
 
 
-def _reached(target: Target, names: Iterable[str]) -> Iterator[Target]:
-    space = _namespace(target)
+def _reached(target: Target | Assigned, names: Iterable[str]) -> Iterator[Target | Assigned]:
+    reader = target.reader if type(target) is Assigned else target
+    space = namespace_of(reader)
+    closure = closure_of(target) if type(target) is FunctionType else _NONE
     here = str(space.get("__name__", ""))
-    for other in map(unwrap, map(space.get, names)):
-        if other is not None and home_of(other) == here:
-            yield other
-
-
-def _namespace(target: Target) -> Mapping[str, Any]:
-    if isinstance(target, type):
-        own = next(own_functions(target), None)
-        return own.__globals__ if own else module_namespace(target)
-    if not target.__closure__:
-        return target.__globals__
-    cells = zip(target.__code__.co_freevars, target.__closure__, strict=True)
-    return ChainMap({name: _contents(cell) for name, cell in cells}, target.__globals__)
-
-
-def _contents(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # the enclosing function has not bound the name yet
-        return None
+    for name in names:
+        value = closure[name] if name in closure else space.get(name)
+        found = unwrap(value)
+        yield from (each for each in implementations(value) if home_of(each) == here)
+        if found is None:
+            may_be_assigned = not issubclass(real_class(value), ModuleType)
+        elif home_of(found) == here:
+            yield found
+            may_be_assigned = found is not value or full_name(found) != name
+        else:
+            continue
+        if may_be_assigned and name in space and name not in closure:
+            yield Assigned(name=name, reader=reader)
 
 
 @lru_cache(maxsize=2048)
 def _read(nodes: tuple[ast.AST, ...]) -> tuple[str, Sequence[str], frozenset[str]]:
     """Return the syntax of definitions, the names that they read, sorted, and their texts."""
-    every = [each for node in nodes for each in ast.walk(node)]
-    names = [each for each in every if isinstance(each, ast.Name)]
-    texts = [each.value for each in every if isinstance(each, ast.Constant)]
+    texts = (n.value for node in nodes for n in ast.walk(node) if isinstance(n, ast.Constant))
     return (
         " ".join(map(ast.dump, nodes)),
-        sorted({name.id for name in names if isinstance(name.ctx, ast.Load)}),
+        sorted({name for node in nodes for name in free_names(node)}),
         frozenset(str(text) for text in texts if isinstance(text, str)),
     )

@@ -6,12 +6,18 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.machinery import SourceFileLoader
 from types import FunctionType
-from typing import Any
+from typing import Any, final
 from weakref import ref
 
 from repl_pair.records import record
 from repl_pair.runtime.ipython import known_shells
-from repl_pair.runtime.planning.targets import Target, module_namespace, own_functions
+from repl_pair.runtime.planning.targets import (
+    Target,
+    file_of,
+    module_namespace,
+    namespace_of,
+    own_functions,
+)
 from repl_pair.runtime.reading.code_files import read_code
 from repl_pair.runtime.values.classes import module_of, name_of, qualname_of
 
@@ -23,11 +29,23 @@ _MAX_FILES = 256
 class Index:
     """Definitions of one source: functions by first line and name, classes by qualified name.
 
-    Among the classes stand the calls that make one, such as `Point = namedtuple(...)`.
+    Among the classes stand the calls that make one, such as `Point = namedtuple(...)`. The
+    assignments are those outside functions and classes, by the name that they bind.
     """
 
     functions: dict[tuple[int, str], list[ast.AST]]
     classes: dict[str, list[ast.stmt]]
+    assignments: dict[str, list[ast.stmt]]
+
+
+@final
+@record
+class Assigned:
+    """A name that is neither function nor class, and the function or class that reads it."""
+
+    name: str
+    reader: Any
+    """A Target; a type checker takes a function that a class has for a method."""
 
 
 _SOURCES: dict[str, tuple[list[str], str]] = {}
@@ -52,12 +70,15 @@ def _index_of(filename: str, space: dict[str, Any], indexes: dict[str, Index]) -
 @lru_cache(maxsize=_MAX_FILES)
 def index(source: str) -> Index:
     """Index a source without its docstrings; what does not parse defines nothing."""
-    found = Index(functions={}, classes={})
+    found = Index(functions={}, classes={}, assignments={})
     try:
         tree = _parse(source)
     except SyntaxError:
         return found
     _fill(found, tree, "")
+    for statement in _statements(tree):
+        for name in dict.fromkeys(_bound_by(statement)):
+            found.assignments.setdefault(name, []).append(statement)
     return found
 
 
@@ -94,17 +115,37 @@ def _fill(into: Index, parent: ast.AST, prefix: str) -> None:
         _fill(into, node, inner)
 
 
+def _statements(parent: ast.AST) -> Iterator[ast.stmt]:
+    """Return the assignments of a module, also those under an `if`, a `try` or a `with`."""
+    for node in ast.iter_child_nodes(parent):
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            yield node
+        elif isinstance(node, ast.For | ast.AsyncFor):
+            yield ast.For(node.target, node.iter, [], [])
+            yield from _statements(node)
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+            yield from _statements(node)
+
+
+def _bound_by(statement: ast.AST) -> Iterator[str]:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
 def _strip_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
     if ast.get_docstring(node, clean=False) is not None:
         node.body[:1] = [] if node.body[1:] else [ast.Pass()]
 
 
-def definitions_of(target: Target, indexes: dict[str, Index]) -> Sequence[ast.AST]:
+def definitions_of(target: Target | Assigned, indexes: dict[str, Index]) -> Sequence[ast.AST]:
     """Return the definition of `target`; several for lambdas of one line; none without source.
 
-    It is that of the file as it is now. `indexes` keeps the index of each file from one call to the
-    next.
+    It is that of the file as it is now; of a name, all assignments of its module, or of the latest
+    cell that has one. `indexes` keeps the index of each file from one call to the next.
     """
+    if type(target) is Assigned:
+        return next(filter(None, _assignments(target, indexes)), ())
     if isinstance(target, type):
         return next(filter(None, _class_definitions(target, indexes)), ())
     code = target.__code__
@@ -129,26 +170,38 @@ def _class_definitions(cls: type[Any], indexes: dict[str, Index]) -> Iterator[Se
                 yield index(source).classes.get(name, [])[-1:]
 
 
-def is_edited(target: Target, syntax: str) -> bool:
-    """Return whether a function or class was edited in its file and not loaded again.
+def _assignments(of: Assigned, indexes: dict[str, Index]) -> Iterator[Sequence[ast.AST]]:
+    space = namespace_of(of.reader)
+    if space.get("__name__") == "__main__" and "__file__" not in space:
+        for source in _cells():
+            if of.name in source:
+                yield index(source).assignments.get(of.name, ())
+    yield _index_of(file_of(of.reader), space, indexes).assignments.get(of.name, ())
+
+
+def is_edited(target: Target | Assigned, syntax: str) -> bool:
+    """Return whether a function, class or assignment was edited in its file and not loaded again.
 
     Its code, and that of its methods, is compared with what the file compiles to, where the plain
     import of a file made it. What else the `syntax` of its definition has, such as defaults,
     decorators and attributes, is compared with what was first read of it after it was loaded.
     """
+    if type(target) is Assigned:
+        return _has_other(target.reader, syntax, target.name)
     functions = own_functions(target) if isinstance(target, type) else iter((target,))
     return any(map(_has_other_code, functions)) or (bool(syntax) and _has_other(target, syntax))
 
 
-_FIRST_READ: dict[int, tuple[ref[Target], object, int]] = {}
-"""By id: what was loaded, what loading it again replaces, and the hash of its syntax as first read.
+_FIRST_READ: dict[tuple[int, str], tuple[ref[Target], object, int]] = {}
+"""What was loaded, what loading it again replaces, and the hash of its syntax as first read.
 
-A class is no key: its metaclass may hash and compare it by code of its own.
+The key is an id, for the metaclass of a class may hash and compare it by code of its own, and the
+name of what is assigned.
 """
 
 
-def _has_other(target: Target, syntax: str) -> bool:
-    key, read = id(target), hash(syntax)
+def _has_other(target: Target, syntax: str, name: str = "") -> bool:
+    key, read = (id(target), name), hash(syntax)
     # `%autoreload` gives a function other code, and changes a class in place.
     if isinstance(target, type):
         loaded = module_namespace(target).get("__spec__")

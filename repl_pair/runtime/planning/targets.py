@@ -1,12 +1,15 @@
 """The function or class that a value stands for: its name, its module, what its class defines."""
 
 import sys
-from collections.abc import Iterator
-from functools import cached_property, partial
+from collections.abc import Iterator, Mapping
+from dis import get_instructions
+from functools import cached_property, lru_cache, partial
 from types import (
     BuiltinFunctionType,
+    CodeType,
     FunctionType,
     GetSetDescriptorType,
+    MappingProxyType,
     MemberDescriptorType,
     MethodType,
     ModuleType,
@@ -50,26 +53,75 @@ A class is no key: its metaclass may hash it by code of its own.
 def unwrap(value: Any) -> Target | None:
     """Return the function or class under wrappers and methods; none of their own code runs."""
     for _ in range(_MAX_WRAPPERS):
-        kind = real_class(value)
-        name = INSIDE.get(id(kind))
-        if name == "":
-            return None
-        if name:
-            value = getattr(value, name)
-        elif kind is FunctionType and not value.__dict__:
+        if (inner := _inside(value)) is None:
             break
-        elif (inner := _wrapped(value)) is not None:
-            value = inner
-        else:
-            break
+        value = inner
     return value if issubclass(real_class(value), FunctionType | type) else None
 
 
-def _wrapped(value: Any) -> Any:
-    if issubclass(real_class(value), type):
+def _inside(value: Any) -> Any:
+    kind = real_class(value)
+    name = INSIDE.get(id(kind))
+    if name is not None:
+        return getattr(value, name) if name else None
+    if kind is FunctionType and not value.__dict__:
+        return None
+    if issubclass(kind, type):
         spaces = map(names_in, lineage(value))
         return next((space["__wrapped__"] for space in spaces if "__wrapped__" in space), None)
     return stored_fields(value).get("__wrapped__")
+
+
+def implementations(value: Any) -> Iterator[Target]:
+    """Return the functions that a `singledispatch` chooses from; none for another value."""
+    if real_class(value) is FunctionType and value.__dict__:
+        registered = value.__dict__.get("registry")
+        if type(registered) is MappingProxyType:
+            made = cast("Mapping[Any, Any]", registered)
+            yield from filter(None, map(unwrap, made.values()))
+
+
+def layers_of(value: Any) -> Iterator[Any]:
+    """Return a value, what it wraps, what that wraps, and so on."""
+    for _ in range(_MAX_WRAPPERS):
+        yield value
+        if (value := _inside(value)) is None:
+            return
+
+
+def given_to(layer: Any) -> Mapping[str, Any]:
+    """Return what a partial, or a function that another one made, holds and no definition shows."""
+    if real_class(layer) is partial:
+        return {**{str(at): value for at, value in enumerate(layer.args)}, **layer.keywords}
+    if real_class(layer) is not FunctionType:
+        return {}
+    if layer.__closure__ is None and "<" not in layer.__qualname__:
+        return {}
+    defaults = layer.__defaults__ or ()
+    named = layer.__code__.co_varnames[: layer.__code__.co_argcount][-len(defaults) :]
+    by_place = zip(named, defaults, strict=True) if defaults else ()
+    held: dict[str, Any] = {**closure_of(layer), **dict(by_place), **(layer.__kwdefaults__ or {})}
+    return {name: held[name] for name in held.keys() - _rebound_by(layer.__code__)}
+
+
+@lru_cache(maxsize=1024)
+def _rebound_by(code: CodeType) -> frozenset[str]:
+    """Return the names of a closure that its function binds anew, such as a count of its calls."""
+    stores = (step.argval for step in get_instructions(code) if step.opname == "STORE_DEREF")
+    return frozenset(map(str, stores))
+
+
+def closure_of(function: FunctionType) -> dict[str, Any]:
+    """Return what stands in the closure of a function, by name; None where nothing does yet."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {name: _contents(cell) for name, cell in cells}
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # the enclosing function has not bound the name yet
+        return None
 
 
 def full_name(target: Target) -> str:
@@ -96,3 +148,19 @@ def module_namespace(cls: type[Any]) -> dict[str, Any]:
     """Return the namespace of the module that a class is of, empty where there is none."""
     module = sys.modules.get(module_of(cls))
     return vars(module) if module else {}
+
+
+def namespace_of(target: Target) -> dict[str, Any]:
+    """Return the namespace in which the names of a definition are looked up."""
+    if not isinstance(target, type):
+        return target.__globals__
+    own = next(own_functions(target), None)
+    return own.__globals__ if own else module_namespace(target)
+
+
+def file_of(target: Target) -> str:
+    """Return the file of a function, or of the methods or the module of a class; "" without one."""
+    function = next(own_functions(target), None) if isinstance(target, type) else target
+    if function is None:
+        return namespace_of(target).get("__file__") or ""
+    return function.__code__.co_filename

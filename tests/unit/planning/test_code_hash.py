@@ -130,6 +130,92 @@ def test_a_change_in_what_is_reached_by_name_shows(define, source, old, new):
     assert code_hash([one["f"]]) != code_hash([other["f"]])
 
 
+@pytest.mark.parametrize(
+    ("source", "old", "new"),
+    [
+        ("R = 1\ndef f(): return R", "R = 1", "R = 2"),
+        ("R = 1\ndef f(x=R): return x", "R = 1", "R = 2"),
+        ("R: int = 1\ndef f(): return R", "= 1", "= 2"),
+        ("R = {'a': [1]}\ndef f(): return R", "[1]", "[2]"),
+        ("if True:\n    R, S = 1, 0\ndef f(): return R", "R, S = 1", "R, S = 2"),
+        ("R = 1\nR += 1\ndef f(): return R", "+= 1", "+= 2"),
+        ("for R in (1, 2): pass\ndef f(): return R", "(1, 2)", "(1, 3)"),
+        ("B = 1\nR = B * 2\ndef f(): return R", "B = 1", "B = 2"),
+        ("def h(n): return n\nR = h(1)\ndef f(): return R", "return n", "return -n"),
+        ("R = 1\nclass f:\n    def m(self): return R", "R = 1", "R = 2"),
+        ("R = 1\ndef f():\n    global R\n    R += 1\n    return R", "R = 1", "R = 2"),
+        ("def h(n): return n\ng = lambda n, by=1: h(n)\ndef f(): return g(1)", "by=1", "by=2"),
+        ("from functools import partial\ndef h(n): return n\ng = partial(h, 1)\n"
+         "def f(): return g()", "h, 1", "h, 2"),
+        ("from functools import partial\ndef h(n): return n\nf = partial(h, 1)", "h, 1", "h, 2"),
+        ("from functools import partial\ndef h(n): return n\nf = partial(h, n=1)", "n=1", "n=2"),
+        ("from functools import partial\ndef p(): return 1\ndef h(n): return n()\n"
+         "f = partial(h, p)", "return 1", "return 2"),
+        ("def make(rate):\n    def h(n): return n * rate\n    return h\nf = make(1)",
+         "make(1)", "make(2)"),
+        ("def make(rate):\n    def h(n, by=rate): return n * by\n    return h\nf = make(1)",
+         "make(1)", "make(2)"),
+        ("f, g = [lambda n, by=by: n * by for by in (1, 2)]", "(1, 2)", "(3, 2)"),
+        ("from functools import wraps\ndef times(n):\n    def over(fn):\n"
+         "        @wraps(fn)\n        def inner(): return fn() * n\n        return inner\n"
+         "    return over\ndef h(): return 1\nf = times(1)(h)", "times(1)", "times(2)"),
+        ("from functools import singledispatch\n@singledispatch\ndef f(n): return n\n"
+         "@f.register\ndef _(n: str): return 1", "return 1", "return 2"),
+        ("from functools import singledispatch\n@singledispatch\ndef h(n): return n\n"
+         "@h.register\ndef _(n: str): return 1\ndef f(): return h('')", "return 1", "return 2"),
+    ],
+)  # fmt: skip
+def test_a_change_in_what_a_function_reads_or_was_made_with_shows(define, source, old, new):
+    assert source.count(old) == 1
+    one, again, other = define(source), define(source), define(source.replace(old, new))
+    assert code_hash([one["f"]]).startswith("rc1:")
+    assert code_hash([one["f"]]) == code_hash([again["f"]])
+    assert code_hash([one["f"]]) != code_hash([other["f"]])
+
+
+@pytest.mark.parametrize(
+    ("source", "old", "new"),
+    [
+        ("R = 1\ndef f(): return 0", "R = 1", "R = 2"),
+        ("x = 1\ndef f(x): return x", "x = 1", "x = 2"),
+        ("x = 1\ndef f(*, y: int = 0, **x): return x", "x = 1", "x = 2"),
+        ("x = 1\ndef f():\n    x = 3\n    return x", "x = 1", "x = 2"),
+        ("x = 1\ndef f(): return [x for x in ()]", "x = 1", "x = 2"),
+        ("x = 1\ndef f():\n    for x in (): print(x)", "x = 1", "x = 2"),
+        ("x = 1\ndef f(): return (lambda x: x)", "x = 1", "x = 2"),
+        ("x = 1\ndef f(y): return y.x", "x = 1", "x = 2"),
+        ("import math as x\nx = x if 1 else 0\ndef f(): return x", "if 1", "if 2"),
+    ],
+)
+def test_a_change_of_a_name_that_code_does_not_read_does_not_show(define, source, old, new):
+    one, other = define(source), define(source.replace(old, new))
+    assert code_hash([one["f"]]) == code_hash([other["f"]])
+
+
+def test_what_a_run_changes_does_not_show(define):
+    """Else each run would make its own result one of older code."""
+    space = define("N, SEEN = 0, []\ndef f():\n    global N\n    N += 1\n    SEEN.append(N)\n")
+    before = code_hash([space["f"]])
+    space["f"]()
+    assert (space["N"], code_hash([space["f"]])) == (1, before)
+    count = define("def make(n, by):\n    def f():\n        nonlocal n\n        n += by\n"
+                   "        return n\n    return f\n")["make"](0, 1)  # fmt: skip
+    before = code_hash([count])
+    assert (count(), code_hash([count])) == (1, before)
+
+
+def test_one_name_in_two_modules_is_two_names(define):
+    source = "R = {}\ndef f(): return R"
+    one, other, third = (define(source.format(rate))["f"] for rate in (1, 2, 3))
+    assert code_hash([one, other]) != code_hash([one, third])
+
+
+def test_a_secret_that_a_callable_was_made_with_is_a_marker_only(define):
+    source = "def make(api_key):\n    def h(): return api_key\n    return h\ng = make('a')\nh = 1"
+    one, other = define(source)["make"]("hunter2"), define(source)["make"]("hunter3")
+    assert code_hash([one]) == code_hash([other])
+
+
 def test_an_imported_function_is_not_followed(define):
     source = "import textwrap\nfrom textwrap import dedent\ndef f(): return dedent('')\n"
     space = define(source)
@@ -149,7 +235,7 @@ def test_what_the_name_means_today_is_hashed(define):
 @pytest.mark.parametrize(
     "wrap",
     [
-        lambda f: functools.partial(f, 1),
+        lambda f: functools.partial(f),
         lambda f: functools.lru_cache(f),
         lambda f: functools.wraps(f)(lambda: 0),
         lambda f: staticmethod(f),
@@ -271,7 +357,9 @@ def test_an_edited_and_reloaded_module_shows(tmp_path, monkeypatch, old, new):
 EDITED = """
 def kept(fn): return fn
 
-def times(x, n=4): return x * n
+RATE = 3
+
+def times(x, n=4): return x * n * RATE
 
 @kept
 def twice(x): return times(x, 2)
@@ -287,12 +375,13 @@ class Order:
     [
         ("x, 2)", "x, 3)"),
         ("return x * n", "return x + n"),
+        ("RATE = 3", "RATE = 4"),
         ("return 1", "return 1 is 2"),
         ("n=4", "n=5"),
         ("@kept\n", "@(kept)\n@kept\n"),
         ("rate = 7", "rate = 8"),
     ],
-    ids=["function", "helper", "method", "default", "decorator", "attribute"],
+    ids=["function", "helper", "constant", "method", "default", "decorator", "attribute"],
 )
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 def test_a_module_that_is_edited_and_not_reloaded_has_no_hash(tmp_path, monkeypatch, old, new):
@@ -373,6 +462,9 @@ print(json.dumps([
     hashes(BARE.replace("= 1", "= 2")),
     hashes(HELPER.replace("return x", "return -x")),
     hashes(HELPER, *([BARE] if STORED else [])),
+    hashes("RATE = 1\\n", "def render(order): return order * RATE"),
+    hashes("0, RATE\\nRATES = RATE"),
+    hashes("RATE = 2"),
 ]))
 """
 
@@ -395,12 +487,14 @@ def run_script(script: str, folder: Path) -> list[str]:
 @pytest.mark.parametrize("stored", [True, False], ids=["with history", "without history"])
 def test_functions_and_classes_of_notebook_cells_are_hashed(tmp_path, stored):
     printed = run_script(CELLS.replace("STORED", str(stored)), tmp_path)
-    first, cosmetic, bare, helper, back = json.loads(printed[-1])
+    first, cosmetic, bare, helper, back, *rates = json.loads(printed[-1])
     assert all(each.startswith("rc1:") for each in first)
     assert cosmetic == first
     assert (bare[:2], bare[2] != first[2]) == (first[:2], True)
     assert (helper[0] != first[0], helper[1] != first[1], helper[2]) == (True, True, bare[2])
     assert back == (first if stored else [*first[:2], bare[2]])
+    assert rates[0] == rates[1]
+    assert (rates[0][0] != rates[2][0], rates[0][1:]) == (True, rates[2][1:])
 
 
 AUTORELOAD = """
