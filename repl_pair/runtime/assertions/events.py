@@ -10,6 +10,7 @@ from repl_pair.runtime.assertions.view import Read, RunView
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.places import secret_results
+from repl_pair.runtime.values.class_names import is_named, short_class_name
 from repl_pair.runtime.values.classes import is_awaitable, is_map, is_row
 from repl_pair.runtime.values.patterns import finds
 
@@ -62,7 +63,7 @@ def is_warning(
     kind: type[Warning], text: str, *, category: str, match: str | None, by_agent: bool = False
 ) -> bool:
     """Return whether a warning is what `warns` asks for."""
-    if not _is_named(kind, category):
+    if not is_named(kind, category):
         return False
     return match is None or finds(match, text, by_agent=by_agent)
 
@@ -77,8 +78,8 @@ def no_warnings(settled: RunView) -> Verdict:
 def raises(settled: RunView, exception: str, *, match: str | None = None) -> Verdict:
     """`[exception, {match}]`: the component or the step before raised this, or a subclass of it.
 
-    `exception` is the name of its class; `match` a pattern to be found in the message. The run goes
-    on behind it.
+    `exception` is the name of its class; that of a builtin class means it alone. `match` is a
+    pattern to be found in the message. The run goes on behind it.
     """
     error = settled.raised
     expected = exception if match is None else f"{exception} matching {match!r}"
@@ -86,9 +87,9 @@ def raises(settled: RunView, exception: str, *, match: str | None = None) -> Ver
         return Verdict.of("the component raised nothing", expected=expected)
     message = text_of(error)
     settled.note(Read(steps=("raised", "message"), value=message))
-    actual = f"{type(error).__name__}: {message}"
+    actual = f"{short_class_name(type(error))}: {message}"
     reason = ""
-    if not _is_named(type(error), exception):
+    if not is_named(type(error), exception):
         reason = f"it raised {actual}"
     elif match is not None and not finds(match, message, by_agent=settled.by_agent):
         reason = "the message does not match"
@@ -102,11 +103,6 @@ def _recorded(settled: RunView, name: str) -> list[str]:
             f"{name}: warnings can only be recorded on lane main, one run at a time.",
         )
     return list(settled.warnings)
-
-
-def _is_named(cls: type[Any], name: str) -> bool:
-    """Return whether a class or one of its bases has a name, with its module or without."""
-    return any(name in (c.__name__, f"{c.__module__}.{c.__qualname__}") for c in cls.__mro__)
 
 
 def derived_equals(settled: RunView, derived: Any, expected: Any) -> Verdict | Awaitable[Verdict]:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from repl_pair.errors import did_you_mean
 from repl_pair.runtime.authoring.args import check_mapping
 from repl_pair.runtime.registry.model import BuiltStep, Step
+from repl_pair.runtime.values.class_names import short_class_name
 
 Path = str | Sequence[str | int]
 """Dotted text such as `result.lines[0].sku`, or a list of keys, over args, result, last, state,
@@ -46,10 +47,10 @@ def state_is(path: Path, state: Any) -> Step:
 def warns(category: str | type[Warning], *, match: str | None = None) -> Step:
     """Expect that the run has warned so; takes lane main, where warnings can be recorded.
 
-    `category` is a class or its name, and covers subclasses; `match` is a regular expression
-    searched in the message. Under pytest it is no warning of the session, and `-W error` passes.
+    `category` and `match` are as in `raises`. Under pytest it is no warning of the session, and
+    `-W error` passes.
     """
-    name = category if isinstance(category, str) else category.__name__
+    name = category if isinstance(category, str) else short_class_name(category)
     return BuiltStep("warns", name, *_options(match=match))
 
 
@@ -66,10 +67,11 @@ def effect_emitted(id: str, **payload: Any) -> Step:
 def raises(exception: str | type[BaseException], *, match: str | None = None) -> Step:
     """Expect that the component, or the step before, raised; the exception is consumed.
 
-    `exception` is a class or its name, with or without its module, and covers subclasses; `match`
-    is a regular expression searched in the message.
+    `exception` is a class or its name, with or without its module, and covers subclasses; the name
+    of a builtin class means that class alone. `match` is a regular expression searched in the
+    message.
     """
-    name = exception if isinstance(exception, str) else exception.__name__
+    name = exception if isinstance(exception, str) else short_class_name(exception)
     return BuiltStep("raises", name, *_options(match=match))
 
 

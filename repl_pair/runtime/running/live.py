@@ -13,6 +13,7 @@ from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.running.dispatching import dispatch
 from repl_pair.runtime.running.openings import Opening, open_variant
 from repl_pair.runtime.secrets.places import secret_payload
+from repl_pair.runtime.values.class_names import short_class_name
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.freeze import freeze
 
@@ -125,7 +126,7 @@ class Live:
         try:
             opening.walk(send)
         except BaseException as error:
-            sent = replace(sent, raised=type(error).__name__)
+            sent = replace(sent, raised=short_class_name(type(error)))
             raise
         finally:
             if len(frame.events) > seen:

@@ -389,6 +389,25 @@ def test_what_a_step_or_the_component_raised_is_expected(outcomes):
     assert (found.passed, found.actual) == (True, "WithoutWordsError: <unreadable>")
 
 
+def test_a_class_of_another_module_with_the_name_of_a_builtin_is_another_class(outcomes):
+    made = type("ConnectionError", (OSError,), {"__module__": "client"})
+
+    def fails(error=None):
+        raise (made or ConnectionError)("no route")
+
+    expected = {ConnectionError: False, "ConnectionError": False, OSError: True, made: True,
+                "client.ConnectionError": True, "LookupError": False}  # fmt: skip
+    for exception, passes in expected.items():
+        (found,) = outcomes(check.raises(exception), component=fails)
+        assert found.passed is passes, exception
+    assert found.reason == "it raised client.ConnectionError: no route"
+    made = None
+    for exception in expected:
+        (found,) = outcomes(check.raises(exception), component=fails)
+        named = "client" in str(exception)
+        assert found.passed is (not named and exception != "LookupError"), exception
+
+
 def test_what_takes_too_long_fails_with_the_time_that_render_took(seen):
     def slow():
         threading.Event().wait(0.02)
