@@ -139,8 +139,8 @@ _WITHOUT_INPUT: Mapping[str, Callable[[Any], str]] = {
 
 
 def error_text(error: BaseException) -> str:
-    """Return an exception's class and text."""
-    return f"{type(error).__name__}: {message_of(error)}"
+    """Return an exception's class and text, the class alone where there is no text."""
+    return ": ".join(filter(None, (type(error).__name__, message_of(error))))
 
 
 def message_of(error: BaseException) -> str:

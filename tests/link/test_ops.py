@@ -592,7 +592,7 @@ repl_pair.variant("worse/It")
     [
         ("exits", "error", "SystemExit: 3"),
         ("is rude", "error", "Rude: <unreadable>"),
-        ("cancels", "error", "cancelled from inside the kernel"),
+        ("cancels", "error", "CancelledError"),
         ("interrupts", "cannot_run", "interrupted by the person"),
     ],
 )

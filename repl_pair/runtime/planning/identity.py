@@ -51,16 +51,17 @@ def code_hash(
     than what runs, as in a module that was edited and not reloaded; it is comparable within one
     minor version of Python.
     """
-    roots = [unwrap(function) for function in functions]
-    parts = {("", text) for each in functions for text in _given_texts(each)}
-    for target, syntax, is_other in _walk(_behind(functions), named):
+    wrapped = [tuple(layers_of(function)) for function in functions]
+    parts = {("", text) for layers in wrapped for text in _given_texts(layers)}
+    for target, syntax, is_other in _walk(_behind(wrapped), named):
         if target is None or is_other or not syntax:
             return UNKNOWN
         if type(target) is Assigned:
             parts.add((target.name, syntax))
             continue
         parts.add((full_name(target), syntax))
-        parts.update((full_name(target), text) for text in _given_texts(target))
+        parts.update((full_name(target), text) for text in _given_texts((target,)))
+    roots = (unwrap(layers[-1]) for layers in wrapped)
     names = tuple(None if root is None else full_name(root) for root in roots)
     return _hash(names, tuple(sorted(parts)))
 
@@ -69,28 +70,27 @@ def edited_file(
     functions: Sequence[Callable[..., Any]], *, named: Mapping[str, Callable[..., Any]] = _NONE
 ) -> str:
     """Return the file that `code_hash` finds edited and not reloaded, "" where there is none."""
-    for target, _, is_other in _walk(_behind(functions), named):
+    for target, _, is_other in _walk(_behind(map(tuple, map(layers_of, functions))), named):
         if target is not None and is_other:
             return file_of(target.reader if type(target) is Assigned else target)
     return ""
 
 
-def _behind(functions: Iterable[Callable[..., Any]]) -> Iterator[Target | None]:
+def _behind(wrapped: Iterable[tuple[Any, ...]]) -> Iterator[Target | None]:
     """Return what callables stand for, and what of the same module they were made with."""
-    for function in functions:
-        target = unwrap(function)
+    for layers in wrapped:
+        target = unwrap(layers[-1])
         yield target
-        if target is not None:
-            layers = tuple(layers_of(function))
-            given = (unwrap(value) for layer in layers for value in given_to(layer).values())
-            for each in (*given, *(found for layer in layers for found in implementations(layer))):
-                if each is not None and home_of(each) == home_of(target):
+        home = None if target is None else home_of(target)
+        for layer in layers:
+            for each in (*map(unwrap, given_to(layer).values()), *implementations(layer)):
+                if each is not None and home_of(each) == home:
                     yield each
 
 
-def _given_texts(value: Any) -> Iterator[str]:
+def _given_texts(layers: Iterable[Any]) -> Iterator[str]:
     """Return a hash of the plain data that each layer of a callable was made with."""
-    for layer in layers_of(value):
+    for layer in layers:
         data = {name: each for name, each in given_to(layer).items() if _is_plain(each)}
         if data:
             yield _digest(data)

@@ -1,5 +1,6 @@
 """The phases of a run, as data; each walks its part of one run and raises what went wrong."""
 
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ from repl_pair.runtime.running.dispatching import dispatch, set_path
 from repl_pair.runtime.running.frame import Frame, TeardownStep
 from repl_pair.runtime.running.loading import check_complete, load_args
 from repl_pair.runtime.running.playing import RAISES, play_all
-from repl_pair.runtime.stopping.stop import STOPS
+from repl_pair.runtime.stopping.stop import is_stop
 from repl_pair.runtime.values.thaw import thaw_data
 
 
@@ -87,13 +88,13 @@ async def tear_down(frame: Frame) -> None:
             await frame.value_of(undo())
         except BaseException as error:  # noqa: BLE001  one loader's clean-up must not stop another's
             failed.append((error, frame.doing))
-            if isinstance(error, STOPS) and cut is not undo:
+            if is_stop(error) and cut is not undo:
                 # It may have come before the undo began.
                 cut = undo
                 continue
         frame.undo.remove(undo)
     if failed:
-        stops = (one for one in failed if isinstance(one[0], STOPS))
+        stops = (one for one in failed if is_stop(one[0]))
         first, frame.doing = next(stops, failed[0])
         raise first
 
@@ -116,9 +117,9 @@ async def _make(frame: Frame) -> None:
         check_required(frame.plan.component, frame.args)
     try:
         frame.result = await frame.value_of(frame.component(**frame.args))
-    except STOPS:
-        raise
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, CancelledError) as error:
+        if is_stop(error):
+            raise
         show_open(frame.captured)
         frame.raised = error
         first = next(iter(frame.plan.steps), None)

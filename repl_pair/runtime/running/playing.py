@@ -1,6 +1,7 @@
 """Plays: their steps act on the live object, their assertions are judged and recorded."""
 
 import asyncio
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,7 +25,7 @@ from repl_pair.runtime.running.copies import copy_judged, copy_state
 from repl_pair.runtime.running.dispatching import call_method, dispatch, set_path
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.snapshots.provenance import describe_about
-from repl_pair.runtime.stopping.stop import STOPS
+from repl_pair.runtime.stopping.stop import is_stop
 from repl_pair.runtime.values.classes import is_of
 from repl_pair.runtime.values.paths import format_path
 from repl_pair.runtime.values.thaw import thaw_data
@@ -59,8 +60,6 @@ def read_state(frame: Frame) -> Any:
     """Copy the state as it is now, bounded; what it raises stands in its place."""
     try:
         return copy_state(frame.state)
-    except STOPS:
-        raise
     except Exception as error:  # noqa: BLE001  a projection is the person's code
         return f"<unreadable: {error_text(error)}>"
 
@@ -85,9 +84,9 @@ async def _act(frame: Frame, step: Step) -> None:
     try:
         frame.last = await _ACTS[str(step[0])](frame, step[1:])
         frame.last_secrets = frame.gave
-    except STOPS:
-        raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001  the next step may expect it
+    except (Exception, SystemExit, CancelledError) as error:
+        if is_stop(error):
+            raise
         frame.keep(error)
 
 

@@ -15,7 +15,7 @@ from repl_pair.runtime.reading.code_lines import shown_line
 from repl_pair.runtime.reading.exceptions import causes_of, leaves_of, notes_of, traceback_of
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.stopping.loops import PRIVATE
-from repl_pair.runtime.stopping.stop import STOPS, stop_of
+from repl_pair.runtime.stopping.stop import is_stop, stop_of
 from repl_pair.runtime.values.classes import is_of
 from repl_pair.wire import cut_at_word
 
@@ -96,7 +96,7 @@ def _innermost(stack: FrameType) -> dict[str, Any]:
 
 
 def _named(error: BaseException) -> dict[str, str]:
-    if isinstance(error, STOPS):
+    if is_stop(error):
         return {"type": "Stopped", "message": stop_of(error).reason}
     return {"type": type(error).__name__, "message": message_of(error)}
 

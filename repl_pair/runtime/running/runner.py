@@ -24,6 +24,7 @@ from repl_pair.runtime.running.raised import as_raised, describe
 from repl_pair.runtime.running.run_records import record_of
 from repl_pair.runtime.secrets.known import made_of
 from repl_pair.runtime.secrets.renderings import leaving_form
+from repl_pair.runtime.stopping.contexts import in_context, own_context
 from repl_pair.runtime.stopping.loops import (
     WaitFor,
     close_unstarted,
@@ -35,6 +36,7 @@ from repl_pair.runtime.stopping.loops import (
 from repl_pair.runtime.stopping.stop import (
     STOPS,
     defer_stops,
+    is_stop,
     stop_of,
     this_section,
     while_live,
@@ -140,15 +142,18 @@ async def execute(
     ):
         frame = Frame(plan=plan, wait_for=wait_for, captured=captured, scope=scope)
         begun(frame)
+        context = own_context()
         stop, teardown_error = None, None
         try:
-            teardown_error = await while_live(section, lambda: _walk_all(frame))
+            teardown_error = await while_live(
+                section, lambda: in_context(context, _walk_all(frame))
+            )
         except BaseException as error:
             frame.failure = frame.failure or error
             section.begin_teardown()
             close_unstarted(error)
             stop = stop_of(error) if records_stops and isinstance(error, STOPS) else None
-            await while_live(section, lambda: _walk(frame, "teardown"))
+            await while_live(section, lambda: in_context(context, _walk(frame, "teardown")))
             if stop is None:
                 raise
     elapsed_ms = (time.perf_counter() - started) * 1e3
@@ -177,12 +182,12 @@ async def _walk(frame: Frame, phase: str) -> BaseException | None:
         await PHASES[phase](frame)
     except BaseException as error:  # noqa: BLE001  a run records what its component raises
         failed = as_raised(error)
-        if not isinstance(failed, STOPS):
+        if not is_stop(failed):
             report_raised(failed)
     elapsed_ms = round((time.perf_counter() - started) * 1e3, 3)
     error = None if failed is None else describe(failed, frame.doing)
     frame.phases.append(PhaseRecord(phase=phase, elapsed_ms=elapsed_ms, error=error))
-    if isinstance(failed, STOPS):
+    if failed is not None and is_stop(failed):
         raise failed
     return failed
 

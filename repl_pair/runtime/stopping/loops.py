@@ -202,10 +202,10 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 
 
 async def _outcome_of(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
-    """Return the value, or an exception that would end the loop if a task raised it."""
+    """Return the value, or an exception that would end the loop, or lose its text with the task."""
     try:
         return await awaitable, None
-    except (SystemExit, KeyboardInterrupt) as error:
+    except (SystemExit, KeyboardInterrupt, asyncio.CancelledError) as error:
         return None, error
 
 

@@ -55,6 +55,17 @@ STOPS = (RunStopped, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
 """Exceptions that end a run from outside; all others are failures of the run itself."""
 
 
+def is_stop(error: BaseException) -> bool:
+    """Return whether an exception ends a run from outside; a cancellation of its own does not."""
+    if not isinstance(error, asyncio.CancelledError) or this_section().wanted is not None:
+        return isinstance(error, STOPS)
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no loop runs on this thread
+        return False
+    return task is not None and task.cancelling() > 0
+
+
 def stop_of(error: BaseException) -> Stop:
     """Return the stop behind an exception of STOPS: a requested one, or the person's interrupt."""
     wanted = this_section().wanted

@@ -109,6 +109,33 @@ def test_what_a_step_raises_may_be_expected_right_after_it(counter):
     assert (record.status, record.total) == ("pass", 3)
 
 
+@pytest.mark.parametrize("runs", [repl_pair.run, lambda *a: asyncio.run(repl_pair.arun(*a))])
+@pytest.mark.parametrize("fails_at", ["made", "step"])
+def test_a_cancellation_of_the_components_own_is_an_exception_like_another(runs, fails_at):
+    class Job:
+        def __init__(self, at):
+            if at == "made":
+                raise asyncio.CancelledError
+
+        async def stop(self):
+            raise asyncio.CancelledError("by itself")
+
+    calls = [step.call("stop")] if fails_at == "step" else []
+    repl_pair.story("job", component=Job)
+    repl_pair.variant("job/A", args={"at": fails_at}, play=calls)
+    repl_pair.variant(
+        "job/B", args={"at": fails_at}, play=[*calls, check.raises(asyncio.CancelledError)]
+    )
+    failed = runs("job/A")
+    words = {"made": "CancelledError", "step": "step 0: CancelledError: by itself"}
+    assert (failed.status, failed.reason) == ("error", words[fails_at])
+    (error,) = [phase.error for phase in failed.phases if phase.error]
+    assert (error["type"], failed.phases[-1].phase) == ("CancelledError", "teardown")
+    assert runs("job/B").status == "pass"
+    if runs is repl_pair.run:
+        assert repl_pair.run_variants(story="job", modes=[]).counts["error"] == 1
+
+
 def test_what_is_raised_is_not_expected_further_on(counter):
     """Else an assertion in between would count as passed though it never was asked."""
     record = play(step.call("fail"), check.path_equals("state.n", 9), check.raises(ValueError))

@@ -1,0 +1,118 @@
+"""Context variables that a run sets: they end with it."""
+
+import asyncio
+import contextvars
+import decimal
+
+import numpy
+import pytest
+
+import repl_pair
+from repl_pair import check, step
+from repl_pair.runtime.stopping.contexts import in_context
+
+TENANT = contextvars.ContextVar("tenant", default="none")
+
+
+def setting(n=1):
+    TENANT.set("acme")
+    decimal.getcontext().prec = 5
+    numpy.seterr(all="ignore")
+    return n
+
+
+async def setting_later(n=1):
+    await asyncio.sleep(0)
+    return setting(n)
+
+
+def has_set(_result=None):
+    assert TENANT.get() == "acme"
+    assert decimal.getcontext().prec == 5
+    return True
+
+
+def settings():
+    return TENANT.get(), decimal.getcontext().prec, numpy.geterr()
+
+
+@pytest.mark.parametrize("component", [setting, setting_later])
+@pytest.mark.parametrize("where", ["run", "arun"])
+def test_what_a_component_sets_in_its_context_ends_with_its_run(component, where):
+    repl_pair.assertion("has_set")(has_set)
+    repl_pair.story("app", component=component)
+    repl_pair.variant("app/It", play=[["has_set"], check.result_equals(1)])
+    before = settings()
+
+    async def run():
+        if where == "arun":
+            return await repl_pair.arun("app/It", check=True)
+        return repl_pair.run("app/It", check=True)
+
+    if where == "run":
+        repl_pair.run("app/It", check=True)
+        assert settings() == before
+    assert asyncio.run(_with_settings(run, before)) == "pass"
+
+
+async def _with_settings(run, before):
+    TENANT.set("mine")
+    ran = await run()
+    assert settings() == ("mine", *before[1:])
+    return ran.status
+
+
+def test_steps_of_one_run_share_a_context():
+    class Shop:
+        def enter(self):
+            TENANT.set("acme")
+
+        def read(self):
+            return TENANT.get()
+
+    repl_pair.story("app", component=Shop)
+    repl_pair.variant(
+        "app/It", play=[step.call("enter"), step.call("read"), check.path_equals("last", "acme")]
+    )
+    repl_pair.run("app/It", check=True)
+
+
+def test_what_is_awaited_in_a_context_may_handle_its_cancellation():
+    seen = []
+
+    async def work():
+        TENANT.set("acme")
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError as error:
+            seen.append((TENANT.get(), error.args))
+            return await asyncio.sleep(0, "handled")
+
+    async def main():
+        context = contextvars.copy_context()
+        task = asyncio.ensure_future(in_context(context, work()))
+        await asyncio.sleep(0)
+        task.cancel("enough")
+        return await task, TENANT.get(), context[TENANT]
+
+    assert asyncio.run(main()) == ("handled", "none", "acme")
+    assert seen == [("acme", ("enough",))]
+
+
+def test_what_is_closed_in_a_context_is_closed_there():
+    seen = []
+
+    async def work():
+        TENANT.set("acme")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            seen.append(TENANT.get())
+
+    async def main():
+        waiting = in_context(contextvars.copy_context(), work())
+        waiting.send(None)
+        waiting.close()
+
+    asyncio.run(main())
+    assert seen == ["acme"]
