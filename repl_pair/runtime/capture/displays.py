@@ -24,6 +24,24 @@ def hook_displays(shell: Any | None) -> Iterator[Undo]:
         yield wrap(shell, "_showtraceback", for_run(_show_traceback))
 
 
+def hook_print(module: str) -> Undo:
+    """Hook the `print` by which IPython's `display` shows objects where there is no shell.
+
+    Whoever imported `display` holds the function itself; what it calls is found in its module.
+    """
+    functions = sys.modules[module]
+    functions.__dict__.setdefault("print", print)
+    unwrap = wrap(functions, "print", for_run(_print))
+
+    def undo() -> None:
+        unwrap()
+        if vars(functions).get("print") is print:
+            del functions.__dict__["print"]
+
+    return undo
+
+
+FUNCTIONS = "IPython.core.display_functions"
 _FUNCTION = type(hook_displays)
 
 
@@ -58,6 +76,17 @@ def _show(captured: Captured, value: Any) -> None:
     else:
         formatter = shell.InteractiveShell.instance().display_formatter
         captured.show(formatter.format(value)[0])
+
+
+def _print(captured: Captured, *values: Any, **ends: str) -> None:
+    if ends:  # an escape sequence that clears the line of a terminal
+        return captured.clear()
+    formatter = ipython_module("core.formatters").DisplayFormatter()
+    for value in values:
+        data = formatter.format(value)[0]
+        captured.note_formatted(data, value)
+        captured.show(data)
+    return None
 
 
 def _note_value(
