@@ -443,7 +443,7 @@ def test_it_stops_at_the_first_failure_where_asked_to(pytester, run):
     run("-x").assert_outcomes(failed=1)
 
 
-def test_a_skip_at_the_end_hides_no_assertion_that_failed(pytester, run):
+def test_a_skip_at_the_end_hides_nothing_that_failed(pytester, run):
     pytester.makepyfile(
         stories_a="""
         import pytest
@@ -455,12 +455,13 @@ def test_a_skip_at_the_end_hides_no_assertion_that_failed(pytester, run):
             yield 1
             pytest.skip("not here")
 
-        def same(n):
-            return n
+        def same(n, by=1):
+            return n // by
 
         repl_pair.story("a", component=same, args={"n": repl_pair.ref("made")})
         repl_pair.variant("a/Wrong", play=[check.result_equals(2)])
+        repl_pair.variant("a/Broken", args={"by": 0})
         repl_pair.variant("a/Right", play=[check.result_equals(1)])
         """
     )
-    run().assert_outcomes(failed=1, skipped=1)
+    run().assert_outcomes(failed=2, skipped=1)

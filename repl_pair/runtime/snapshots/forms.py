@@ -81,8 +81,8 @@ class ImageDifference:
 def compare_images(expected: bytes, actual: bytes, *, tolerance: float) -> ImageDifference | None:
     """Return how an image differs from the one expected, None where it does not.
 
-    `tolerance` is the share of pixels, 0 to 1, that may look different. Pixels are compared where
-    pillow and pixelmatch are installed.
+    `tolerance` is the share of pixels, 0 to 1, that may look different, in each frame. Pixels are
+    compared where pillow and pixelmatch are installed.
     """
     if expected == actual:
         return None
@@ -90,23 +90,32 @@ def compare_images(expected: bytes, actual: bytes, *, tolerance: float) -> Image
         words = "its bytes differ; to compare its pixels, pip install 'repl-pair[ci]'"
         return ImageDifference(words=words)
     # Only images of other bytes pay for what looks at pixels.
-    from PIL import Image
+    from PIL import Image, ImageSequence
     from pixelmatch import pixelmatch
 
     try:
-        before, after = (Image.open(io.BytesIO(one)).convert("RGBA") for one in (expected, actual))
+        before, after = (
+            [frame.convert("RGBA") for frame in ImageSequence.Iterator(Image.open(io.BytesIO(one)))]
+            for one in (expected, actual)
+        )
     except (OSError, SyntaxError):  # what is cut, or no image at all
         return ImageDifference(words="its bytes differ, and they are not an image")
-    if before.size != after.size:
-        sizes = ["{} x {}".format(*image.size) for image in (before, after)]
+    if len(before) != len(after):
+        return ImageDifference(words=f"it had {len(before)} frames and has {len(after)}")
+    size, new_size = before[0].size, after[0].size
+    if size != new_size:
+        sizes = ["{} x {}".format(*each) for each in (size, new_size)]
         return ImageDifference(words=f"it was {sizes[0]} pixels and is {sizes[1]}")
-    old, new = before.tobytes(), after.tobytes()
-    drawn: Any = bytearray(len(old))
-    pixels = before.width * before.height
-    count = 0 if old == new else pixelmatch(old, new, *before.size, drawn, threshold=SHARPNESS)
+    pixels, count, drawn = size[0] * size[1], 0, bytearray()
+    for old, new in zip(before, after, strict=True):
+        shown: Any = bytearray(4 * pixels)
+        old, new = old.tobytes(), new.tobytes()
+        differing = 0 if old == new else pixelmatch(old, new, *size, shown, threshold=SHARPNESS)
+        if differing > count:
+            count, drawn = differing, shown
     if count <= tolerance * pixels:
         return None
     file = io.BytesIO()
-    Image.frombytes("RGBA", before.size, bytes(drawn)).save(file, "PNG")
+    Image.frombytes("RGBA", size, bytes(drawn)).save(file, "PNG")
     words = f"{count} of {pixels} pixels differ ({count / pixels:.2%}), over {tolerance:.2%}"
     return ImageDifference(words=words, diff=file.getvalue())

@@ -249,6 +249,25 @@ def picture(*dots, size=(20, 10), level=6):
     return file.getvalue()
 
 
+def animation(*dots, frames=2):
+    """Make a GIF whose frames each have one black dot, and the others a white one."""
+    images = [Image.open(io.BytesIO(picture((at, 0), *dots[at : at + 1]))) for at in range(frames)]
+    file = io.BytesIO()
+    images[0].save(file, "GIF", save_all=True, append_images=images[1:])
+    return file.getvalue()
+
+
+def test_every_frame_of_an_animation_is_compared():
+    one = animation()
+    assert compare_images(one, animation((0, 0)), tolerance=0) is None
+    other = animation((0, 0), (9, 9))
+    found = compare_images(one, other, tolerance=0)
+    assert found.words == "1 of 200 pixels differ (0.50%), over 0.00%"
+    assert compare_images(one, other, tolerance=1 / 200) is None
+    longer = compare_images(one, animation(frames=3), tolerance=1)
+    assert (longer.words, longer.diff) == ("it had 2 frames and has 3", b"")
+
+
 def test_images_differ_by_pixels_and_state_how():
     blank, one = picture(), picture((5, 5))
     assert compare_images(blank, blank, tolerance=0) is None
