@@ -28,6 +28,8 @@ def unlike(actual: Any, op: str, x: Any, where: str) -> str | None:
         holds = _OPERATORS[op](actual, x)
         if kind_of(holds) in ("frame", "series") or is_polars(holds):
             holds = holds.to_numpy()
+        if kind_of(holds) and not holds.size:
+            return f"{where}: {short(actual)} has no element that is {op} {short(x)}"
         holds = bool(holds.all()) if kind_of(holds) else bool(holds)
     except Exception as error:  # noqa: BLE001  operators are code of the values' classes
         return f"{where}: {short(actual)} {op} {short(x)} raised {type(error).__name__}"
@@ -75,6 +77,14 @@ def _ordered(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return lambda actual, x: compare(actual, coerce(x, actual))
 
 
+def _differs(actual: Any, x: Any) -> Any:
+    """Compare each element of an array or a column with one value, as the orders do."""
+    is_whole = is_row(x) or is_map(x) or is_set(x) or kind_of(x) or is_polars(x)
+    if is_whole or not (kind_of(actual) or is_polars(actual)):
+        return not equal(x, actual)
+    return _ordered(operator.ne)(actual, x)
+
+
 def _is_in(actual: Any, x: Any) -> bool:
     if isinstance(x, str):
         return isinstance(actual, str) and actual in x
@@ -84,7 +94,7 @@ def _is_in(actual: Any, x: Any) -> bool:
 
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "!=": lambda actual, x: not equal(x, actual),
+    "!=": _differs,
     "<": _ordered(operator.lt),
     "<=": _ordered(operator.le),
     ">": _ordered(operator.gt),

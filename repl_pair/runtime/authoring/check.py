@@ -81,7 +81,11 @@ def result_equals(expected: Any) -> Step:
 
 
 def compare(path: Path, op: Operator, x: Any) -> Step:
-    """Expect that the operator holds between the value at a path and `x`."""
+    """Expect that the operator holds between the value at a path, or each element of it, and `x`.
+
+    Elements are those of an array, a column or a frame, of which there must be one; `==` and `in`,
+    and an `x` that is an array or a list, take it as a whole.
+    """
     return BuiltStep("compare", _plain(path), op, x)
 
 

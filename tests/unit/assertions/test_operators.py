@@ -1,0 +1,35 @@
+"""Operators over arrays and tables: each element has to stand to the value so."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from repl_pair.runtime.assertions.operators import unlike
+
+KINDS = {
+    "array": np.array,
+    "series": pd.Series,
+    "index": pd.Index,
+    "polars": pl.Series,
+    "frame": lambda numbers: pd.DataFrame({"a": numbers}),
+}
+
+
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize(
+    ("op", "holds", "x"), [("!=", [1, 2], 0), ("<", [1, 2], 3), (">=", [1, 2], 1)]
+)
+def test_an_operator_holds_where_it_holds_for_each_element(make, op, holds, x):
+    assert unlike(make(holds), op, x, "result") is None
+    nothing = unlike(make(holds)[:0], op, x, "result")
+    assert nothing.endswith(f" has no element that is {op} {x}")
+    broken = {"!=": 0, "<": 3, ">=": 0}[op]
+    found = unlike(make([1, broken]), op, x, "result")
+    assert found.startswith(f"result: expected a value {op} {x}, got ")
+
+
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+def test_what_differs_from_a_whole_differs_anywhere_in_it(make):
+    assert unlike(make([1, 2]), "!=", make([1, 3]), "result") is None
+    assert unlike(make([1, 2]), "!=", make([1, 2]), "result") is not None
