@@ -13,6 +13,7 @@ from repl_pair.runtime.reading.fields import declares_secret, read_fields
 from repl_pair.runtime.values.classes import (
     is_library_scalar,
     is_model_class,
+    is_set,
     lineage,
     name_of,
     qualname_of,
@@ -84,6 +85,8 @@ def _picklable_state(value: Any, cls: type[Any]) -> State | Words:
     if isinstance(reduced, str):
         return Words(reduced)
     made, args, state, items, pairs = cast("list[Any]", [*reduced, None, None, None][:5])
+    if is_set(value) and len(args) and type(args[0]) is list:  # in the order of their hashes
+        args = [set[Any](args[0]), *args[1:]]
     if made is _NEW or made is _NEW_KEYWORDS:  # what they make is their first arg
         args = [
             Secret(arg) if declares_secret(value, at) else arg for at, arg in enumerate(args[1:])

@@ -275,8 +275,13 @@ def test_without_a_folder_they_are_kept_with_the_project(tmp_path, monkeypatch):
 SOURCE = """
 import repl_pair
 from repl_pair import check
+WORDS = {"pear", "apple", "fig", "plum"}
+class Bag(set): pass
+class Kit(frozenset): pass
 def made():
-    return {"words": {"pear", "apple", "fig", "plum"}, "keys": dict.fromkeys({"x", "y", "z"}, 1)}
+    bag = Bag(WORDS)
+    bag.size = 4
+    return {"words": WORDS, "keys": dict.fromkeys({"x", "y", "z"}, 1), "more": [bag, Kit(WORDS)]}
 repl_pair.story("made", component=made)
 repl_pair.variant("made/It", play=[check.matches_snapshot()])
 print(repl_pair.run("made/It").status)
