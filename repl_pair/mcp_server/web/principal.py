@@ -150,12 +150,12 @@ class Principal:
         return response.status
 
     def _use_of(self, session: str | None, body: Body | None) -> Use:
-        """Return what a request is a use of: its session; without one, of the agent itself.
+        """Return what a request is a use of: its session; without a known one, of the agent itself.
 
         What only asks what there is, or opens a session, is no use that outlives it.
         """
-        if session is not None:
-            return self._sessions.get(session, self._opening)
+        if session is not None and session in self._sessions:
+            return self._sessions[session]
         is_opening = body is None or body.method in OPENING
         return self._opening if is_opening else self._stateless
 

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache, partial
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
-from repl_pair.runtime.reading.code_files import cell_of, is_cell, read_lines
+from repl_pair.runtime.reading.code_files import cell_of, has_other_code, is_cell, read_lines
 from repl_pair.runtime.reading.stored_fields import stored_fields
 from repl_pair.runtime.values.classes import (
     is_exactly,
@@ -90,7 +90,7 @@ def source_of(value: Any) -> str:
 def block_of(value: Any) -> tuple[Sequence[str], int, int]:
     """Return the lines of a file, and which of them define a class or function, from 0; or none.
 
-    Where the file was edited since it was loaded, another definition may stand there: then none.
+    Where the file was edited since it was loaded, what stands there is not what runs: then none.
     """
     place = None if is_of(value, ModuleType) else place_of(value)
     lines = () if place is None else read_lines(place.filename)
@@ -103,8 +103,10 @@ def block_of(value: Any) -> tuple[Sequence[str], int, int]:
     except (tokenize.TokenError, SyntaxError):  # it ends beyond what is read
         block = rest
     function = None if is_of(value, type) else function_in(value)
-    if function is not None and not _may_define(block, function.__code__.co_name):
-        return (), 0, 0
+    if function is not None:
+        is_there = _may_define(block, function.__code__.co_name)
+        if not is_there or has_other_code(function):
+            return (), 0, 0
     return lines, first, len(block)
 
 

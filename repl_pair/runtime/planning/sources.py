@@ -4,8 +4,6 @@ import ast
 import linecache
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from importlib.machinery import SourceFileLoader
-from types import FunctionType
 from typing import Any, final
 from weakref import ref
 
@@ -18,7 +16,7 @@ from repl_pair.runtime.planning.targets import (
     namespace_of,
     own_functions,
 )
-from repl_pair.runtime.reading.code_files import read_code
+from repl_pair.runtime.reading.code_files import has_other_code
 from repl_pair.runtime.values.classes import module_of, name_of, qualname_of
 
 PARSE_TRIES = 5
@@ -189,7 +187,7 @@ def is_edited(target: Target | Assigned, syntax: str) -> bool:
     if type(target) is Assigned:
         return _has_other(target.reader, syntax, target.name)
     functions = own_functions(target) if isinstance(target, type) else iter((target,))
-    return any(map(_has_other_code, functions)) or (bool(syntax) and _has_other(target, syntax))
+    return any(map(has_other_code, functions)) or (bool(syntax) and _has_other(target, syntax))
 
 
 _FIRST_READ: dict[tuple[int, str], tuple[ref[Target], object, int]] = {}
@@ -212,14 +210,6 @@ def _has_other(target: Target, syntax: str, name: str = "") -> bool:
         _FIRST_READ[key] = ref(target, lambda _: _FIRST_READ.pop(key, None)), loaded, read
         return False
     return loaded is not None and first != read
-
-
-def _has_other_code(function: FunctionType) -> bool:
-    space, file = function.__globals__, function.__code__.co_filename
-    if type(space.get("__loader__")) is not SourceFileLoader or space.get("__file__") != file:
-        return False
-    code = read_code(file)
-    return code is not None and function.__code__ not in code
 
 
 def _cells() -> Iterator[str]:

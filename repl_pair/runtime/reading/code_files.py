@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import lru_cache
 from importlib.machinery import SourceFileLoader
 from stat import S_ISREG
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 from repl_pair.runtime.ipython import known_shells
@@ -84,6 +84,15 @@ def is_cell(entry: Any) -> bool:
 def _read_version(filename: str, _changed_ns: int, _size: int) -> Sequence[str]:
     with tokenize.open(filename) as file:
         return tuple(file)
+
+
+def has_other_code(function: FunctionType) -> bool:
+    """Return whether the file of a function was edited since, where a plain import loaded it."""
+    space, file = function.__globals__, function.__code__.co_filename
+    if type(space.get("__loader__")) is not SourceFileLoader or space.get("__file__") != file:
+        return False
+    code = read_code(file)
+    return code is not None and function.__code__ not in code
 
 
 def read_code(filename: str) -> frozenset[CodeType] | None:

@@ -24,3 +24,10 @@ def test_of_a_file_that_was_edited_no_other_definition_is_given(module):
     assert source_of(loaded.refund) == "def refund(n):\n    return -n\n"
     file.write_text("def remove_all(n):\n    raise SystemExit(n)\n\n\n" + LOADED)
     assert (source_of(loaded.price), source_of(loaded.refund)) == ("", "")
+
+
+def test_of_a_function_that_was_edited_where_it_stands_nothing_is_given(module):
+    file, loaded = module
+    file.write_text(LOADED.replace("return -n", "return -n * 2"))
+    assert source_of(loaded.price).endswith("return n\n")
+    assert source_of(loaded.refund) == ""
