@@ -19,6 +19,7 @@ from repl_pair.runtime.authoring.fixtures import fixtures_from
 from repl_pair.runtime.capture.capture import RunListener, listen_to_runs
 from repl_pair.runtime.results.last_results import HASHES
 from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.stopping.contexts import share_context
 from repl_pair.runtime.stopping.loops import drive, on_loop, on_private_loop
 from repl_pair.runtime.stopping.stop import defer_stops
 from repl_pair.runtime.sweeps.matrix import Pairing
@@ -110,7 +111,8 @@ class VariantItem(RunningItem):
         pairing = Pairing(choice.entry.id, choice.modes, choice.refusal)
         loop, rules = loop_of(self._fixtureinfo.name2fixturedefs), rules_in(self.config)
         wait_for = on_private_loop if loop is None else on_loop(loop)
-        with listen_to_runs() as listener, fixtures_from(self._fixture), rules, defer_stops():
+        given = fixtures_from(self._fixture)
+        with listen_to_runs() as listener, given, share_context(), rules, defer_stops():
             record = drive(run_one(pairing, wait_for=wait_for, plays=plays))
         note_run(self.config, choice, record)
         self._report(record)

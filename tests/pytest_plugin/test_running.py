@@ -438,6 +438,35 @@ def test_coverage_counts_what_variants_run(pytester):
     result.stdout.fnmatch_lines(["shop.py * 2 * 0 *100%"])
 
 
+def test_a_fixture_that_a_run_asks_for_is_torn_down_in_the_context_of_its_setup(pytester, run):
+    pytester.makepyfile(
+        conftest="""
+        import contextvars
+        import pytest
+
+        TENANT = contextvars.ContextVar("tenant", default="none")
+
+        @pytest.fixture
+        def tenant():
+            token = TENANT.set("acme")
+            yield "acme"
+            TENANT.reset(token)
+        """,
+        stories_a="""
+        import repl_pair as rp
+        from repl_pair import check
+
+        @rp.story("a")
+        def page(request):
+            return request.getfixturevalue("tenant")
+
+        args = {"request": rp.fixture("request")}
+        rp.variant("a/A", args=args, play=[check.result_equals("acme")])
+        """,
+    )
+    run().assert_outcomes(passed=1)
+
+
 def test_it_stops_at_the_first_failure_where_asked_to(pytester, run):
     pytester.makepyfile(stories_a=BROKEN)
     run("-x").assert_outcomes(failed=1)

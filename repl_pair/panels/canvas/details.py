@@ -8,6 +8,7 @@ from repl_pair.panels.base.context import Focus
 from repl_pair.panels.base.describing import Hide, hide_of, literal
 from repl_pair.panels.base.widget import to_html
 from repl_pair.panels.canvas import messages
+from repl_pair.runtime.assertions.verdicts import WIDE
 from repl_pair.runtime.capture.comms import VIEW
 from repl_pair.runtime.planning.explanation import explain
 from repl_pair.runtime.registry.as_data import to_data
@@ -101,11 +102,12 @@ def phase_lines(record: RunRecord) -> messages.Phases:
 
 
 def data_of(focus: Focus) -> messages.Data:
-    """Return the registered body in focus as JSON, and where it was registered."""
+    """Return the registered body in focus as JSON, secrets hidden, and where it was registered."""
     kind, id = focus.target or ("story", "")
     origin = REGISTRY.get(kind, id).origin
     place = f"{origin.label}, line {origin.line}" if origin.line else origin.label
-    text = json.dumps(to_data(kind, id), indent=2, ensure_ascii=False, allow_nan=False)
+    data = send_out(to_data(kind, id), limits=WIDE).value
+    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
     return {"text": text, "place": place}
 
 

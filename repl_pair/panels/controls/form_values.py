@@ -8,6 +8,7 @@ from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.panels.controls.fields import Field, Path
+from repl_pair.runtime.assertions.verdicts import WIDE
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.signatures.arguments import check_arguments
 from repl_pair.runtime.values.classes import hint_class, is_map, is_row, is_set, real_class
@@ -27,7 +28,8 @@ class NotShown(ValueError):
 
 def holds_secret(frozen: Frozen) -> bool:
     """Return whether a value is a known secret, is named as one, or holds one."""
-    return send_out(to_plain(frozen), sensitive=sensitive_paths(frozen)).redacted > 0
+    sent = send_out(to_plain(frozen), sensitive=sensitive_paths(frozen), limits=WIDE)
+    return sent.redacted > 0
 
 
 def to_form(frozen: Frozen) -> Any:

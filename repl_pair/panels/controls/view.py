@@ -1,6 +1,7 @@
 """The controls panel: the args of the variant in focus, as a form."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -49,13 +50,14 @@ class ControlsView(View[messages.ControlsPatch]):
         self._variant: str | None = None
         self._sent: Focus | None = None
         self.runs_on_change = False
-        self._runs_again = False
+        self._run_next: str | None = None
+        """The variant that was edited while it ran."""
 
     def on_form(self) -> messages.Form:
         """Return the fields, their values, and the faults."""
         focus = self._sent = self.context.focus
         if focus.variant != self._variant:
-            self._variant = focus.variant
+            self._variant, self._run_next = focus.variant, None
             self._forget()
         form, fault = None, EMPTY
         if focus.variant is not None:
@@ -63,6 +65,9 @@ class ControlsView(View[messages.ControlsPatch]):
                 form = form_of(focus)
             except ReplPairError as error:
                 fault = error.message
+        if form is not None:
+            for place in [place for place in self._faults if place not in form.parts]:
+                self._forget(place)
         nothing: messages.FormState = {"values": [], "edited": 0, "fault": fault, **self._status()}
         return {
             "variant": focus.variant,
@@ -157,8 +162,9 @@ class ControlsView(View[messages.ControlsPatch]):
 
     def _run_soon(self) -> None:
         """Run now, or once the current run has ended: edits do not queue up."""
-        self._runs_again = self.context.focus.variant in self.context.running
-        if not self._runs_again:
+        variant = self.context.focus.variant
+        self._run_next = variant if variant in self.context.running else None
+        if self._run_next is None:
             self.context.run_focus(done=self._report)
 
     def _refuse(self, form: Form, place: Path, raw: Any, fault: str) -> messages.FormState:
@@ -186,6 +192,7 @@ class ControlsView(View[messages.ControlsPatch]):
 
     def _state(self, form: Form) -> messages.FormState:
         overrides = self.context.focus.overrides
+        gone = ", ".join(name for name in overrides if (name,) not in form.parts)
         values: list[messages.FieldState] = []
         for path in form.parts:
             values.append(state := value_at(form, path, overrides))
@@ -195,8 +202,8 @@ class ControlsView(View[messages.ControlsPatch]):
                 state["value"] = self._typed[path]
         return {
             "values": values,
-            "edited": sum(is_edited(form, path, overrides) for path in form.leaves),
-            "fault": "",
+            "edited": sum(is_edited(form, path, overrides) for path in form.leaves) + bool(gone),
+            "fault": gone and f"Edited, and no field any more: {gone}. Reset all takes that back.",
             **self._status(),
         }
 
@@ -206,15 +213,22 @@ class ControlsView(View[messages.ControlsPatch]):
 
     def _report(self, reply: Reply) -> None:
         """Send the reason of a run that was refused, with the field that it is about."""
-        if self._runs_again and not self.context.refusal:
+        if self._run_next == self.context.focus.variant is not None and not self.context.refusal:
             self._run_soon()
         about = reply["result"] if reply["ok"] else reply["error"]
         if reply["ok"] and about.get("status") != "cannot_run":
             return
         text = str(about.get("message") or about.get("reason") or "")
-        form = form_of(self.context.focus)
-        place = fault_in(RequestError("cannot_run", text), list(form.parts))
+        place = fault_in(RequestError("cannot_run", text), self._paths())
         self.send({"refused": {"path": list(place or ()), "text": text}})
+
+    def _paths(self) -> list[Path]:
+        """Return the places of the form in focus; none where it has no form now."""
+        if self.context.focus.variant is None:
+            return []
+        with suppress(ReplPairError):
+            return list(form_of(self.context.focus).parts)
+        return []
 
 
 def _row(form: Form, part: Field, overrides: Mapping[str, Any]) -> Sequence[str]:

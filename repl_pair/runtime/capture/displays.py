@@ -83,9 +83,9 @@ def _print(captured: Captured, *values: Any, **ends: str) -> None:
         return captured.clear()
     formatter = ipython_module("core.formatters").DisplayFormatter()
     for value in values:
-        data = formatter.format(value)[0]
-        captured.note_formatted(data, value)
-        captured.show(data)
+        if data := formatter.format(value)[0]:  # else it has displayed itself
+            captured.note_formatted(data, value)
+            captured.show(data)
     return None
 
 

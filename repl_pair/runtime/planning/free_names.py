@@ -1,7 +1,7 @@
 """The names that code reads from around it, by its syntax."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -24,8 +24,17 @@ def free_names(node: ast.AST) -> set[str]:
 
 
 def _bound_in(scope: ast.AST, inside: Iterable[ast.AST]) -> set[str]:
-    every = [each for node in inside for each in ast.walk(node)]
+    """Return what a function or comprehension binds itself, not what those within it bind."""
+    every = [each for node in inside for each in _in_scope(node)]
     stored = {n.id for n in every if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     shared = {name for n in every if isinstance(n, ast.Global) for name in n.names}
-    params = {n.arg for n in ast.walk(scope) if isinstance(n, ast.arg)}
-    return (stored - shared) | params
+    args = getattr(scope, "args", None)
+    params = {n.arg for n in ast.iter_child_nodes(args) if isinstance(n, ast.arg)} if args else ()
+    return (stored - shared).union(params)
+
+
+def _in_scope(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    if not isinstance(node, (*_FUNCTIONS, *_COMPREHENSIONS, ast.ClassDef)):
+        for child in ast.iter_child_nodes(node):
+            yield from _in_scope(child)

@@ -9,7 +9,13 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from repl_pair.runtime.planning.free_names import free_names
-from repl_pair.runtime.planning.sources import Assigned, Index, definitions_of, is_edited
+from repl_pair.runtime.planning.sources import (
+    Assigned,
+    Index,
+    definitions_of,
+    is_edited,
+    rebound_in,
+)
 from repl_pair.runtime.planning.targets import (
     Target,
     closure_of,
@@ -29,6 +35,8 @@ UNKNOWN = "unknown"
 MAX_REACHED = 200
 
 _NONE: Mapping[str, Any] = {}
+_DEEPEST, _LONGEST = 4, 1_000
+"""Of data that a callable holds: what is larger is no part of its hash."""
 _SCALARS = frozenset(map(id, (type(None), bool, int, float, str, bytes)))
 
 
@@ -52,15 +60,16 @@ def code_hash(
     minor version of Python.
     """
     wrapped = [tuple(layers_of(function)) for function in functions]
-    parts = {("", text) for layers in wrapped for text in _given_texts(layers)}
-    for target, syntax, is_other in _walk(_behind(wrapped), named):
+    indexes: dict[str, Index] = {}
+    parts = {("", text) for layers in wrapped for text in _given_texts(layers, indexes)}
+    for target, syntax, is_other in _walk(_behind(wrapped), named, indexes):
         if target is None or is_other or not syntax:
             return UNKNOWN
         if type(target) is Assigned:
             parts.add((target.name, syntax))
             continue
         parts.add((full_name(target), syntax))
-        parts.update((full_name(target), text) for text in _given_texts((target,)))
+        parts.update((full_name(target), text) for text in _given_texts((target,), indexes))
     roots = (unwrap(layers[-1]) for layers in wrapped)
     names = tuple(None if root is None else full_name(root) for root in roots)
     return _hash(names, tuple(sorted(parts)))
@@ -70,7 +79,7 @@ def edited_file(
     functions: Sequence[Callable[..., Any]], *, named: Mapping[str, Callable[..., Any]] = _NONE
 ) -> str:
     """Return the file that `code_hash` finds edited and not reloaded, "" where there is none."""
-    for target, _, is_other in _walk(_behind(map(tuple, map(layers_of, functions))), named):
+    for target, _, is_other in _walk(_behind(map(tuple, map(layers_of, functions))), named, {}):
         if target is not None and is_other:
             return file_of(target.reader if type(target) is Assigned else target)
     return ""
@@ -88,23 +97,36 @@ def _behind(wrapped: Iterable[tuple[Any, ...]]) -> Iterator[Target | None]:
                     yield each
 
 
-def _given_texts(layers: Iterable[Any]) -> Iterator[str]:
-    """Return a hash of the plain data that each layer of a callable was made with."""
+def _given_texts(layers: Iterable[Any], indexes: dict[str, Index]) -> Iterator[str]:
+    """Return a hash of the plain data that each layer of a callable was made with.
+
+    What a run may bind anew, such as a count of calls, is left out.
+    """
     for layer in layers:
-        data = {name: each for name, each in given_to(layer).items() if _is_plain(each)}
-        if data:
-            yield _digest(data)
+        if given := given_to(layer):
+            is_made = real_class(layer) is FunctionType
+            rebound = rebound_in(layer, indexes) if is_made else ()
+            data = {n: each for n, each in given.items() if n not in rebound and _is_plain(each)}
+            if data:
+                yield _digest(data)
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: Any, depth: int = 0) -> bool:
+    """Return whether a value is a scalar, or a small tuple or frozenset of such."""
     kind = real_class(value)
     if kind is tuple or kind is frozenset:
-        return all(map(_is_plain, value))
-    return id(kind) in _SCALARS
+        is_small = depth < _DEEPEST and len(value) <= _LONGEST
+        return is_small and all(_is_plain(each, depth + 1) for each in value)
+    if kind is int:
+        return value.bit_length() <= _LONGEST
+    is_text = kind is str or kind is bytes
+    return id(kind) in _SCALARS and (not is_text or len(value) <= _LONGEST)
 
 
 def _walk(
-    roots: Iterable[Target | None], named: Mapping[str, Callable[..., Any]]
+    roots: Iterable[Target | None],
+    named: Mapping[str, Callable[..., Any]],
+    indexes: dict[str, Index],
 ) -> Iterator[tuple[Target | Assigned | None, str, bool]]:
     """Give each definition that is reached, its syntax, and whether that was edited.
 
@@ -113,7 +135,6 @@ def _walk(
     """
     waiting: deque[Target | Assigned | None] = deque(roots)
     found: dict[Any, Target | Assigned] = {}
-    indexes: dict[str, Index] = {}
     while waiting and len(found) < MAX_REACHED:
         target = waiting.popleft()
         is_name = type(target) is Assigned
@@ -153,11 +174,10 @@ def _reached(target: Target | Assigned, names: Iterable[str]) -> Iterator[Target
         yield from (each for each in implementations(value) if home_of(each) == here)
         if found is None:
             may_be_assigned = not issubclass(real_class(value), ModuleType)
-        elif home_of(found) == here:
-            yield found
-            may_be_assigned = found is not value or full_name(found) != name
         else:
-            continue
+            may_be_assigned = found is not value or full_name(found) != name
+            if home_of(found) == here:
+                yield found
         if may_be_assigned and name in space and name not in closure:
             yield Assigned(name=name, reader=reader)
 

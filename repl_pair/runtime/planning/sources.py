@@ -2,8 +2,10 @@
 
 import ast
 import linecache
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from types import FunctionType
 from typing import Any, final
 from weakref import ref
 
@@ -21,6 +23,8 @@ from repl_pair.runtime.values.classes import module_of, name_of, qualname_of
 
 PARSE_TRIES = 5
 _MAX_FILES = 256
+_MAX_SOURCES = 4096
+"""Files, and cells: a notebook of more cells is parsed again for each hash."""
 
 
 @record
@@ -28,12 +32,14 @@ class Index:
     """Definitions of one source: functions by first line and name, classes by qualified name.
 
     Among the classes stand the calls that make one, such as `Point = namedtuple(...)`. The
-    assignments are those outside functions and classes, by the name that they bind.
+    assignments and imports are those outside functions and classes, by the name that they bind;
+    `rebound` has the names that a function binds in the function around it.
     """
 
     functions: dict[tuple[int, str], list[ast.AST]]
     classes: dict[str, list[ast.stmt]]
     assignments: dict[str, list[ast.stmt]]
+    rebound: set[str]
 
 
 @final
@@ -65,10 +71,10 @@ def _index_of(filename: str, space: dict[str, Any], indexes: dict[str, Index]) -
     return found
 
 
-@lru_cache(maxsize=_MAX_FILES)
+@lru_cache(maxsize=_MAX_SOURCES)
 def index(source: str) -> Index:
     """Index a source without its docstrings; what does not parse defines nothing."""
-    found = Index(functions={}, classes={}, assignments={})
+    found = Index(functions={}, classes={}, assignments={}, rebound=set())
     try:
         tree = _parse(source)
     except SyntaxError:
@@ -106,6 +112,8 @@ def _fill(into: Index, parent: ast.AST, prefix: str) -> None:
             case ast.Lambda():
                 into.functions.setdefault((node.lineno, "<lambda>"), []).append(node)
                 inner = f"{prefix}<lambda>.<locals>."
+            case ast.Nonlocal():
+                into.rebound.update(node.names)
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call()):
                 into.classes.setdefault(prefix + name, []).append(node)
             case _:
@@ -114,10 +122,12 @@ def _fill(into: Index, parent: ast.AST, prefix: str) -> None:
 
 
 def _statements(parent: ast.AST) -> Iterator[ast.stmt]:
-    """Return the assignments of a module, also those under an `if`, a `try` or a `with`."""
+    """Return what binds names in a module, also under an `if`, a `try` or a `with`."""
     for node in ast.iter_child_nodes(parent):
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
             yield node
+        elif isinstance(node, ast.ImportFrom):
+            yield from (ast.ImportFrom(node.module, [one], node.level) for one in node.names)
         elif isinstance(node, ast.For | ast.AsyncFor):
             yield ast.For(node.target, node.iter, [], [])
             yield from _statements(node)
@@ -129,6 +139,8 @@ def _bound_by(statement: ast.AST) -> Iterator[str]:
     for node in ast.walk(statement):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
+        elif isinstance(node, ast.alias):
+            yield node.asname or node.name
 
 
 def _strip_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
@@ -151,6 +163,11 @@ def definitions_of(target: Target | Assigned, indexes: dict[str, Index]) -> Sequ
     return known.functions.get((code.co_firstlineno, code.co_name), [])
 
 
+def rebound_in(function: FunctionType, indexes: dict[str, Index]) -> set[str]:
+    """Return names that a function of this file binds in the function around it, such as counts."""
+    return _index_of(function.__code__.co_filename, function.__globals__, indexes).rebound
+
+
 def _class_definitions(cls: type[Any], indexes: dict[str, Index]) -> Iterator[Sequence[ast.AST]]:
     """Try the file of a method, the file of the module, then the cells, the latest run first."""
     name = qualname_of(cls)
@@ -171,8 +188,9 @@ def _class_definitions(cls: type[Any], indexes: dict[str, Index]) -> Iterator[Se
 def _assignments(of: Assigned, indexes: dict[str, Index]) -> Iterator[Sequence[ast.AST]]:
     space = namespace_of(of.reader)
     if space.get("__name__") == "__main__" and "__file__" not in space:
+        names = re.compile(rf"\b{re.escape(of.name)}\b")
         for source in _cells():
-            if of.name in source:
+            if of.name in source and names.search(source):
                 yield index(source).assignments.get(of.name, ())
     yield _index_of(file_of(of.reader), space, indexes).assignments.get(of.name, ())
 
@@ -184,8 +202,9 @@ def is_edited(target: Target | Assigned, syntax: str) -> bool:
     import of a file made it. What else the `syntax` of its definition has, such as defaults,
     decorators and attributes, is compared with what was first read of it after it was loaded.
     """
-    if type(target) is Assigned:
-        return _has_other(target.reader, syntax, target.name)
+    if type(target) is Assigned:  # a cell that runs again changes no code of the reader's
+        is_of_file = "__file__" in namespace_of(target.reader)
+        return is_of_file and _has_other(target.reader, syntax, target.name)
     functions = own_functions(target) if isinstance(target, type) else iter((target,))
     return any(map(has_other_code, functions)) or (bool(syntax) and _has_other(target, syntax))
 

@@ -2,11 +2,10 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from dis import get_instructions
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
+from inspect import CO_VARARGS
 from types import (
     BuiltinFunctionType,
-    CodeType,
     FunctionType,
     GetSetDescriptorType,
     MappingProxyType,
@@ -90,25 +89,32 @@ def layers_of(value: Any) -> Iterator[Any]:
 
 
 def given_to(layer: Any) -> Mapping[str, Any]:
-    """Return what a partial, or a function that another one made, holds and no definition shows."""
+    """Return what a partial, or a function that another one made, holds and no definition shows.
+
+    By the names of parameters and variables; what a partial gives that has no name is left out.
+    """
     if real_class(layer) is partial:
-        return {**{str(at): value for at, value in enumerate(layer.args)}, **layer.keywords}
+        return {**_by_place(layer), **layer.keywords}
     if real_class(layer) is not FunctionType:
         return {}
     if layer.__closure__ is None and "<" not in layer.__qualname__:
         return {}
-    defaults = layer.__defaults__ or ()
-    named = layer.__code__.co_varnames[: layer.__code__.co_argcount][-len(defaults) :]
-    by_place = zip(named, defaults, strict=True) if defaults else ()
-    held: dict[str, Any] = {**closure_of(layer), **dict(by_place), **(layer.__kwdefaults__ or {})}
-    return {name: held[name] for name in held.keys() - _rebound_by(layer.__code__)}
+    named = layer.__code__.co_varnames[: layer.__code__.co_argcount]
+    by_place = zip(reversed(named), reversed(layer.__defaults__ or ()), strict=False)
+    return {**closure_of(layer), **dict(by_place), **(layer.__kwdefaults__ or {})}
 
 
-@lru_cache(maxsize=1024)
-def _rebound_by(code: CodeType) -> frozenset[str]:
-    """Return the names of a closure that its function binds anew, such as a count of its calls."""
-    stores = (step.argval for step in get_instructions(code) if step.opname == "STORE_DEREF")
-    return frozenset(map(str, stores))
+def _by_place(made: "partial[Any]") -> Mapping[str, Any]:
+    target = unwrap(made.func)
+    if not isinstance(target, FunctionType):
+        return {}
+    code = target.__code__
+    named = code.co_varnames[: code.co_argcount][real_class(made.func) is MethodType :]
+    given = dict(zip(named, made.args, strict=False))
+    if code.co_flags & CO_VARARGS and len(made.args) > len(named):
+        rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+        given[rest] = made.args[len(named) :]
+    return given
 
 
 def closure_of(function: FunctionType) -> dict[str, Any]:

@@ -102,20 +102,19 @@ def compare_images(expected: bytes, actual: bytes, *, tolerance: float) -> Image
         return ImageDifference(words="its bytes differ, and they are not an image")
     if len(before) != len(after):
         return ImageDifference(words=f"it had {len(before)} frames and has {len(after)}")
-    size, new_size = before[0].size, after[0].size
-    if size != new_size:
-        sizes = ["{} x {}".format(*each) for each in (size, new_size)]
-        return ImageDifference(words=f"it was {sizes[0]} pixels and is {sizes[1]}")
-    pixels, count, drawn = size[0] * size[1], 0, bytearray()
-    for old, new in zip(before, after, strict=True):
-        shown: Any = bytearray(4 * pixels)
-        old, new = old.tobytes(), new.tobytes()
-        differing = 0 if old == new else pixelmatch(old, new, *size, shown, threshold=SHARPNESS)
-        if differing > count:
-            count, drawn = differing, shown
-    if count <= tolerance * pixels:
+    for was, now in zip(before, after, strict=True):
+        if was.size != now.size:
+            sizes = ["{} x {}".format(*frame.size) for frame in (was, now)]
+            return ImageDifference(words=f"it was {sizes[0]} pixels and is {sizes[1]}")
+        old, new = was.tobytes(), now.tobytes()
+        drawn: Any = bytearray(len(old))
+        pixels = was.width * was.height
+        count = 0 if old == new else pixelmatch(old, new, *was.size, drawn, threshold=SHARPNESS)
+        if count > tolerance * pixels:
+            break
+    else:
         return None
     file = io.BytesIO()
-    Image.frombytes("RGBA", size, bytes(drawn)).save(file, "PNG")
+    Image.frombytes("RGBA", was.size, bytes(drawn)).save(file, "PNG")
     words = f"{count} of {pixels} pixels differ ({count / pixels:.2%}), over {tolerance:.2%}"
     return ImageDifference(words=words, diff=file.getvalue())

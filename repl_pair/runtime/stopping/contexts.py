@@ -2,24 +2,48 @@
 
 import sys
 from collections.abc import Coroutine, Generator
-from contextvars import Context, copy_context
+from contextlib import contextmanager
+from contextvars import Context, ContextVar, copy_context
 from types import coroutine
 from typing import Any, TypeVar
+
+from repl_pair.runtime.stopping.stop import CANCELLED_BEFORE, count_cancellations
 
 T = TypeVar("T")
 
 
-def own_context() -> Context:
-    """Copy the current context for a run, with a `decimal` context of its own."""
+_SHARED: ContextVar[bool] = ContextVar("repl_pair_shared_context", default=False)
+
+
+@contextmanager
+def share_context() -> Generator[None]:
+    """Let the runs of the block set variables of the context around it.
+
+    What is set up in such a run and torn down after it, as a fixture of pytest, may reset them.
+    """
+    token = _SHARED.set(True)
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
+
+
+def own_context() -> Context | None:
+    """Copy the current context for a run, with a `decimal` context of its own; None if shared."""
+    if _SHARED.get():
+        return None
     context = copy_context()
+    context.run(CANCELLED_BEFORE.set, count_cancellations())
     if (decimal := sys.modules.get("decimal")) is not None:
         context.run(lambda: decimal.setcontext(decimal.getcontext().copy()))
     return context
 
 
 @coroutine
-def in_context(context: Context, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+def in_context(context: Context | None, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
     """Await a coroutine, each step of it in a context; what it sets there stays there."""
+    if context is None:
+        return (yield from work.__await__())
     step, sent = work.send, None
     while True:
         try:

@@ -59,11 +59,20 @@ def is_stop(error: BaseException) -> bool:
     """Return whether an exception ends a run from outside; a cancellation of its own does not."""
     if not isinstance(error, asyncio.CancelledError) or this_section().wanted is not None:
         return isinstance(error, STOPS)
+    return count_cancellations() > CANCELLED_BEFORE.get()
+
+
+CANCELLED_BEFORE: ContextVar[int] = ContextVar("repl_pair_cancelled_before", default=0)
+"""How often the task of a run was cancelled before it began: a `TaskGroup` may leave some."""
+
+
+def count_cancellations() -> int:
+    """Return how often the current task was cancelled from outside; 0 where there is no task."""
     try:
         task = asyncio.current_task()
     except RuntimeError:  # no loop runs on this thread
-        return False
-    return task is not None and task.cancelling() > 0
+        return 0
+    return 0 if task is None else task.cancelling()
 
 
 def stop_of(error: BaseException) -> Stop:

@@ -159,6 +159,19 @@ def test_a_change_in_what_is_reached_by_name_shows(define, source, old, new):
         ("from functools import wraps\ndef times(n):\n    def over(fn):\n"
          "        @wraps(fn)\n        def inner(): return fn() * n\n        return inner\n"
          "    return over\ndef h(): return 1\nf = times(1)(h)", "times(1)", "times(2)"),
+        ("from functools import partial\nimport json\ng = partial(json.dumps, indent=1)\n"
+         "def f(): return g(1)", "indent=1", "indent=2"),
+        ("import statistics\nG = statistics.mean\ndef f(): return G", ".mean", ".median"),
+        ("from statistics import mean as g\ndef f(): return g", "mean as", "median as"),
+        ("from math import e as R\ndef f(): return R", "e as", "pi as"),
+        ("def p(n): return n\ndef f(n): return max(n, key=lambda p: p), p(n)",
+         "return n\n", "return -n\n"),
+        ("def p(n): return n\ndef f(n):\n    def inner(p): return p\n    return p(n)",
+         "return n\n", "return -n\n"),
+        ("def p(n): return n\ndef f(n): return [p for p in n], p(n)",
+         "return n\n", "return -n\n"),
+        ("R = 1\ndef f(n):\n    class Local: R = 2\n    return R", "R = 1", "R = 3"),
+        ("R = 1\ndef f(n):\n    def inner():\n        R = 2\n    return R", "R = 1", "R = 3"),
         ("from functools import singledispatch\n@singledispatch\ndef f(n): return n\n"
          "@f.register\ndef _(n: str): return 1", "return 1", "return 2"),
         ("from functools import singledispatch\n@singledispatch\ndef h(n): return n\n"
@@ -198,10 +211,44 @@ def test_what_a_run_changes_does_not_show(define):
     before = code_hash([space["f"]])
     space["f"]()
     assert (space["N"], code_hash([space["f"]])) == (1, before)
-    count = define("def make(n, by):\n    def f():\n        nonlocal n\n        n += by\n"
-                   "        return n\n    return f\n")["make"](0, 1)  # fmt: skip
-    before = code_hash([count])
-    assert (count(), code_hash([count])) == (1, before)
+    made = define("def make(n, by):\n    def add():\n        nonlocal n\n        n += by\n"
+                  "    def f():\n        add()\n        return n\n    return f, add\n")  # fmt: skip
+    for at in (0, 1):
+        count = made["make"](0, 1)
+        before = code_hash([count[at]])
+        count[0]()
+        assert (count[0](), code_hash([count[at]])) == (2, before)
+
+
+def nested(depth):
+    return functools.reduce(lambda inner, at: (at, inner), range(depth), ())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [2**44497 - 1, nested(2000), (1,) * 1_000_000, "a" * 1_000_000, object(), [1], float("nan")],
+    ids=["an int", "deep", "wide", "a text", "an object", "a list", "nan"],
+)
+def test_whatever_a_callable_was_made_with_there_is_a_hash(define, value):
+    space = define("def h(n, *more): return n\ndef make(n):\n    def f(m=0): return n, m\n"
+                   "    return f\nclass C:\n    def m(self, n): ...\n")  # fmt: skip
+    made = space["make"](value)
+    made.__defaults__ = (1, 2, 3)
+    partials = [functools.partial(space[name], value, value) for name in ("h", "C")]
+    assert code_hash([made, *partials, functools.partial(space["C"]().m, value)])[:4] == "rc1:"
+
+
+def test_what_a_partial_gives_under_a_secret_name_is_a_marker_only(define):
+    space = define(
+        "def h(password, *passcode): return 1\nclass C:\n    def m(self, passcode): ...\n"
+    )
+    hashes = {
+        code_hash([functools.partial(space["h"], *secrets)])
+        for secrets in (("hunter2", "0427"), ("hunter3", "0428"))
+    }
+    assert len(hashes) == 1
+    bound = {code_hash([functools.partial(space["C"]().m, pin)]) for pin in ("0427", "0428")}
+    assert len(bound) == 1
 
 
 def test_one_name_in_two_modules_is_two_names(define):
@@ -217,10 +264,10 @@ def test_a_secret_that_a_callable_was_made_with_is_a_marker_only(define):
 
 
 def test_an_imported_function_is_not_followed(define):
-    source = "import textwrap\nfrom textwrap import dedent\ndef f(): return dedent('')\n"
-    space = define(source)
+    space = define("from textwrap import dedent\ndef f(): return dedent('')\n")
     before = code_hash([space["f"]])
-    space["dedent"] = space["textwrap"].indent
+    exec("def dedent(text): return 1", other := {"__name__": "other"})
+    space["dedent"] = other["dedent"]
     assert code_hash([space["f"]]) == before
 
 
@@ -489,8 +536,9 @@ def run_script(script: str, folder: Path) -> list[str]:
 @pytest.mark.parametrize("stored", [True, False], ids=["with history", "without history"])
 def test_functions_and_classes_of_notebook_cells_are_hashed(tmp_path, stored):
     printed = run_script(CELLS.replace("STORED", str(stored)), tmp_path)
-    first, cosmetic, bare, helper, back, *rates = json.loads(printed[-1])
-    assert all(each.startswith("rc1:") for each in first)
+    every = json.loads(printed[-1])
+    assert all(each.startswith("rc1:") for hashes in every for each in hashes)
+    first, cosmetic, bare, helper, back, *rates = every
     assert cosmetic == first
     assert (bare[:2], bare[2] != first[2]) == (first[:2], True)
     assert (helper[0] != first[0], helper[1] != first[1], helper[2]) == (True, True, bare[2])

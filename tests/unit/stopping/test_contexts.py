@@ -116,3 +116,24 @@ def test_what_is_closed_in_a_context_is_closed_there():
 
     asyncio.run(main())
     assert seen == ["acme"]
+
+
+def test_a_cancellation_that_a_task_group_left_in_the_task_stops_no_later_run():
+    async def stop():
+        raise asyncio.CancelledError("by itself")
+
+    repl_pair.story("job", component=stop)
+    repl_pair.variant("job/A")
+
+    async def fails():
+        await asyncio.sleep(0)
+        raise ValueError
+
+    async def main():
+        with pytest.raises(ExceptionGroup):
+            async with asyncio.TaskGroup() as group:
+                group.create_task(fails())
+        return await repl_pair.arun("job/A")
+
+    ran = asyncio.run(main())
+    assert (ran.status, ran.reason) == ("error", "CancelledError: by itself")
