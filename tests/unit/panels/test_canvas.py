@@ -270,6 +270,18 @@ def test_docs_and_data_are_of_the_focus(canvas, context):
     assert "test_canvas" in data["place"]
 
 
+def test_data_hides_what_stands_under_a_secret_name(canvas, context):
+    conf = {"smtp": {"password": "Sommer2024", "host": "here"}}
+    repl_pair.story("mail", component=lambda to, api_key, conf: 1)
+    repl_pair.variant("mail/A", args={"to": "a@b.c", "api_key": "mk_live_7Qm2xT", "conf": conf})
+    context.set_focus(Focus(variant="mail/A"))
+    assert json.loads(canvas.on_data()["text"])["args"] == {
+        "to": "a@b.c",
+        "api_key": "[redacted]",
+        "conf": {"smtp": {"password": "[redacted]", "host": "here"}},
+    }
+
+
 def test_a_story_is_laid_out_as_the_grid_of_its_variants(canvas, context):
     run()
     context.set_focus(Focus(story="shop.sum"))

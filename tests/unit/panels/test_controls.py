@@ -1,6 +1,7 @@
 """The controls panel without a browser: its fields, what fits, and what is kept of an edit."""
 
 import json
+import threading
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -418,6 +419,75 @@ def test_it_runs_on_change_only_when_asked(eventually, view, context):
     view.on_edit(["qty"], "7")
     eventually(lambda: RAN and RAN[-1]["qty"] == 7)
     assert len(RAN) <= 3
+
+
+def test_it_runs_on_change_what_was_edited_and_not_what_is_opened_meanwhile(eventually, open_view):
+    ran, gate = [], threading.Event()
+
+    @repl_pair.story("shop.pay")
+    def pay(who: str, n: int = 1):
+        ran.append((who, n))
+        if who == "A":
+            assert gate.wait(60)
+
+    for who in "AB":
+        repl_pair.variant(f"shop.pay/{who}", args={"who": who})
+    view, _ = open_view(ControlsView, variant="shop.pay/A")
+    view.on_form()
+    view.on_options(runs_on_change=True)
+    view.on_edit(["n"], "2")
+    eventually(lambda: ran)
+    view.on_edit(["n"], "3")
+    view.context.focus_on(story="shop.pay", variant="shop.pay/B")
+    view.on_form()
+    gate.set()
+    eventually(lambda: not view.context.running)
+    assert flush(PANEL_THREAD)
+    assert (ran, view.context.running) == ([("A", 2)], {})
+    view.context.close()
+
+
+def test_a_refused_run_of_what_left_is_reported(eventually, open_view):
+    view, sent = open_view(ControlsView, variant="shop.place/One")
+    view.on_form()
+    view.context.set_focus(Focus(story="shop.place"))
+    view._report({"ok": False, "error": {"code": "not_found", "message": "it left"}})
+    assert sent[-1] == {"refused": {"path": [], "text": "it left"}}
+
+
+def test_an_edit_of_a_parameter_that_left_is_named_and_can_be_taken_back(view, context):
+    def register(**params):
+        made = ", ".join(f"{name}: {hint}" for name, hint in params.items())
+        exec(f"def pay({made}): pass", space := {})
+        repl_pair.story("shop.pay", component=space["pay"])
+
+    register(n="int = 1", size="int = 1")
+    repl_pair.variant("shop.pay/A")
+    context.set_focus(Focus(variant="shop.pay/A"))
+    view.on_form()
+    view.on_edit(["n"], "2")
+    assert "whole number" in value(view.on_edit(["size"], "much"), "size")["fault"]
+    register(count="int = 1")
+    form = view.on_form()
+    assert (form["edited"], form["fault"]) == (
+        1,
+        "Edited, and no field any more: n. Reset all takes that back.",
+    )
+    assert context.refusal == ""
+    assert view.on_reset()["fault"] == ""
+    assert context.focus.overrides == {}
+
+
+def test_a_secret_is_masked_however_deep_it_stands(open_view):
+    conf = {"password": SECRET}
+    for _ in range(12):
+        conf = {"in": conf}
+    repl_pair.story("mail", component=lambda conf: 1)
+    repl_pair.variant("mail/A", args={"conf": conf})
+    view, _ = open_view(ControlsView, variant="mail/A")
+    form = view.on_form()
+    assert SECRET not in json.dumps(form)
+    assert dict(controls(form["fields"])) == {"conf": "secret"}
 
 
 def test_without_a_variant_it_shows_what_to_do(sent):
