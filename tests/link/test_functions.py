@@ -269,3 +269,124 @@ def echo(word: str) -> str: return word + TOKEN
         await link.ask("run_function", function="app.echo", args={"word": "w"})
     )
     assert "pw-of-the-app" not in str(await link.ask("list_functions"))
+
+
+GUARDED = """
+import repl_pair
+from typing import Annotated
+from repl_pair import Sensitive
+from pydantic import SecretStr
+
+def publish(name, fn):
+    repl_pair.function(name, expose=True, mutates=False)(fn)
+
+def text(password: str = "pwd-aa-93x-Kq7w") -> str: return f"value {password}"
+def texts(passwords: list[str] = ["pwd-bb-93x-Kq7w"]) -> str: return f"value {passwords[0]}"
+def pair(login: Annotated[tuple[str, str], Sensitive] = ("bob", "pwd-cc-93x-Kq7w")) -> str:
+    return f"value {login[1]}"
+def own(pw: SecretStr = SecretStr("pwd-dd-93x-Kq7w")) -> str: return f"value {pw.get_secret_value()}"
+def part(keys: list[Annotated[str, Sensitive]] = ["pwd-ee-93x-Kq7w"]) -> str: return f"value {keys[0]}"
+def later(user: str = "bob") -> str: return "value [redacted]"
+for fn in (text, texts, pair, own, part, later):
+    publish(f"guarded.{fn.__name__}", fn)
+"""
+LATER = """
+def later(user: str = "bob", password: str = "pwd-ff-93x-Kq7w") -> str: return f"value {password}"
+"""
+
+
+async def test_secret_defaults_are_hidden_whatever_holds_them(link):
+    await link.define(GUARDED)
+    await link.define(LATER)
+    for name in ("text", "texts", "pair", "own", "part", "later"):
+        answer = await call(link, f"guarded.{name}")
+        assert answer["value"] == "value [redacted]", name
+
+
+async def test_progress_hides_a_secret_that_stands_deep(link):
+    await link.define(
+        """
+import repl_pair
+class Node: pass
+app = Node(); app.db = Node(); app.db.pool = Node()
+app.db.pool.settings = {"db_password": "gYt77PqLmN03xx"}
+@repl_pair.function("srv.sync", expose=True, mutates=False)
+def sync(call: repl_pair.Call) -> str:
+    call.progress("as admin " + app.db.pool.settings["db_password"] + " now")
+    return "done"
+"""
+    )
+    assert (await call(link, "srv.sync"))["value"] == "done"
+    if link.progress:  # a kernel between whose cells calls are made sends none
+        assert "as admin [redacted] now" in [sent["message"] for sent in link.progress]
+
+
+OPEN = """
+import repl_pair
+from dataclasses import dataclass
+class Item: ...
+@repl_pair.function("o.plain", expose=True, mutates=False)
+def plain(last: int = 10) -> str: return f"{last}"
+"""
+
+
+@pytest.mark.parametrize("hint", ["list[Item]", "dict[str, Item]", "tuple[Item, int]"])
+async def test_a_container_of_what_no_agent_can_give_is_not_exposed(link, hint):
+    await link.define(OPEN)
+    with pytest.raises(Exception, match="an agent cannot give items"):
+        await link.define(
+            f"@repl_pair.function('o.items', expose=True)\ndef items(items: {hint}) -> str: ..."
+        )
+
+
+@pytest.mark.parametrize(
+    ("now", "why"),
+    [
+        ("def plain(last: int = 10, *more): return 1", "*more: an agent gives arguments by name"),
+        ("def plain(last: Item): return 1", "an agent cannot give last (Item) as JSON"),
+        ("def plain(last: int = 10): yield 1", "is a generator"),
+    ],
+)
+async def test_what_no_agent_could_be_given_any_more_is_not_called(link, now, why):
+    await link.define(OPEN)
+    await link.define(now)
+    refused = await link.refusal("run_function", function="o.plain")
+    assert (refused["code"], why in refused["message"]) == ("cannot_run", True)
+
+
+MODELS = """
+import enum, repl_pair
+from decimal import Decimal
+from typing import Literal
+from pydantic import BaseModel, Field
+class Side(enum.Enum):
+    BUY = "b"
+    SELL = "s"
+class Line(BaseModel):
+    price: Decimal = Field(alias="itemPrice")
+    side: Side = Side.BUY
+class Order(BaseModel):
+    lines: list[Line]
+    by_name: dict[str, Line] = {}
+    first: Line | None = None
+@repl_pair.function("o.order", expose=True, mutates=False)
+def order(order: Order) -> str:
+    every = [*order.lines, *order.by_name.values(), *filter(None, [order.first])]
+    return ", ".join(f"{line.price} {line.side.name}" for line in every)
+@repl_pair.function("o.mode", expose=True, mutates=False)
+def mode(mode: Literal["fast", None] = "fast") -> str: return repr(mode)
+"""
+
+
+async def test_models_in_models_take_fields_and_members_by_the_names_of_the_schema(link):
+    await link.define(MODELS)
+    line = {"price": "1.5", "side": "SELL"}
+    given = {"lines": [line], "by_name": {"a": line}, "first": {"price": "2"}}
+    answer = await call(link, "o.order", args={"order": given})
+    assert answer["value"] == "1.5 SELL, 1.5 SELL, 2 BUY"
+
+
+async def test_none_among_the_choices_is_one(link):
+    await link.define(MODELS)
+    assert (await call(link, "o.mode", args={"mode": None}))["value"] == "None"
+    assert (await call(link, "o.mode"))["value"] == "'fast'"

@@ -277,3 +277,29 @@ async def test_a_projection_is_read_like_any_surface(link):
     await link.define("rp.registry.unregister('member', 'training/loss')")
     error = await link.refusal("read_member", member="agent/red")
     assert error["message"].startswith("There is no member 'agent/red'.")
+
+
+async def test_what_is_computed_of_a_sensitive_member_is_hidden_too(link):
+    await link.define(
+        """
+import repl_pair as rp
+from typing import Annotated
+s = rp.surface("gate")
+s.cell("door", Annotated[int, rp.Sensitive], default=48213)
+s.cell("phrase", Annotated[str, rp.Sensitive], default="tulip")
+s.cell("users", dict[str, Annotated[str, rp.Sensitive]], default={"bob": "daisy"})
+feed = s.stream("feed", Annotated[str, rp.Sensitive])
+feed.push("daisy")
+def fail(v): raise ValueError(f"cannot use {v}")
+w = rp.project("w", s, expose=True, door=rp.derive(lambda v: v, "door"),
+    word=rp.derive(lambda v: v, "phrase"), feed=rp.mapped("feed", lambda v: v),
+    count=rp.derive(len, "users"))
+rp.project("w2", w, expose=True, word=rp.derive(lambda v: v, "word"), odd=rp.derive(fail, "word"))
+"""
+    )
+    for member in ("w/door", "w/word", "w2/word"):
+        assert (await link.get("read_member", member=member))["value"] == "[redacted]"
+    assert (await link.get("read_member", member="w/feed"))["entries"] == ["[redacted]"]
+    assert (await link.get("read_member", member="w/count"))["value"] == 1
+    refused = await link.refusal("read_member", member="w2/odd")
+    assert refused["message"] == "w2/odd: ValueError"

@@ -10,7 +10,6 @@ from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import secrets_in
 from repl_pair.runtime.values.hints import ANYTHING
-from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.takes import takes_of
 
 
@@ -61,15 +60,6 @@ def learn_secrets_in(frozen: Any) -> None:
     """Learn the secrets in frozen data for good: only in what the person wrote."""
     for secret in secrets_in(frozen):
         NEEDLES.add(secret, rank=Rank.GIVEN)
-
-
-def learn_defaults(component: Callable[..., Any]) -> None:
-    """Learn the defaults of parameters that are secret by hint or name, for good."""
-    takes = takes_of(component)
-    for name, parameter in (takes.parameters or {}).items():
-        text = parameter.default
-        if type(text) is str and (name in takes.secret or is_secret_key(name)):
-            NEEDLES.add(text, rank=Rank.GIVEN)
 
 
 def freeze_plain(where: str, args: Mapping[str, Any]) -> dict[str, Any]:

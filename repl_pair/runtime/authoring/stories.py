@@ -10,7 +10,6 @@ from repl_pair.runtime.authoring.args import (
     check_callable,
     freeze_args,
     freeze_plain,
-    learn_defaults,
 )
 from repl_pair.runtime.authoring.bodies import (
     known,
@@ -28,6 +27,7 @@ from repl_pair.runtime.registry.ids import STORY, VARIANT, check_id, story_of
 from repl_pair.runtime.registry.model import Component, Step, Story, Variant
 from repl_pair.runtime.registry.origin import find_origin, is_same_run
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.secrets.learning import learn_defaults
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -1,9 +1,11 @@
 """Ops over the functions that an app publishes: what there are, and their calls."""
 
-from collections.abc import Mapping
+import math
+import time
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from repl_pair.errors import RequestError, next_step
+from repl_pair.errors import AuthoringError, RequestError, next_step
 from repl_pair.runtime.clients.approval import approval_required
 from repl_pair.runtime.op_base.answers import Fault, Items, Page
 from repl_pair.runtime.op_base.call import Call
@@ -31,7 +33,7 @@ from repl_pair.runtime.surfaces.function_calls import (
     check_function_args,
     function_schema,
 )
-from repl_pair.runtime.surfaces.functions import FUNCTION_S
+from repl_pair.runtime.surfaces.functions import FUNCTION_S, check_exposable
 from repl_pair.wire import MUTATES, PERSON, View, cut_at_word
 
 TOOL_DOC_CHARS = 1_000
@@ -132,7 +134,33 @@ def _terms(view: View, args: Mapping[str, Any]) -> Terms:
 
 def _check(view: View, args: Mapping[str, Any]) -> None:
     entry = visible_entry(view, "function", args["function"])
-    check_function_args(entry.id, entry.body.component.resolve(), args.get("args") or {})
+    check_function_args(entry.id, _resolve(entry), args.get("args") or {})
+
+
+def _resolve(entry: Entry) -> Callable[..., Any]:
+    """Return the function as it is defined now; `cannot_run` where agents could not be given it."""
+    fn = entry.body.component.resolve()
+    if entry.body.exposed:
+        try:
+            check_exposable(f"function {entry.id!r}", fn)
+        except AuthoringError as refusal:
+            words = f"{refusal.message} It was defined so after it was exposed."
+            raise RequestError("cannot_run", words) from None
+    return fn
+
+
+def _reporter(call: Call, fn: Callable[..., Any]) -> Callable[[str], None]:
+    """Return what reports progress; secrets are searched for before the first, and each second."""
+    searched = -math.inf
+
+    def report(text: str) -> None:
+        nonlocal searched
+        if time.monotonic() - searched >= 1:
+            learn_before_output([fn])
+            searched = time.monotonic()
+        call.progress(text)
+
+    return report
 
 
 @op(access="read", toolset="surface", internal=True)
@@ -175,7 +203,7 @@ async def run_function(
     """
     entry = visible_entry(call.view, "function", function)
     _check_terms(call, entry, {"function": function, "timeout_s": timeout_s})
-    fn = entry.body.component.resolve()
+    fn = _resolve(entry)
     own = check_function_args(entry.id, fn, args or {})
     under_way: list[CapturedCall] = []
 
@@ -192,7 +220,7 @@ async def run_function(
             entry,
             fn,
             own,
-            context=FunctionCall(call.progress, call.cancelled.is_set),
+            context=FunctionCall(_reporter(call, fn), call.cancelled.is_set),
             wait_for=call.wait_for,
             exclusive=not entry.body.thread_safe,
             begun=under_way.append,

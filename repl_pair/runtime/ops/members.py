@@ -23,7 +23,7 @@ from repl_pair.runtime.registry.visible import visible_entry
 from repl_pair.runtime.secrets.known import hint_without_secrets
 from repl_pair.runtime.signatures.arguments import Bounds
 from repl_pair.runtime.store import NOTHING
-from repl_pair.runtime.surfaces.secret_values import followed_ids, secret_places
+from repl_pair.runtime.surfaces.secret_values import places_followed
 from repl_pair.runtime.surfaces.state import LOCK, State, watch
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import Place
@@ -157,7 +157,7 @@ def _read_state(
     with LOCK:
         found: dict[str, Any] = {"kind": body.kind, "revision": state.revision}
         found["next"] = state.revision
-        if not is_news:
+        if not is_news and since is not None and not _is_news(state, key, since):
             return found | {"timed_out": True}
         if key is not None and key not in state.items:
             raise _no_key(entry, key)
@@ -215,11 +215,8 @@ def _suggest_next(call: Call, entry: Entry, key: str | None, found: dict[str, An
 
 def _places_to_hide(entry: Entry, key: str | None) -> Iterator[Place]:
     """Yield the places in a reading that are secret by the type or the name of the member."""
-    body: Member = entry.body
-    found = (secret_places(id, body.hint) for id in followed_ids(entry))
-    nowhere: list[Place] = []
-    places = next(filter(None, found), nowhere)
-    for place in [()] if key is not None and is_secret_key(key) else places:
+    is_secret = key is not None and is_secret_key(key)
+    for place in [()] if is_secret else places_followed(entry):
         yield ("value", *place)
         yield ("entries", "*", *place)
         yield ("items", "*", "value", *place)

@@ -13,13 +13,16 @@ from repl_pair.runtime.reading.fields import MACHINERY, only_text_keys, read_fie
 from repl_pair.runtime.secrets.forms import url_passwords
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Needles, Rank
+from repl_pair.runtime.secrets.places import hinted_places
 from repl_pair.runtime.secrets.plain_copy import Search
 from repl_pair.runtime.secrets.redaction import copy_plain
 from repl_pair.runtime.secrets.spaces import SPACES
 from repl_pair.runtime.values.classes import is_installed, is_of, real_class, root_of, space_of
 from repl_pair.runtime.values.frozen import Secret
+from repl_pair.runtime.values.hints import ANYTHING
 from repl_pair.runtime.values.marks import is_secret_key, may_hold_secret_keys, secret_type
 from repl_pair.runtime.values.paths import Place
+from repl_pair.runtime.values.takes import takes_of
 
 DEPTH, WIDTH = 2, 100
 """How far below a variable secrets are looked for, and in dicts and objects of how many parts."""
@@ -63,6 +66,16 @@ def learn_declared(value: Any, places: Collection[Place]) -> None:
     copy_plain(value, needles=NEEDLES, sensitive=places, rank=Rank.HELD)
 
 
+def learn_defaults(component: Callable[..., Any]) -> None:
+    """Learn the defaults of parameters that are secret by hint or name, for good."""
+    takes = takes_of(component)
+    for name, parameter in (takes.parameters or {}).items():
+        hint = takes.read.get(name, ANYTHING)
+        places = [()] if is_secret_key(name) else hinted_places(hint)
+        if places and parameter.default is not parameter.empty:
+            copy_plain(parameter.default, needles=NEEDLES, sensitive=places, rank=Rank.GIVEN)
+
+
 def learn_held(spaces: Iterable[Mapping[Any, Any]]) -> None:
     """Learn what stands in secret among these variables of the person's."""
     for secret in chain.from_iterable(_secrets_in(space, DEPTH) for space in spaces):
@@ -86,9 +99,13 @@ def learn_before_output(components: Iterable[Callable[..., Any]]) -> None:
     """Search what the person holds deep, within `SEARCH`, before what a run put out leaves.
 
     That is their variables, the modules of the components, and the modules and classes in these
-    that are not installed. `unsearched` then gives how many parts the budget left out.
+    that are not installed, and the defaults of the components as they are now. `unsearched` then
+    gives how many parts the budget left out.
     """
     global _unsearched
+    components = list(components)
+    for component in components:
+        learn_defaults(component)
     modules = [sys.modules.get(getattr(one, "__module__", None) or "") for one in components]
     spaces = [_data_in(namespace()), *map(_variables, modules)]
     values = [value for space in spaces for value in space.values()]

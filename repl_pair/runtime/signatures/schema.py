@@ -151,7 +151,7 @@ def _container_schema(cls: Any, arm: Any, above: tuple[Any, ...]) -> Schema:
 
 def _inner(key: str, hint: Hint, above: tuple[Any, ...]) -> Schema:
     schema = _hint_schema(hint, above)
-    return {} if schema == {PARTIAL: True} else {key: schema}
+    return {key: schema} if hint.arms or schema != {PARTIAL: True} else {}
 
 
 def _has_key(schema: Any, key: str) -> bool:

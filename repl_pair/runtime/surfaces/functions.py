@@ -6,12 +6,13 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime.authoring.args import bad_body, check_callable, learn_defaults
+from repl_pair.runtime.authoring.args import bad_body, check_callable
 from repl_pair.runtime.authoring.entries import enter, origin_here
 from repl_pair.runtime.registry.ids import check_id
 from repl_pair.runtime.registry.model import KINDS, Component, Entry, Origin, Procedure
 from repl_pair.runtime.registry.origin import is_same_run
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.secrets.learning import learn_defaults
 from repl_pair.runtime.signatures.arguments import MAX_S
 from repl_pair.runtime.signatures.schema import open_parameters
 from repl_pair.runtime.surfaces.function_calls import function_schema, is_generator
@@ -113,7 +114,9 @@ def tool_name(id: str) -> str:
 
 
 def check_exposable(where: str, fn: Callable[..., Any]) -> None:
-    """Refuse a function whose parameters an agent could not all give as JSON."""
+    """Refuse a generator, and a function whose parameters an agent could not all give as JSON."""
+    if is_generator(fn):
+        raise bad_body(where, "is a generator; register a function that returns a list.")
     parameters = takes_of(fn).parameters or {}
     for p in parameters.values():
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):

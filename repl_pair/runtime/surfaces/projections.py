@@ -100,8 +100,10 @@ def _body(worker: Worker, part: str | Derived | Mapped, sources: list[Entry]) ->
     ids = tuple(entry.id for entry in sources)
     takes = takes_of(part.fn)
     hides = takes.gives_secret or any(
-        declares_secret(read_hint(entry.body.hint)) or any(map(is_secret_key, followed_ids(entry)))
+        is_secret_key(id) or declares_secret(read_hint(found.body.hint))
         for entry in sources
+        for id in followed_ids(entry)
+        if (found := REGISTRY.find("member", id)) is not None
     )
     is_cell = isinstance(part, Derived)
     keep = 0 if is_cell else sources[0].body.state.entries.maxlen

@@ -21,6 +21,19 @@ def secret_places(id: str, hint: Any) -> list[Place]:
     return hinted_places(read_hint(hint))
 
 
+def places_followed(entry: Entry) -> list[Place]:
+    """Return the secret places in what a member holds, by all that it is a projection of.
+
+    What is computed of a member that is secret as a whole is so too.
+    """
+    for id in followed_ids(entry):
+        found = REGISTRY.find(entry.kind, id) or entry
+        places = secret_places(id, found.body.hint)
+        if () in places or (places and found.body.state is entry.body.state):
+            return places
+    return []
+
+
 def followed_ids(entry: Entry) -> list[str]:
     """Return the ids of a member or function and of all that it is a projection of."""
     ids = [entry.id]

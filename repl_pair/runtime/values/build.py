@@ -18,7 +18,7 @@ from repl_pair.runtime.values.classes import (
     type_ref,
 )
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, sensitive_paths
-from repl_pair.runtime.values.hints import ANYTHING, Hint, class_hints
+from repl_pair.runtime.values.hints import ANYTHING, Hint, class_hints, item_hint
 from repl_pair.runtime.values.paths import join_path
 from repl_pair.runtime.values.takes import field_names
 
@@ -161,16 +161,34 @@ def _check_names(given: Mapping[Any, Frozen], cls: Any, where: str) -> None:
 
 
 def _model_input(given: Mapping[Any, Frozen], cls: Any, thaw: Thaw, where: str) -> dict[str, Any]:
-    """Thaw a model's fields; types are the model's own business, but for names of enum members."""
+    """Thaw a model's fields; types are the model's own business, but for names it reads others."""
     hints = class_hints(cls)
-    values: dict[str, Any] = {}
-    for name, inner in given.items():
-        hint = hints.get(name, ANYTHING)
-        named = inner is not None and isinstance(hint.cls, type) and issubclass(hint.cls, Enum)
-        values[_input_name(cls, name)] = thaw(
-            inner, hint if named else ANYTHING, join_path(where, name)
+    return {
+        _input_name(cls, name): _field_input(
+            inner, hints.get(name, ANYTHING), thaw, join_path(where, name)
         )
-    return values
+        for name, inner in given.items()
+    }
+
+
+def _field_input(inner: Frozen, hint: Hint, thaw: Thaw, where: str) -> Any:
+    """Thaw what a field of a model takes: members of enums, and fields of models in it, by name."""
+    cls = hint.cls
+    if inner is None or not isinstance(cls, type):
+        return thaw(inner, ANYTHING, where)
+    if issubclass(cls, Enum):
+        return thaw(inner, hint, where)
+    if is_map(inner) and is_model_class(cls):
+        return _model_input(inner, cls, thaw, where)
+    if is_map(inner) and issubclass(cls, Mapping):
+        below = item_hint(hint, None)
+        return {k: _field_input(v, below, thaw, join_path(where, k)) for k, v in inner.items()}
+    if is_row(inner):
+        return [
+            _field_input(v, item_hint(hint, at), thaw, join_path(where, at))
+            for at, v in enumerate(inner)
+        ]
+    return thaw(inner, ANYTHING, where)
 
 
 def _input_name(cls: Any, name: str) -> str:

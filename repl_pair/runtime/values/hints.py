@@ -8,7 +8,7 @@ import typing
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import Annotated, Any, ForwardRef, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ForwardRef, Literal, TypeVar, get_args, get_origin
 from weakref import WeakKeyDictionary
 
 from repl_pair.records import row
@@ -109,7 +109,8 @@ def read_hint(hint: Any) -> Hint:
         is_none = bare is None or bare is type(None)
         is_unknown = bare is Any or bare is object or isinstance(bare, str | ForwardRef)
         arms = () if is_none or is_unknown else (bare,)
-        inner = Hint(arms, nullable=is_none, sensitive=is_secret_class(bare))
+        may_be_none = is_none or (get_origin(bare) is Literal and None in get_args(bare))
+        inner = Hint(arms, nullable=may_be_none, sensitive=is_secret_class(bare))
     marked = any(m is Sensitive or isinstance(m, Sensitive) for m in metadata)
     sensitive = inner.sensitive or marked
     doc = next((m for m in metadata if isinstance(m, str)), inner.doc)
