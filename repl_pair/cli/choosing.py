@@ -43,7 +43,8 @@ async def choose(caller: Caller, words: Sequence[str], tags: str | None) -> list
     """
     named = await _find_variants(caller, words) if words else None
     if tags is None:
-        found = await _every_variant(caller) if named is None else named
+        every = [] if named is not None else await _every_variant(caller)
+        found = [item["id"] for item in every] if named is None else named
     else:
         tagged = await _tagged(caller, tags)
         found = tagged if named is None else [id for id in named if id in tagged]
@@ -88,19 +89,15 @@ async def _find_variants(caller: Caller, words: Sequence[str]) -> list[str]:
 
 async def _tagged(caller: Caller, line: str) -> list[str]:
     known = {item["id"] for item in await _every(caller, "list_tags")}
-    listed = await _every(caller, "list_variants")
-    known.update(tag for item in listed for tag in item.get("tags", ()))
-    words, fits = read_tags(line, sorted(known))
-    # What a tag keeps out of lists is listed where that tag is asked for.
-    listed += await _every(caller, "list_variants", tags=list(words))
-    tags = {item["id"]: item.get("tags", ()) for item in listed}
+    tags = {item["id"]: item.get("tags", ()) for item in await _every_variant(caller)}
+    _, fits = read_tags(line, sorted(known.union(*tags.values())))
     return sorted(id for id, its in tags.items() if fits(its))
 
 
 async def _named_by(caller: Caller, word: str) -> list[str]:
     if not set(word) & set("*?["):
         return [raise_for_error(await caller.call("get_variant", {"variant_id": word}))["id"]]
-    every = await _every_variant(caller)
+    every = [item["id"] for item in await _every_variant(caller)]
     matching = [id for id in every if fnmatchcase(id, word)]
     if not matching:
         fault = f"No variant matches {word!r}.{did_you_mean(word, every)}"
@@ -108,8 +105,12 @@ async def _named_by(caller: Caller, word: str) -> list[str]:
     return matching
 
 
-async def _every_variant(caller: Caller) -> list[str]:
-    return [item["id"] for item in await _every(caller, "list_variants")]
+async def _every_variant(caller: Caller) -> list[Mapping[str, Any]]:
+    """Return all variants, also those that a tag keeps out of lists unless it is asked for."""
+    listed = await _every(caller, "list_variants")
+    if tags := [item["id"] for item in await _every(caller, "list_tags")]:
+        listed += await _every(caller, "list_variants", tags=tags)
+    return list({item["id"]: item for item in listed}.values())
 
 
 async def _every(caller: Caller, op: str, **args: Any) -> list[Mapping[str, Any]]:

@@ -21,6 +21,7 @@ from repl_pair.cli.answers import FAIL, PASS, Caller, open_caller
 from repl_pair.cli.choosing import TAGS, VARIANTS, choose
 from repl_pair.cli.expectations import judge_row, read_expectation
 from repl_pair.cli.options import Choice
+from repl_pair.cli.run import RUN_S
 from repl_pair.cli.tables import COLOURS, escape, format_cell
 from repl_pair.cli.verdicts import FAILING
 from repl_pair.errors import ReplPairError
@@ -170,7 +171,9 @@ async def _run_if_drifted(
     if is_settled and not _depends_on_changed(id, changed, late):
         return {**last, "ran": False}
     with listen_to_runs() as listener:
-        verdict = raise_for_error(await caller.call("run_variant", {"variant_id": id}))
+        verdict = raise_for_error(
+            await caller.call("run_variant", {"variant_id": id, "timeout_s": RUN_S})
+        )
     row = {name: verdict.get(name, "") for name in ("status", "reason")}
     return {**line, **judge_row(expected, row, listener.raised)}
 

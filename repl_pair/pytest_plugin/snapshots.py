@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from repl_pair.pytest_plugin.choices import Choice
+from repl_pair.pytest_plugin.files import project_of
 from repl_pair.pytest_plugin.snapshot_use import SnapshotUse, gone_folders, is_partial
 from repl_pair.records import mutable
+from repl_pair.runtime.loading.project import find_files
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.record import RunRecord
@@ -71,8 +73,10 @@ def share_rules(config: pytest.Config) -> None:
 
 def use_in(session: pytest.Session) -> SnapshotUse:
     """Return what this process met, as plain data."""
-    met, is_all = _session(session.config), not is_partial(session)
-    folders = _folders(met, is_all and session.config.args_source is not _FROM_ARGS)
+    met, config = _session(session.config), session.config
+    is_all = config.args_source is not _FROM_ARGS and not is_partial(session)
+    # `--lf` and `--ignore` leave out files that no hook of pytest's names.
+    folders = _folders(met, is_all and {*find_files(project_of(config))} <= met.whole)
     stores = [SnapshotStore(folder) for folder in folders]
     kept = {key.variant_id for store in stores for key in store.listed()}
     is_readable = all(store.read(path).fault is None for store in stores for path in store.files())
@@ -108,6 +112,8 @@ def _session(config: pytest.Config) -> Session:
         noted: dict[SnapshotKey, str] = {}
 
         def note(key: SnapshotKey, became: str) -> None:
+            if noted.get(key) == "differs":  # as with another parameter of a fixture
+                return
             noted[key] = became
             if kept is not None and kept.is_dir() and became != "differs":
                 forget_difference(kept, key)

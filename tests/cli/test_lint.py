@@ -9,12 +9,18 @@ BELL = """
 import pytest
 
 class Bell:
-    def ring(self):
+    def ring(self, loud=1):
+        self.phase = "rung"
         return 1
 repl_pair.story("bell", component=Bell)
 repl_pair.handler("shake")(lambda: 2)
 repl_pair.variant("bell/Rung", events=[["ring", {}]], play=[["dispatch", ["shake", {}]]])
 repl_pair.variant("bell/Called", play=[["call", "ring"], check.path_equals("last", 1)])
+
+repl_pair.decorator("rung", kind="frame_setup", init=[["ring"]])
+repl_pair.variant("bell/Setup", decorators=["rung"], play=[check.state_is("phase", "rung")])
+repl_pair.variant("bell/Night", args={"loud": 1}, args_to_events={"loud": "ring"})
+repl_pair.mode("night", args={"loud": 2})
 
 async def order(a: int = 1):
     return await repl_pair.effect.later("shop/send", a=a)

@@ -46,6 +46,16 @@ def test_here_without_words_runs_all_of_the_project(tagged, pair):
     assert sorted(ran(result))[:-1] == EVERY
 
 
+def test_what_a_tag_keeps_out_of_lists_is_run(tagged, pair):
+    file = tagged / "stories_shop.py"
+    more = '\nrepl_pair.tag("draft", default_filter="exclude")\n'
+    more += 'repl_pair.variant("shop.double/Draft", args={"n": 2}, tags=["draft"])\n'
+    file.write_text(file.read_text() + more)
+    for words in ([], ["shop.*"], ["--tags", "draft or not draft"]):
+        assert "shop.double/Draft" in ran(pair("run", "--here", *words)), words
+    assert "shop.double/Draft" not in ran(pair("run", "--here", "--tags", "not draft"))
+
+
 def test_without_words_a_kernel_is_asked_for_none(tagged, pair):
     refused = pair("run")
     assert refused.exit_code == 2

@@ -31,3 +31,20 @@ def test_an_example_ends_as_it_should(check):
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "folder", sorted({path.parent for path in ROOT.glob("examples/*/stories_*.py")}),
+    ids=lambda path: path.name,
+)  # fmt: skip
+def test_lint_finds_nothing_in_the_stories_of_an_example(folder):
+    done = subprocess.run(
+        [sys.executable, "-m", "repl_pair", "lint"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr

@@ -284,8 +284,10 @@ def text(password: str = "pwd-aa-93x-Kq7w") -> str: return f"value {password}"
 def texts(passwords: list[str] = ["pwd-bb-93x-Kq7w"]) -> str: return f"value {passwords[0]}"
 def pair(login: Annotated[tuple[str, str], Sensitive] = ("bob", "pwd-cc-93x-Kq7w")) -> str:
     return f"value {login[1]}"
-def own(pw: SecretStr = SecretStr("pwd-dd-93x-Kq7w")) -> str: return f"value {pw.get_secret_value()}"
-def part(keys: list[Annotated[str, Sensitive]] = ["pwd-ee-93x-Kq7w"]) -> str: return f"value {keys[0]}"
+def own(pw: SecretStr = SecretStr("pwd-dd-93x-Kq7w")) -> str:
+    return f"value {pw.get_secret_value()}"
+def part(keys: list[Annotated[str, Sensitive]] = ["pwd-ee-93x-Kq7w"]) -> str:
+    return f"value {keys[0]}"
 def later(user: str = "bob") -> str: return "value [redacted]"
 for fn in (text, texts, pair, own, part, later):
     publish(f"guarded.{fn.__name__}", fn)

@@ -167,6 +167,9 @@ def test_a_cell_that_is_meant_to_fail_is_held_to_how_it_is_stored(project):
     names = ("Cell 0", "Cell 1", "Cell 1[shop.total/Two]")
     ran = project.pytest("--nbval", str(path))
     assert (ran.code, ran.outcomes) == (0, dict.fromkeys(names, "passed")), ran.out
+    (project.path / "shop.py").write_text(SHOP)
+    mended = project.pytest("--nbval-lax", str(path))
+    assert mended.outcomes["Cell 1[shop.total/Two]"] == "failure", mended.out
 
 
 def test_what_is_volatile_is_compared_in_notebooks_of_others_only(project):

@@ -155,6 +155,51 @@ def test_of_a_helper_nothing_is_removed_where_a_file_is_not_collected(stored, br
     assert stored.stored() == before != BOTH
 
 
+@pytest.mark.parametrize("left_out", ["--ignore=stories_One.py", "--deselect=stories_One.py"])
+def test_of_a_helper_nothing_is_removed_where_a_file_is_left_out(stored, left_out):
+    stored.write("cases.py", CASES)
+    for name in ("One", "Two"):
+        stored.write(f"stories_{name}.py", f"import cases, repl_pair\ncases.case({name!r}, 1)\n")
+    assert stored.pytest("--pair-update").code == 0
+    before = stored.stored()
+    ran = stored.pytest("--pair-update", left_out)
+    assert (ran.code, stored.stored()) == (0, before), ran.out
+    stored.write("stories_One.py", "import cases, repl_pair\n")
+    assert "snapshots removed:" in stored.pytest("--pair-update").out
+    assert before != stored.stored() != BOTH
+
+
+ROWS = """
+import os
+import repl_pair as rp
+from repl_pair import check
+
+@rp.story("rows")
+def rows(db):
+    return {"rows": 2 if os.environ.get("BROKEN") == db else 3}
+
+rp.variant("rows/All", args={"db": rp.fixture("db")}, play=[check.matches_snapshot()])
+"""
+PARAMETERS = """
+import pytest
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def db(request):
+    return request.param
+"""
+
+
+@pytest.mark.parametrize("broken", ["sqlite", "postgres"])
+def test_what_differs_with_one_parameter_is_kept_where_it_matches_with_another(stored, broken):
+    stored.write("stories_rows.py", ROWS)
+    stored.write("conftest.py", PARAMETERS)
+    assert stored.pytest("--pair-update").code == 0
+    failed = stored.pytest("--pair-artifacts", "out", BROKEN=broken)
+    assert failed.code == 1
+    kept = [path for path in (stored.path / "out").rglob("*") if path.is_file()]
+    assert any("rows" in path.read_text() for path in kept), failed.out
+
+
 def test_what_is_left_where_no_stories_are_any_more_is_named_and_removed(stored):
     (stored.path / "stories_shop.py").unlink()
     stored.write("test_other.py", "def test_it(): pass\ndef test_more(): pass\n")

@@ -24,6 +24,7 @@ from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry import model
 from repl_pair.runtime.registry.extending import chain_of
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.steps import public_method
 from repl_pair.runtime.running.calling import check_required
 from repl_pair.runtime.values.frozen import refs_in
 from repl_pair.runtime.values.takes import takes_of
@@ -88,9 +89,13 @@ def _functions() -> Iterator[Fault]:
         yield from event_faults(entry, [*events, *body.args_to_events.values()])
         for play in (body.play, *(one.steps for one in body.plays)):
             yield from step_faults(entry, play)
+    components = [entry.body.component.resolve() for entry in entries_of("story")]
+    classes = [one for one in components if isinstance(one, type)]
     for entry in entries_of("decorator"):
         setup: model.Decorator = entry.body
-        yield from event_faults(entry, [str(event[0]) for event in (*setup.init, *setup.teardown)])
+        events = [str(event[0]) for event in (*setup.init, *setup.teardown)]
+        methods = {e for e in events if any(public_method(cls, e) for cls in classes)}
+        yield from event_faults(entry, [event for event in events if event not in methods])
         yield from _effect_faults(entry, setup.effect)
 
 
@@ -145,6 +150,8 @@ def _modes() -> Iterator[Fault]:
         if parameters is None or any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
             return
         taken.update(parameters)
+    for entry in entries_of("variant"):
+        taken.update(entry.body.args_to_events)
     for entry in entries_of("mode"):
         args: Sequence[str] = list(entry.body.args)
         if args and not taken.intersection(args):

@@ -115,7 +115,9 @@ def _assertion_faults(entry: Entry, name: str, words: Sequence[Any]) -> Iterator
         yield fault_of(entry, "unknown-step", what, "Correct its name, or register the assertion.")
         return
     signature = signature_of(assertion.body.component.resolve())
-    wrong = signature.fault(words) or _path_fault(signature, words) or _pattern_fault(words)
+    # The path of `state_is` begins in the state.
+    misplaced = "" if name == "state_is" else _path_fault(signature, words)
+    wrong = signature.fault(words) or misplaced or _pattern_fault(words)
     if wrong:
         yield fault_of(entry, "misused-assertion", f"{name}: {wrong}", "Change its words.")
 
