@@ -13,7 +13,7 @@ Run = Callable[[str, Callable[[Reply], None]], None]
 
 @record
 class Progress:
-    """How many runs of a batch have ended; `fault` is why it ended early, if it did."""
+    """How many runs of a batch have ended; `fault` is why one did not begin, or it ended early."""
 
     done: int = 0
     total: int = 0
@@ -61,8 +61,11 @@ class Batch:
             self._run(self._waiting.popleft(), self._end)
 
     def _end(self, reply: Reply) -> None:
-        # A variant that was unregistered meanwhile is skipped; any other error would come again.
-        if not reply["ok"] and reply["error"]["code"] != "not_found":
+        # What left, or cannot be planned, is passed over; any other error would come again.
+        if not reply["ok"] and reply["error"]["code"] == "bad_arguments":
+            fault = self.progress.fault or reply["error"]["message"]
+            self.progress = replace(self.progress, fault=fault)
+        elif not reply["ok"] and reply["error"]["code"] != "not_found":
             self.stop(reply["error"]["message"])
         self._is_running = False
         self._set_progress(replace(self.progress, done=self.progress.done + 1))

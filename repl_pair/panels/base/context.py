@@ -114,7 +114,7 @@ class PanelContext:
             self.running.pop(variant_id, None)
             PANEL_THREAD.mark_changed(RUNNING, variant_id)
             if done is not None:
-                done(reply)
+                done(_with_refusal(variant_id, reply))
 
         self.running[variant_id] = "waiting"
         PANEL_THREAD.mark_changed(RUNNING, variant_id)
@@ -149,6 +149,15 @@ class PanelContext:
         """Take out what was installed for runs; variants that wait to be run are dropped."""
         self.batch.stop()
         self._installed.close()
+
+
+def _with_refusal(variant_id: str, reply: Reply) -> Reply:
+    """Return a reply of a run; an error where it cannot be planned, and no record says why."""
+    run: Mapping[str, Any] = reply["result"] if reply["ok"] else {}
+    kept = last_result(variant_id)
+    if run.get("status") != "cannot_run" or (kept is not None and kept.status == "cannot_run"):
+        return reply
+    return error_reply(RequestError("bad_arguments", str(run.get("reason", ""))))
 
 
 class RunState(TypedDict, total=False):

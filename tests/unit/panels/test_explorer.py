@@ -536,6 +536,18 @@ def test_a_run_that_nothing_takes_is_a_fault_in_the_panel(eventually, seen, shop
     assert seen.sent_of("refused")[0].startswith("shop.cart/Gone: There is no variant")
 
 
+def test_what_cannot_be_planned_any_more_is_named_and_the_others_run(eventually, seen, shop):
+    repl_pair.variant("shop.cart/Plain", args={"a": 2})
+    repl_pair.variant("shop.cart/Bare")
+    repl_pair.story("shop.cart", component=lambda count=1: count)
+    seen.view.on_run("shop.cart")
+    eventually(lambda: seen.context.batch.progress.is_over)
+    assert "no argument 'a'" in seen.context.batch.progress.fault
+    assert last_result("shop.cart/Bare").status == "pass"
+    seen.view.on_run("shop.cart/Plain")
+    eventually(lambda: any("no argument 'a'" in text for text in seen.sent_of("refused")))
+
+
 def test_a_watched_group_runs_again_what_changes_in_it(eventually, seen, shop):
     seen.rows()
     seen.view.on_watch(key="shop.pricing", on=True)
