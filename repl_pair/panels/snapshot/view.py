@@ -68,6 +68,8 @@ class SnapshotView(View[messages.SnapshotPatch]):
     ) -> None:
         super().__init__(context, send)
         self._decided: dict[str, Decision] = {}
+        self._compared: dict[str, str] = {}
+        """The digest of each output as the person saw it last."""
 
     def handle_changes(self, changes: Changes) -> None:
         """Send the snapshots that wait, or the one in focus."""
@@ -91,6 +93,7 @@ class SnapshotView(View[messages.SnapshotPatch]):
         if decided is not None:
             return _compare(decided.waiting, decided.baseline)
         waiting = self._waiting(id)
+        self._compared[id] = waiting.given.digest
         return _compare(waiting, _baseline_of(waiting)[1])
 
     def on_accept(self, ids: Sequence[str]) -> None:
@@ -102,10 +105,11 @@ class SnapshotView(View[messages.SnapshotPatch]):
         self._decide(ids, "rejected", reject)
 
     def on_undo(self, ids: Sequence[str]) -> None:
-        """Undo decisions."""
+        """Undo decisions; RequestError `cannot_run` where another output was stored since."""
         for id in ids:
-            if id in self._decided:
-                self._decided.pop(id).undo()
+            if (decided := self._decided.pop(id, None)) is not None:
+                _refuse_newer(decided)
+                decided.undo()
 
     def on_leave(self) -> None:
         """Forget how to undo the decisions."""
@@ -127,7 +131,12 @@ class SnapshotView(View[messages.SnapshotPatch]):
     def _decide(
         self, ids: Sequence[str], what: str, act: Callable[[WaitingSnapshot], Undo]
     ) -> None:
-        for waiting in map(self._waiting, ids):
+        chosen = [self._waiting(id) for id in ids]
+        for waiting in chosen:
+            if self._compared.get(waiting.id, waiting.given.digest) != waiting.given.digest:
+                what = f"{waiting.id} gave another output since it was shown; look at it again."
+                raise RequestError("cannot_run", what)
+        for waiting in chosen:
             why, baseline = _baseline_of(waiting)
             row = _row(waiting, why, what)
             undo = act(waiting)
@@ -146,6 +155,14 @@ class SnapshotView(View[messages.SnapshotPatch]):
         variant = self.context.focus.variant
         listed = sorted(waiting_snapshots().items())
         return next((id for id, one in listed if one.key.variant_id == variant), None)
+
+
+def _refuse_newer(decided: Decision) -> None:
+    key, is_accepted = decided.waiting.key, decided.row["decided"] == "accepted"
+    stored = SNAPSHOTS.find(key) if is_accepted else None
+    if isinstance(stored, Stored) and stored.digest != decided.waiting.given.digest:
+        what = f"{decided.waiting.id}: another output was stored since; nothing was undone."
+        raise RequestError("cannot_run", what)
 
 
 def _row(waiting: WaitingSnapshot, why: str, decided: str) -> messages.SnapshotRow:
@@ -194,9 +211,7 @@ def _compare(waiting: WaitingSnapshot, stored: Stored | None) -> messages.Compar
         "baseline": before,
         "actual": waiting.given.text,
         "text": text_difference(before or "", waiting.given.text),
-        "table": None
-        if tables[0] is None or tables[1] is None
-        else {**table_difference(tables[0], tables[1]), "kind": "table"},
+        "table": _table(tables, texts),
         "images": images,
         "identity": {
             "is_kept": about is not None,
@@ -205,6 +220,15 @@ def _compare(waiting: WaitingSnapshot, stored: Stored | None) -> messages.Compar
             "slots": [_slot(slot) for slot in slots if slot.slot not in HASHES],
         },
     }
+
+
+def _table(tables: Sequence[Any], texts: Sequence[str]) -> Any:
+    """Return how two results differ as tables; None where that would not show what differs."""
+    if tables[0] is None or tables[1] is None:
+        return None
+    found = table_difference(tables[0], tables[1])
+    is_shown = found["changed"] > 0 or texts[0] == texts[1]
+    return {**found, "kind": "table"} if is_shown else None
 
 
 def _slot(slot: SlotChange) -> messages.SlotShown:

@@ -14,7 +14,7 @@ from repl_pair.errors import RequestError
 from repl_pair.panels.base.context import Focus, PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.snapshot.view import SnapshotView
-from repl_pair.runtime.snapshots.records import Stored
+from repl_pair.runtime.snapshots.records import SnapshotKey, Stored
 from repl_pair.runtime.snapshots.review import MAX_WAITING, WAITING, waiting_snapshots
 from repl_pair.runtime.snapshots.store import SNAPSHOTS
 from repl_pair.runtime.store import PERSON_STORE
@@ -86,6 +86,44 @@ def test_accepting_one_stores_it_and_is_undone_to_what_was_there(opened, quote):
     view.on_undo(["quote/One"])
     assert rows(view) == {"quote/One": ("new", ""), "quote/Two": ("new", "")}
     assert run_both() == ["cannot_run", "cannot_run"]
+
+
+def test_what_is_accepted_is_what_was_shown(opened, quote):
+    view, _ = opened
+    view.on_compare("quote/One")
+    quote["price"] = 7
+    run_both()
+    for decide in (view.on_accept, view.on_reject):
+        with pytest.raises(RequestError, match="another output since it was shown"):
+            decide(["quote/Two", "quote/One"])
+    assert rows(view) == {"quote/One": ("new", ""), "quote/Two": ("new", "")}
+    assert '"total": 7' in view.on_compare("quote/One")["actual"]
+    view.on_accept(["quote/One"])
+    assert rows(view)["quote/One"] == ("new", "accepted")
+
+
+def test_undo_leaves_what_was_stored_since(opened, quote):
+    view, _ = opened
+    view.on_accept(["quote/One"])
+    quote["price"] = 7
+    run_both()
+    repl_pair.accept_snapshot("quote/One")
+    with pytest.raises(RequestError, match="another output was stored since"):
+        view.on_undo(["quote/One"])
+    assert '"total": 7' in SNAPSHOTS.find(SnapshotKey(variant_id="quote/One")).text
+
+
+def test_a_table_that_shows_no_difference_is_not_offered(store, open_view):
+    given = {"last": 1}
+    repl_pair.story("wide", component=lambda: [{f"c{at:02}": at for at in range(60)} | given])
+    repl_pair.variant("wide/A", play=PLAY)
+    repl_pair.run("wide/A")
+    repl_pair.accept_snapshot("wide/A")
+    given["last"] = 2
+    repl_pair.run("wide/A")
+    view, _ = open_view(SnapshotView, variant="wide/A")
+    found = view.on_compare("wide/A")
+    assert (found["text"]["kind"], found["table"]) == ("text", None)
 
 
 def test_undo_brings_an_older_baseline_back(opened, quote):
