@@ -30,6 +30,8 @@ FOCUS = "panels/focus"
 RUNNING = "panels/running"
 OPENED = "panels/opened"
 BATCH = "panels/batch"
+BODIES = ("registry/", "global_")
+"""How members of the store begin by which a result may become stale."""
 
 
 @record
@@ -161,11 +163,15 @@ def _with_refusal(variant_id: str, reply: Reply) -> Reply:
 
 
 class RunState(TypedDict, total=False):
-    """How a run ended; without any slot where nothing was run."""
+    """How a run ended; without any slot where nothing was run.
+
+    `what_if`: it had args or modes of its own, so it is no verdict of the variant.
+    """
 
     status: str
     reason: str
     stale: bool
+    what_if: bool
     total: int
     passed: int
     modes: Sequence[str]
@@ -187,6 +193,7 @@ def run_state(run: RunRecord | None) -> RunState:
         "status": run.status,
         "reason": run.reason and hide_of(run)(run.reason),
         "stale": is_stale(run),
+        "what_if": bool(run.what_if),
         "total": run.total,
         "passed": sum(outcome.passed for outcome in run.assertions),
         "modes": list(run.active_modes),

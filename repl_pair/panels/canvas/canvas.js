@@ -1,12 +1,12 @@
 /**
  * The messages between the view and this script, of the same shapes as in messages.py.
  *
- * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
- *   elapsed_ms?: number }} RunState
+ * @typedef {{ status?: string, reason?: string, stale?: boolean, what_if?: boolean, total?: number, passed?:
+ *   number, modes?: string[], elapsed_ms?: number }} RunState
  * @typedef {{ id: string, available: boolean, mimes: string[], why: string }} SubstrateLine
  * @typedef {{ where?: string, line?: number }} RegisteredAt
- * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
- *   elapsed_ms?: number, other: boolean, asked_by: string | null }} LastRun
+ * @typedef {{ status?: string, reason?: string, stale?: boolean, what_if?: boolean, total?: number, passed?:
+ *   number, modes?: string[], elapsed_ms?: number, other: boolean, asked_by: string | null }} LastRun
  * @typedef {{ id: string, active: boolean, known: boolean, axis?: string | null, doc?: string }} ModeChoice
  * @typedef {{ id: string, available: boolean, mimes: string[], why: string, chosen: boolean }} SubstrateChoice
  * @typedef {{ kind: "nothing" | "missing" | "story" | "workspace" | "variant", id?: string, text?: string, code?:

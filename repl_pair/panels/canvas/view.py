@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from repl_pair.panels.base.context import FOCUS, RUNNING, Focus, PanelContext
+from repl_pair.panels.base.context import BODIES, FOCUS, RUNNING, Focus, PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD, Changes
 from repl_pair.panels.base.view import View
 from repl_pair.panels.base.widget import open_entry, ref_of, to_html
@@ -19,11 +19,10 @@ from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import variants_of
 from repl_pair.runtime.results.docs import docs
-from repl_pair.runtime.results.last_results import RESULTS, last_result
+from repl_pair.runtime.results.last_results import RESULTS, last_result, last_verdict
 from repl_pair.runtime.results.markdown import Markdown, code, prose
 from repl_pair.wire import Reply
 
-_BODIES = ("registry/", "global_")
 VARIANTS = "registry/variant"
 
 
@@ -56,8 +55,11 @@ class CanvasView(View[CanvasPatch]):
         }
 
     def on_output(self, variant: str, most: int | None = None) -> Output | None:
-        """Return the outputs of the last run of a variant; None before any."""
-        record = last_result(variant)
+        """Return the outputs of the last run of a variant, None before any; a card has a limit.
+
+        A card shows the verdict of its variant, and so the run that this is of.
+        """
+        record = last_result(variant) if most is None else last_verdict(variant)
         return None if record is None else output_of(record, most)
 
     def on_args(self) -> Args:
@@ -175,7 +177,7 @@ class CanvasView(View[CanvasPatch]):
         self.send({"all": self.on_head()} if all else {"head": self.on_head()})
 
     def _concerns(self, member: str, keys: frozenset[str] | None) -> bool:
-        if not member.startswith(_BODIES):
+        if not member.startswith(BODIES):
             return False
         if member != VARIANTS or keys is None:
             return True

@@ -1,20 +1,21 @@
 /**
  * The messages between the view and this script, of the same shapes as in messages.py.
  *
- * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
- *   elapsed_ms?: number }} RunState
+ * @typedef {{ status?: string, reason?: string, stale?: boolean, what_if?: boolean, total?: number, passed?:
+ *   number, modes?: string[], elapsed_ms?: number }} RunState
  * @typedef {{ path: string[], control: string, type: string, doc: string, is_nullable: boolean, is_required:
  *   boolean, options: string[], least: number | null, most: number | null, step: number | null, fields:
  *   FieldShape[] }} FieldShape
  * @typedef {{ path: string[], edited: boolean, none: boolean, set: boolean, value?: any, note?: string, long?:
  *   boolean, fault?: string }} FieldState
- * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
- *   elapsed_ms?: number, running: boolean }} RunStatus
- * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
- *   elapsed_ms?: number, running: boolean, values: FieldState[], edited: number, fault: string }} FormState
- * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
- *   elapsed_ms?: number, running: boolean, values: FieldState[], edited: number, fault: string, variant: string |
- *   null, runs_on_change: boolean, fields: FieldShape[] }} Form
+ * @typedef {{ status?: string, reason?: string, stale?: boolean, what_if?: boolean, total?: number, passed?:
+ *   number, modes?: string[], elapsed_ms?: number, running: boolean }} RunStatus
+ * @typedef {{ status?: string, reason?: string, stale?: boolean, what_if?: boolean, total?: number, passed?:
+ *   number, modes?: string[], elapsed_ms?: number, running: boolean, values: FieldState[], edited: number, fault:
+ *   string }} FormState
+ * @typedef {{ status?: string, reason?: string, stale?: boolean, what_if?: boolean, total?: number, passed?:
+ *   number, modes?: string[], elapsed_ms?: number, running: boolean, values: FieldState[], edited: number, fault:
+ *   string, variant: string | null, runs_on_change: boolean, fields: FieldShape[] }} Form
  * @typedef {{ text: string, odd: string[] }} Code
  * @typedef {{ path: string[], text: string }} Refusal
  * @typedef {{ form?: null, status?: RunStatus, refused?: Refusal }} ControlsPatch

@@ -1,8 +1,8 @@
 /**
  * The messages between the view and this script, of the same shapes as in messages.py.
  *
- * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
- *   elapsed_ms?: number, variant: string | null, running: string | null }} Head
+ * @typedef {{ status?: string, reason?: string, stale?: boolean, what_if?: boolean, total?: number, passed?:
+ *   number, modes?: string[], elapsed_ms?: number, variant: string | null, running: string | null }} Head
  * @typedef {{ line: number, parts: [string, boolean][] }} LineSide
  * @typedef {{ same: boolean, left: LineSide | null, right: LineSide | null }} LinePair
  * @typedef {{ skip: number }} SkippedLines
@@ -18,9 +18,9 @@
  * @typedef {TextDifference | NumberDifference | TableDifference | ValuesDifference} Difference
  * @typedef {{ label: string, text: string, line: number, cell: string | null, number: number | null }} SourceLink
  * @typedef {{ name: string, auto_run: boolean, ran: boolean }} PlayChoice
- * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
- *   elapsed_ms?: number, variant: string | null, running: string | null, story: string | null, registered: boolean,
- *   link: SourceLink | null, plays: PlayChoice[] }} PlayHead
+ * @typedef {{ status?: string, reason?: string, stale?: boolean, what_if?: boolean, total?: number, passed?:
+ *   number, modes?: string[], elapsed_ms?: number, variant: string | null, running: string | null, story: string |
+ *   null, registered: boolean, link: SourceLink | null, plays: PlayChoice[] }} PlayHead
  * @typedef {{ index: number | null, play: string, name: string, words: string, reason: string, status: string }}
  *   LineRow
  * @typedef {{ head: PlayHead, rows: LineRow[], moment: number | null }} Lines
@@ -83,7 +83,7 @@ async function draw({ root, ask, listen, model }) {
   function summary() {
     if (!head.variant || !head.status) return "";
     const counts = head.total ? `, ${head.passed} of ${head.total} assertions passed` : ", no assertions";
-    return `${head.variant}: ${STATUS_WORDS[head.status]}${counts}${head.stale ? ", stale" : ""}`;
+    return `${head.variant}: ${STATUS_WORDS[head.status]}${counts}${head.what_if ? ", what-if" : ""}${head.stale ? ", stale" : ""}`;
   }
 
   const run = guarded(root, (play) => ask("run", play ? { play } : {}));
@@ -155,6 +155,7 @@ async function draw({ root, ask, listen, model }) {
       head.status ? h("span", { class: "rp-verdict" }, STATUS_WORDS[head.status]) : null,
       counts ? h("span", { class: "rp-faint" }, counts) : null,
       head.modes?.length ? h("span", { class: "rp-faint" }, `modes ${head.modes.join(", ")}`) : null,
+      head.what_if ? h("span", { class: "rp-stale", title: "A run with args or modes of its own: no verdict of the variant." }, "what-if") : null,
       head.stale
         ? h("span", { class: "rp-stale", title: "What this run rests on was registered again since: run it again." }, "stale")
         : null,

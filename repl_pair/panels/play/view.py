@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from repl_pair.panels.base.context import FOCUS, RUNNING, PanelContext, head_of
+from repl_pair.panels.base.context import BODIES, FOCUS, RUNNING, PanelContext, head_of
 from repl_pair.panels.base.describing import Hide, hide_of, phrase
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.source_links import link_to
@@ -50,7 +50,7 @@ class PlayView(View[PlayPatch]):
         elif FOCUS in changes and moment != self._moment:
             self._moment = moment
             self.send({"moment": moment})
-        elif RUNNING in changes or any(member.startswith("registry/") for member in changes):
+        elif RUNNING in changes or any(member.startswith(BODIES) for member in changes):
             head = self._head()
             if head != before:
                 self._sent = head
@@ -97,7 +97,8 @@ class PlayView(View[PlayPatch]):
             return Markdown(prose(HINT))
         if run is None:
             return Markdown(f"{code(variant)} has not been run yet.")
-        head = f"{code(variant)} **{run.status}**, {run.total} assertions"
+        what_if = " in a run with args or modes of its own" if run.what_if else ""
+        head = f"{code(variant)} **{run.status}**{what_if}, {run.total} assertions"
         hide = hide_of(run)
         rows = [_text_row(run, n, hide) for n in range(len(run.assertions))]
         return Markdown("\n\n".join(filter(None, [head, table(("", "line", "reason"), rows)])))

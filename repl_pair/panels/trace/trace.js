@@ -1,8 +1,8 @@
 /**
  * The messages between the view and this script, of the same shapes as in messages.py.
  *
- * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
- *   elapsed_ms?: number, variant: string | null, running: string | null }} Head
+ * @typedef {{ status?: string, reason?: string, stale?: boolean, what_if?: boolean, total?: number, passed?:
+ *   number, modes?: string[], elapsed_ms?: number, variant: string | null, running: string | null }} Head
  * @typedef {{ place: number, phase: string, begin: number, ms: number, failed: boolean }} Span
  * @typedef {{ head: Head, counts: Record<string, number>, spans: Span[] }} Run
  * @typedef {{ at: number, kind: string, place: number, text: string, failed: boolean }} TraceRow
@@ -182,6 +182,7 @@ async function draw({ root, ask, listen }) {
       head.variant ? h("span", { class: "rp-dot" }) : null,
       head.variant ? h("strong", {}, head.variant) : null,
       head.status ? h("span", { class: "rp-faint" }, `${head.status.replace("_", " ")} in ${head.elapsed_ms.toFixed(1)} ms`) : null,
+      head.what_if ? h("span", { class: "rp-stale", title: "A run with args or modes of its own: no verdict of the variant." }, "what-if") : null,
       head.stale ? h("span", { class: "rp-stale", title: "Run it again: what it rests on was registered again." }, "stale") : null,
       head.running ? h("span", { class: "rp-faint" }, head.running) : null,
       head.variant ? h("button", { "data-key": "run", title: "Run (r)", onclick: () => run() }, "Run") : null,

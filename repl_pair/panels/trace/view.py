@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from repl_pair.panels.base.context import FOCUS, RUNNING, Head, PanelContext, head_of
+from repl_pair.panels.base.context import BODIES, FOCUS, RUNNING, Head, PanelContext, head_of
 from repl_pair.panels.base.describing import (
     SHORT,
     Hide,
@@ -60,7 +60,7 @@ class TraceView(View[TracePatch]):
         if keys is None or variant in keys or (FOCUS in changes and variant != self._variant):
             self._read()
             self.send({"run": self.on_start()})
-        elif RUNNING in changes or any(member.startswith("registry/") for member in changes):
+        elif RUNNING in changes or any(member.startswith(BODIES) for member in changes):
             head = head_of(self.context, self._run)
             if head != self._sent:
                 self._sent = head

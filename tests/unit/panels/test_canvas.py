@@ -103,6 +103,7 @@ def test_the_head_shows_how_the_last_run_ended_and_whether_it_still_counts(canva
     assert last.pop("elapsed_ms") > 0
     assert last == {
         "status": "pass",
+        "what_if": False,
         "reason": "",
         "total": 1,
         "passed": 1,
@@ -280,6 +281,20 @@ def test_data_hides_what_stands_under_a_secret_name(canvas, context):
         "api_key": "[redacted]",
         "conf": {"smtp": {"password": "[redacted]", "host": "here"}},
     }
+
+
+def test_a_card_shows_the_run_of_its_verdict_and_no_what_if(canvas, context):
+    run()
+    repl_pair.run("shop.sum/One", overrides={"a": 50})
+    (card,) = [card for card in card_grid(canvas, context) if card["name"] == "One"]
+    assert (card["last"]["status"], card["last"]["other"]) == ("pass", False)
+    assert canvas.on_output("shop.sum/One", most=1)["status"] == "pass"
+    assert canvas.on_output("shop.sum/One")["status"] == "fail"
+
+
+def card_grid(canvas, context):
+    context.set_focus(Focus(story="shop.sum"))
+    return canvas.on_layout()["cards"]
 
 
 def test_a_story_is_laid_out_as_the_grid_of_its_variants(canvas, context):

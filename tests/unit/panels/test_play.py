@@ -123,6 +123,24 @@ def test_an_assertion_that_could_not_be_asked_stands_as_not_done(opened):
     assert statuses(view) == [("needs_net", "not_done")]
 
 
+def test_a_what_if_run_is_named_as_one(opened):
+    repl_pair.run("cart/Filled", modes=[])
+    view, _ = opened(variant="cart/Filled")
+    assert (view.on_lines()["head"]["what_if"], "of its own" in view.text()) == (False, False)
+    repl_pair.run("cart/Filled", plays=["later"])
+    assert (view.on_lines()["head"]["what_if"], "of its own" in view.text()) == (True, True)
+
+
+def test_global_args_make_a_shown_run_stale(opened):
+    repl_pair.run("cart/Bare")
+    view, sent = opened(variant="cart/Bare")
+    assert not view.on_lines()["head"]["stale"]
+    repl_pair.global_args(currency="EUR")
+    assert flush(PANEL_THREAD)
+    repl_pair.global_args()
+    assert sent[-1]["head"]["stale"]
+
+
 def test_another_run_is_sent_and_a_stale_one_is_marked(opened):
     repl_pair.run("cart/Filled")
     view, sent = opened(variant="cart/Filled")
