@@ -59,7 +59,7 @@ def choices_of(entries: Sequence[Entry], config: pytest.Config) -> Iterator[Choi
         tags, marks = tags_of(entry), lay_over(reachable_chain(entry)).marks
         for pairing in pairings[entry.id]:
             for play in _plays_of(entry, apart):
-                fixtures = _fixtures_of(pairing)
+                fixtures = _fixtures_of(pairing, play)
                 yield Choice(entry, pairing.modes, play, tags, marks, fixtures, pairing.refusal)
 
 
@@ -73,7 +73,7 @@ def _plays_of(entry: Entry, apart: str) -> Sequence[str | None]:
     return (None, *(left if apart == "all" else ()))
 
 
-def _fixtures_of(pairing: Pairing) -> Sequence[str]:
+def _fixtures_of(pairing: Pairing, play: str | None) -> Sequence[str]:
     """Return the fixtures that a run needs; one that cannot be planned fails when it is run."""
     if REGISTRY.find("loader", LOADER) is None:
         return ()
@@ -81,4 +81,7 @@ def _fixtures_of(pairing: Pairing) -> Sequence[str]:
         plan = plan_pairing(pairing)
     except RequestError:
         return ()
-    return fixtures_in(plan.args, list(plan.events), list(plan.variant.loaders_teardown))
+    named = [one.steps for one in plan.variant.plays if one.name == play]
+    steps = [step for steps in named for step in steps] if play else list(plan.steps)
+    lines = [list(step) for step in steps]
+    return fixtures_in(plan.args, list(plan.events), list(plan.variant.loaders_teardown), lines)

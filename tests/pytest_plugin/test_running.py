@@ -467,6 +467,32 @@ def test_a_fixture_that_a_run_asks_for_is_torn_down_in_the_context_of_its_setup(
     run().assert_outcomes(passed=1)
 
 
+def test_a_fixture_with_parameters_may_stand_in_a_step_of_a_play(pytester, run):
+    pytester.makepyfile(
+        conftest="""
+        import pytest
+
+        @pytest.fixture(params=["a", "b"])
+        def db(request):
+            return request.param
+        """,
+        stories_a="""
+        import repl_pair as rp
+        from repl_pair import check, step
+
+        @rp.story("box")
+        class Box:
+            def put(self, v):
+                self.v = v
+
+        put = [step.dispatch("put", v=rp.fixture("db")), check.compare("state.v", "in", ["a", "b"])]
+        rp.variant("box/A", play=put)
+        rp.variant("box/B", plays={"named": {"steps": put, "auto_run": False}})
+        """,
+    )
+    run().assert_outcomes(passed=5)
+
+
 def test_it_stops_at_the_first_failure_where_asked_to(pytester, run):
     pytester.makepyfile(stories_a=BROKEN)
     run("-x").assert_outcomes(failed=1)
