@@ -12,8 +12,8 @@ class SnapshotUse(TypedDict):
 
     `folders` is whether all variants beside a folder were run, `gone` are folders whose file is no
     more, `files` are those of stories that are there, where one can't be read, `used` are
-    `[file, id, modes, name]`, `possible` all combinations of modes by variant, `apart` the
-    snapshots of plays that run on demand only.
+    `[file, id, modes, name]`, `met` the `[label, digest]` that an update stored, `possible` all
+    combinations of modes by variant, `apart` the snapshots of plays that run on demand only.
     """
 
     folders: dict[str, bool]
@@ -21,6 +21,7 @@ class SnapshotUse(TypedDict):
     files: list[str]
     used: list[list[Any]]
     stored: list[str]
+    met: list[list[str]]
     asked: list[list[Any]]
     passed: list[list[Any]]
     possible: dict[str, list[list[str]]]

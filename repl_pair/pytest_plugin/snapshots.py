@@ -93,6 +93,7 @@ def use_in(session: pytest.Session) -> SnapshotUse:
             for key in met.noted
         ],
         "stored": sorted(key.label for key, how in met.noted.items() if how == "stored"),
+        "met": [[key.label, digest] for key, digest in met.rules.met.items()],
         "asked": [[c.entry.id, sorted(c.modes), c.play] for c in listed],
         "passed": [[id, sorted(modes), play] for id, modes, play in passed],
         "possible": {e.id: [sorted(one.modes) for one in pair([e.id])] for e in known},

@@ -1,6 +1,7 @@
 """Which stored snapshots no run uses, and their removal."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from shutil import rmtree
@@ -29,7 +30,7 @@ class Unused:
 def remove_unused(config: pytest.Config) -> bool:
     """Find what is unused in the whole session, and remove it where snapshots are updated.
 
-    Gives whether all that is left can be read.
+    Gives whether all that is left can be read, and each name was given one output.
     """
     listed: list[SnapshotUse] = kept_in(config, USES)
     if is_worker(config) or config.getoption("collectonly"):
@@ -43,7 +44,11 @@ def remove_unused(config: pytest.Config) -> bool:
     if unreadable:
         what = "snapshots that can't be read; fix or remove these files:"
         kept_in(config, USE_LINES).append("\n  ".join([what, *map(str, unreadable)]))
-    return not unreadable
+    labels = Counter(label for label, _ in use["met"])
+    if twice := [label for label, digests in labels.items() if digests > 1]:
+        what = "snapshots that were given outputs that differ, by several processes:"
+        kept_in(config, USE_LINES).append("\n  ".join([what, *twice]))
+    return not unreadable and not twice
 
 
 def find_unused(use: SnapshotUse) -> tuple[Sequence[Unused], Sequence[Unreadable]]:
@@ -107,7 +112,7 @@ def _key(words: Sequence[Any]) -> SnapshotKey:
 def _join(listed: list[SnapshotUse]) -> SnapshotUse:
     """Join the uses of all processes: each collects all, and runs a part."""
     joined: Any = {**listed[0]}
-    for slot in ("files", "used", "stored", "asked", "passed"):
+    for slot in ("files", "used", "stored", "met", "asked", "passed"):
         texts = {json.dumps(one) for use in listed for one in use[slot]}
         joined[slot] = list(map(json.loads, sorted(texts)))
     for slot in ("possible", "apart"):

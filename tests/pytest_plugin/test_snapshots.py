@@ -200,6 +200,15 @@ def test_what_differs_with_one_parameter_is_kept_where_it_matches_with_another(s
     assert any("rows" in path.read_text() for path in kept), failed.out
 
 
+@pytest.mark.full
+def test_two_outputs_of_one_name_fail_an_update_in_several_processes_too(stored):
+    stored.write("stories_rows.py", ROWS.replace('os.environ.get("BROKEN") == db', "db[0] == 's'"))
+    stored.write("conftest.py", PARAMETERS)
+    ran = stored.pytest("--pair-update", "-n", "2", "--dist", "load")
+    assert ran.code == 1, ran.out
+    assert "rows/All" in ran.out.partition("outputs that differ")[2], ran.out
+
+
 def test_what_is_left_where_no_stories_are_any_more_is_named_and_removed(stored):
     (stored.path / "stories_shop.py").unlink()
     stored.write("test_other.py", "def test_it(): pass\ndef test_more(): pass\n")
