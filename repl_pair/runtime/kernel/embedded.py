@@ -146,10 +146,17 @@ def _run(run_loop: Any) -> None:
 
 
 def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    # What pyzmq does for a task behind its end raises where the task was cancelled.
+    loop.set_exception_handler(_report_but_cancellations)
     if tasks := asyncio.all_tasks(loop):
         for task in tasks:
             task.cancel()
         loop.run_until_complete(asyncio.wait(tasks, timeout=STUCK_S))
+
+
+def _report_but_cancellations(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    if not isinstance(context.get("exception"), asyncio.CancelledError):
+        loop.default_exception_handler(context)
 
 
 def _check(space: object, name: object) -> None:

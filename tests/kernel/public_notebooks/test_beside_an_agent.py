@@ -159,7 +159,9 @@ async def test_a_notebook_is_the_same_alone_and_beside_a_busy_agent(name, sit):
         async with asyncio.timeout(BOUND_S):
             while differences != {}:
                 state = await asyncio.to_thread(beside.look, STATE)
-                differences = parts_that_differ(expected_state, state)
+                if differences := parts_that_differ(expected_state, state):
+                    # What either has for a moment, such as a socket, is no difference.
+                    expected_state = await asyncio.to_thread(alone.look, STATE)
     assert differences == {}
     assert agent.calls.total() > 100
     assert len(runs) > 30
