@@ -43,8 +43,7 @@ async def choose(caller: Caller, words: Sequence[str], tags: str | None) -> list
     """
     named = await _find_variants(caller, words) if words else None
     if tags is None:
-        every = [] if named is not None else await _every_variant(caller)
-        found = [item["id"] for item in every] if named is None else named
+        found = await _every_id(caller) if named is None else named
     else:
         tagged = await _tagged(caller, tags)
         found = tagged if named is None else [id for id in named if id in tagged]
@@ -97,12 +96,16 @@ async def _tagged(caller: Caller, line: str) -> list[str]:
 async def _named_by(caller: Caller, word: str) -> list[str]:
     if not set(word) & set("*?["):
         return [raise_for_error(await caller.call("get_variant", {"variant_id": word}))["id"]]
-    every = [item["id"] for item in await _every_variant(caller)]
+    every = await _every_id(caller)
     matching = [id for id in every if fnmatchcase(id, word)]
     if not matching:
         fault = f"No variant matches {word!r}.{did_you_mean(word, every)}"
         raise RequestError("not_found", fault)
     return matching
+
+
+async def _every_id(caller: Caller) -> list[str]:
+    return [item["id"] for item in await _every_variant(caller)]
 
 
 async def _every_variant(caller: Caller) -> list[Mapping[str, Any]]:

@@ -141,32 +141,34 @@ def case(name, n):
 """
 
 
+@pytest.fixture
+def helped(stored):
+    """Add two files whose variants one helper registers, with their snapshots."""
+    stored.write("cases.py", CASES)
+    for name in ("One", "Two"):
+        stored.write(f"stories_{name}.py", f"import cases, repl_pair\ncases.case({name!r}, 1)\n")
+    assert stored.pytest("--pair-update").code == 0
+    return stored
+
+
 @pytest.mark.parametrize(
     "broken", ["1 / 0", "import pytest; pytest.skip('not now', allow_module_level=True)"]
 )
-def test_of_a_helper_nothing_is_removed_where_a_file_is_not_collected(stored, broken):
-    stored.write("cases.py", CASES)
-    for name in ("One", "Two"):
-        stored.write(f"stories_{name}.py", f"import cases, repl_pair\ncases.case({name!r}, 1)\n")
-    assert stored.pytest("--pair-update").code == 0
-    before = stored.stored()
-    stored.write("stories_Two.py", f"import repl_pair\n{broken}\n")
-    stored.pytest("--pair-update")
-    assert stored.stored() == before != BOTH
+def test_of_a_helper_nothing_is_removed_where_a_file_is_not_collected(helped, broken):
+    before = helped.stored()
+    helped.write("stories_Two.py", f"import repl_pair\n{broken}\n")
+    helped.pytest("--pair-update")
+    assert helped.stored() == before != BOTH
 
 
 @pytest.mark.parametrize("left_out", ["--ignore=stories_One.py", "--deselect=stories_One.py"])
-def test_of_a_helper_nothing_is_removed_where_a_file_is_left_out(stored, left_out):
-    stored.write("cases.py", CASES)
-    for name in ("One", "Two"):
-        stored.write(f"stories_{name}.py", f"import cases, repl_pair\ncases.case({name!r}, 1)\n")
-    assert stored.pytest("--pair-update").code == 0
-    before = stored.stored()
-    ran = stored.pytest("--pair-update", left_out)
-    assert (ran.code, stored.stored()) == (0, before), ran.out
-    stored.write("stories_One.py", "import cases, repl_pair\n")
-    assert "snapshots removed:" in stored.pytest("--pair-update").out
-    assert before != stored.stored() != BOTH
+def test_of_a_helper_nothing_is_removed_where_a_file_is_left_out(helped, left_out):
+    before = helped.stored()
+    ran = helped.pytest("--pair-update", left_out)
+    assert (ran.code, helped.stored()) == (0, before), ran.out
+    helped.write("stories_One.py", "import cases, repl_pair\n")
+    assert "snapshots removed:" in helped.pytest("--pair-update").out
+    assert before != helped.stored() != BOTH
 
 
 ROWS = """

@@ -82,7 +82,7 @@ def _differs(actual: Any, x: Any) -> Any:
     is_whole = is_row(x) or is_map(x) or is_set(x) or kind_of(x) or is_polars(x)
     if is_whole or not (kind_of(actual) or is_polars(actual)):
         return not equal(x, actual)
-    return _ordered(operator.ne)(actual, x)
+    return actual != coerce(x, actual)
 
 
 def _is_in(actual: Any, x: Any) -> bool:

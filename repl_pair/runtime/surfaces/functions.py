@@ -115,8 +115,7 @@ def tool_name(id: str) -> str:
 
 def check_exposable(where: str, fn: Callable[..., Any]) -> None:
     """Refuse a generator, and a function whose parameters an agent could not all give as JSON."""
-    if is_generator(fn):
-        raise bad_body(where, "is a generator; register a function that returns a list.")
+    _refuse_generator(where, fn)
     parameters = takes_of(fn).parameters or {}
     for p in parameters.values():
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
@@ -127,12 +126,16 @@ def check_exposable(where: str, fn: Callable[..., Any]) -> None:
         raise bad_body(where, f"an agent cannot give {named} as JSON. Valid are {LEGAL}.")
 
 
+def _refuse_generator(where: str, fn: Callable[..., Any]) -> None:
+    if is_generator(fn):
+        raise bad_body(where, "is a generator; register a function that returns a list.")
+
+
 def _check_component(where: str, fn: Any) -> None:
     check_callable(fn, where)
     if isinstance(fn, type):
         raise bad_body(where, "is a class; register a function that makes one.")
-    if is_generator(fn):
-        raise bad_body(where, "is a generator; register a function that returns a list.")
+    _refuse_generator(where, fn)
     if takes_of(fn).parameters is None:
         raise bad_body(where, "does not say what it takes; register a function that calls it.")
 
