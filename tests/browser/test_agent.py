@@ -1,6 +1,7 @@
 """The agents' panel: what the person sees of agents, and the word that they give."""
 
 import asyncio
+import re
 
 import pytest
 from front_ends.bounds import BOUND_S
@@ -178,6 +179,7 @@ async def test_code_is_seen_before_it_runs_and_read_when_it_has_run(lab, attach,
         assert reply.result()["result"]["value"] == 3
         async with asyncio.TaskGroup() as group:
             group.create_task(agent.ask("eval_code", code="1 / 0"))
+            await expect(asked(notebook)).to_have_text(re.compile("1 / 0"))
             await button(notebook, "Deny").click()
     assert await notebook.run_code("print(total)") == "3\n"
     await button(notebook, "Calls").click()

@@ -200,6 +200,7 @@ while sys.getswitchinterval() > 0.001 and time.monotonic() < until: pass
 print(sys.getswitchinterval() < 0.001, flush=True)
 while sys.getswitchinterval() < 0.001 and time.monotonic() < until: pass
 print(round(sys.getswitchinterval(), 6), flush=True)
+input()  # with its end the kernel would end, and the run in it
 """
 
 
@@ -211,6 +212,7 @@ async def test_a_program_that_leaves_other_threads_no_turn_takes_short_ones_for_
         assert (await run_three(call))["status"] == "pass"
         assert program.read() == "True"
         assert program.read() == "0.1"
+    program.process.stdin.write("\n")
     assert program.end() == (0, "", "")
 
 

@@ -63,6 +63,19 @@ def test_a_session_ends_idle_and_the_links_of_its_agent_with_it(own_env, here, a
         until(lambda: attached() == "[]", "the links of the other agent are closed")
 
 
+def test_what_a_client_sends_around_its_session_keeps_no_link_open(own_env, here, attached, until):
+    ada = make_token(own_env, "ada")
+    with here() as (server, _):
+        session, _ = server.open_session(ada)
+        assert call(server, ada, session).status == 200
+        headers = server.headers(ada, HANDSHAKE, **{"Mcp-Session-Id": session})
+        assert server.send(headers, method="DELETE").status == 200
+        late = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        assert server.send(headers, late).status == 404
+        assert call(server, ada, session).status == 404
+        until(lambda: attached() == "[]", "the links close with the session")
+
+
 def test_a_session_in_use_goes_on_past_its_bound(own_env, here, attached):
     ada = make_token(own_env, "ada", kernels=())
     with here(principal, IDLE_S=0.8) as (server, _):

@@ -24,18 +24,25 @@ _OF_BODY = (b"content-type", b"content-length")
 class GatedResponse:
     """Sends one response of the SDK, scrubbed; `on_answer` is called before what answers it.
 
+    `on_begin` is called with its status, and the session of the 2025 era that it names, before
+    anything of it is sent.
+
     What answers a request is an event of a stream, never a body of JSON. A body that refuses says
     what its status says; one that names a request keeps its error, whose status the protocol gives.
     """
 
-    def __init__(self, send: Send, on_answer: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        send: Send,
+        on_answer: Callable[[], None],
+        on_begin: Callable[[int, str | None], None],
+    ) -> None:
         self._send = send
         self._on_answer = on_answer
+        self._on_begin = on_begin
         self._held = b""
         self._start: Message = {}
         self.status = 0
-        self.session: str | None = None
-        """The session of the 2025 era that the response names."""
 
     async def __call__(self, message: Message) -> None:
         """Take one message of the application."""
@@ -63,7 +70,7 @@ class GatedResponse:
         self._start, self.status = message, message["status"]
         self._headers = {name.lower(): text for name, text in message["headers"]}
         session = self._headers.get(b"mcp-session-id")
-        self.session = session.decode("latin-1") if session else None
+        self._on_begin(self.status, session.decode("latin-1") if session else None)
 
     def _scrub_events(self, message: Message) -> Message:
         """Return the events that are complete, scrubbed; the rest waits for its end."""

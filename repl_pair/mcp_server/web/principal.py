@@ -5,10 +5,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from http import HTTPStatus
 
 import anyio
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import Message, Receive, Scope, Send
 
 from repl_pair.bridge.approval_calls import ApprovalCalls
@@ -35,6 +38,7 @@ CLOSING_S = 2.0
 MAX_STREAMS = 64
 LISTENING = "subscriptions/listen"
 """The request that is no call: its answer is a stream that waits for changes."""
+VERSION = MCP_PROTOCOL_VERSION_HEADER.encode()
 OPENING = frozenset({"initialize", "server/discover"})
 WITHOUT = frozenset({"use_kernel", *OF_WORKERS})
 """What chooses a kernel for later calls, also those of other clients, and what starts processes."""
@@ -125,7 +129,7 @@ class Principal:
     async def handle(self, scope: Scope, receive: Receive, send: Send, body: Body | None) -> int:
         """Answer one request; returns the status. 429 where the agent has too much open."""
         session = read_header(scope, b"mcp-session-id")
-        with self._use_of(session, body).held():
+        with self._use_of(scope, session, body).held():
             await self._began.wait()
             return await self._handle(session, scope, receive, send, body)
 
@@ -141,22 +145,24 @@ class Principal:
         except Refusal:
             self._note_refused(body)
             raise
-        response = GatedResponse(send, release)
+        # Before the client knows of it: what it sends next is a use of the session.
+        response = GatedResponse(send, release, partial(self._note_session, scope, session))
         try:
             await self._manager.handle_request(scope, receive, response)
         finally:
             release()
-        self._note_session(scope, session, response)
         return response.status
 
-    def _use_of(self, session: str | None, body: Body | None) -> Use:
-        """Return what a request is a use of: its session; without a known one, of the agent itself.
+    def _use_of(self, scope: Scope, session: str | None, body: Body | None) -> Use:
+        """Return what a request is a use of: its session, or in the 2026 era the agent itself.
 
-        What only asks what there is, or opens a session, is no use that outlives it.
+        What only asks what there is, opens a session or names one that is over is no use that
+        outlives it.
         """
         if session is not None and session in self._sessions:
             return self._sessions[session]
-        is_opening = body is None or body.method in OPENING
+        of_session = read_header(scope, VERSION) in (None, *HANDSHAKE_PROTOCOL_VERSIONS)
+        is_opening = of_session or body is None or body.method in OPENING
         return self._opening if is_opening else self._stateless
 
     def _count(self, body: Body | None) -> Callable[[], None]:
@@ -184,12 +190,14 @@ class Principal:
             op, args = call
             self._audit.write(who=self._who, op=op, verdict="too_many", args=args, ms=0.0)
 
-    def _note_session(self, scope: Scope, session: str | None, response: GatedResponse) -> None:
-        if session is None and response.session is not None and response.status == HTTPStatus.OK:
-            self._sessions[response.session] = Use()
+    def _note_session(
+        self, scope: Scope, session: str | None, status: int, opened: str | None
+    ) -> None:
+        if session is None and opened is not None and status == HTTPStatus.OK:
+            self._sessions[opened] = Use()
         elif session is not None:
-            is_over = scope["method"] == "DELETE" and response.status == HTTPStatus.OK
-            if is_over or response.status == HTTPStatus.NOT_FOUND:
+            is_over = scope["method"] == "DELETE" and status == HTTPStatus.OK
+            if is_over or status == HTTPStatus.NOT_FOUND:
                 self._sessions.pop(session, None)
 
     async def _make_room(self, scope: Scope) -> None:
