@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.approval_calls import ApprovalCalls
@@ -35,6 +35,9 @@ from repl_pair.bridge.replies import name_kernel_in_steps, reply_timeout_s, with
 from repl_pair.bridge.session_links import SessionLinks, import_direct_link
 from repl_pair.errors import ReplPairError, RequestError
 from repl_pair.wire import PERSON, Args, Reply, error_reply
+
+if TYPE_CHECKING:
+    from repl_pair.runtime.kernel.lanes import LocalLanes
 
 
 @dataclass(frozen=True)
@@ -84,10 +87,15 @@ class Session:
 
     @classmethod
     def direct(
-        cls, policy: Policy, *, principal: str = "agent", approvals: ApprovalCalls | None = None
+        cls,
+        policy: Policy,
+        *,
+        principal: str = "agent",
+        approvals: ApprovalCalls | None = None,
+        lanes: "LocalLanes | None" = None,
     ) -> "Session":
-        """Make a session whose kernel is this process."""
-        here = import_direct_link()()
+        """Make a session whose kernel is this process; `lanes` are those of its ops."""
+        here = import_direct_link()(lanes)
         return cls(policy, principal=principal, here=here, approvals=approvals)
 
     def descriptors(self) -> Sequence[Descriptor]:

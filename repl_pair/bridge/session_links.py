@@ -13,6 +13,7 @@ from repl_pair.errors import KernelError
 from repl_pair.records import Undo
 
 if TYPE_CHECKING:
+    from repl_pair.bridge.link.direct_link import DirectLink
     from repl_pair.bridge.link.status_probe import StatusProbe
 
 
@@ -226,7 +227,7 @@ class SessionLinks:
         return kernels
 
 
-def import_direct_link() -> type[Link]:
+def import_direct_link() -> "type[DirectLink]":
     """Import the ops and what runs them: a server beside a kernel needs neither."""
     from repl_pair.bridge.link.direct_link import DirectLink
 

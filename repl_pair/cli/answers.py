@@ -6,8 +6,8 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import click
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from repl_pair.bridge.session import Session
 
 
+T = TypeVar("T")
 Show: TypeAlias = Callable[[Any], None]
 """Prints the result of an answered call as text."""
 PASS, FAIL, USAGE, NO_KERNEL = range(4)
@@ -149,12 +150,23 @@ class Caller:
         return answer(reply, show, as_json=self.choice.as_json)
 
 
-@asynccontextmanager
-async def open_caller(choice: Choice) -> AsyncGenerator[Caller]:
-    """Open the session that the options ask for, for a block."""
-    session = open_session(choice)
+def run_session(choice: Choice, ask: Callable[[Caller], Awaitable[T]]) -> T:
+    """Return what a coroutine gives with a caller of the session that the options ask for.
+
+    With `--here` this thread loads the project's code and runs it, as under pytest.
+    """
+    if not choice.here:
+        return asyncio.run(_ask(open_session(choice), choice, ask))
+    from repl_pair.cli.beside import run_beside  # the runtime, which no kernel's command needs
+    from repl_pair.runtime.kernel.lanes import LocalLanes
+
+    lanes = LocalLanes(own_thread=False)
+    return run_beside(lanes, _ask(open_session(choice, lanes=lanes), choice, ask))
+
+
+async def _ask(session: "Session", choice: Choice, ask: Callable[[Caller], Awaitable[T]]) -> T:
     try:
-        yield Caller(session=session, choice=choice)
+        return await ask(Caller(session=session, choice=choice))
     finally:
         await session.close()
 
@@ -170,12 +182,8 @@ def session_command(**which: bool) -> Callable[[Callable[..., Awaitable[int]]], 
         @session_options(**which)
         @wraps(ask)
         def command(choice: Choice, **given: Any) -> None:
-            async def run() -> int:
-                async with open_caller(choice) as caller:
-                    return await ask(caller, **given)
-
             with report_refusal(as_json=choice.as_json):
-                sys.exit(asyncio.run(run()))
+                sys.exit(run_session(choice, partial(ask, **given)))
 
         return command
 

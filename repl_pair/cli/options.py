@@ -18,6 +18,7 @@ from repl_pair.wire import AGENT, PERSON
 
 if TYPE_CHECKING:
     from repl_pair.bridge.session import Session
+    from repl_pair.runtime.kernel.lanes import LocalLanes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,12 +162,17 @@ _AS_JSON = (
 
 
 def open_session(
-    choice: Choice, *, principal: str = PERSON, without: frozenset[str] = frozenset()
+    choice: Choice,
+    *,
+    principal: str = PERSON,
+    without: frozenset[str] = frozenset(),
+    lanes: "LocalLanes | None" = None,
 ) -> "Session":
     """Return the session that the options ask for; `--here` executes the project's story files.
 
     What these files print goes to stderr. Approvals exist only in a kernel of another process.
-    `without` are ops that there are not. RequestError `bad_arguments` for `--here` and a kernel.
+    `without` are ops that there are not; those of `--here` run in `lanes`. RequestError
+    `bad_arguments` for `--here` and a kernel.
     """
     # 0.1 s of sockets that `--help` does not need.
     from repl_pair.bridge import approval_calls, session
@@ -185,7 +191,7 @@ def open_session(
 
     with redirect_stdout(sys.stderr):
         load_stories()
-    return session.Session.direct(policy, principal=principal)
+    return session.Session.direct(policy, principal=principal, lanes=lanes)
 
 
 def agent_name(choice: Choice) -> str:

@@ -3,7 +3,6 @@
 Each round is a process of its own, so that it imports what stands in the files then.
 """
 
-import asyncio
 import json
 import os
 import signal
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from repl_pair.cli.answers import FAIL, PASS, Caller, open_caller
+from repl_pair.cli.answers import FAIL, PASS, Caller, run_session
 from repl_pair.cli.choosing import TAGS, VARIANTS, choose
 from repl_pair.cli.expectations import judge_row, read_expectation
 from repl_pair.cli.options import Choice
@@ -120,21 +119,18 @@ def run_round() -> None:
     asked: Any = json.load(sys.stdin)
     out = sys.stdout
 
-    async def run_changed() -> None:
+    async def run_changed(caller: Caller) -> None:
         changed = {path.resolve(): _saved_at(path) for path in map(Path, asked["changed"])}
         late = {path for path, saved_at in changed.items() if saved_at >= asked["began"]}
-        async with open_caller(Choice(here=True)) as caller:
-            for id in await choose(caller, asked["words"], asked["tags"]):
-                line = await _run_if_drifted(
-                    caller, id, asked["known"].get(id), changed.keys(), late
-                )
-                print(json.dumps(line), file=out, flush=True)
+        for id in await choose(caller, asked["words"], asked["tags"]):
+            line = await _run_if_drifted(caller, id, asked["known"].get(id), changed.keys(), late)
+            print(json.dumps(line), file=out, flush=True)
         modules = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
         print(json.dumps({"imported": [file for file in modules if file]}), file=out, flush=True)
 
     try:
         with redirect_stdout(sys.stderr):
-            asyncio.run(run_changed())
+            run_session(Choice(here=True), run_changed)
     except ReplPairError as error:
         sys.exit(f"{error.code}: {error.message}")
     except KeyboardInterrupt:

@@ -10,6 +10,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from bounds import BOUND_S
+from waiting import wait_until
 
 from repl_pair.cli.answers import Caller
 
@@ -54,6 +56,46 @@ def test_what_a_tag_keeps_out_of_lists_is_run(tagged, pair):
     for words in ([], ["shop.*"], ["--tags", "draft or not draft"]):
         assert "shop.double/Draft" in ran(pair("run", "--here", *words)), words
     assert "shop.double/Draft" not in ran(pair("run", "--here", "--tags", "not draft"))
+
+
+AS_IN_A_PROGRAM = """
+import asyncio, signal, sqlite3, threading
+import repl_pair
+
+opened = sqlite3.connect(":memory:")
+mine = threading.local()
+mine.word = "set where the module is imported"
+
+async def wait():
+    await asyncio.sleep(0)
+    return "waited"
+
+def alarm():
+    before = signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.signal(signal.SIGALRM, before)
+
+WHAT = {
+    "Loop": lambda: asyncio.run(wait()),
+    "Signal": alarm,
+    "Connection": lambda: opened.execute("select 1").fetchone(),
+    "Local": lambda: mine.word,
+    "Awaited": wait,
+}
+
+@repl_pair.story("program.step")
+def step(what: str):
+    return WHAT[what]()
+
+for name in WHAT:
+    repl_pair.variant(f"program.step/{name}", args={"what": name})
+"""
+
+
+def test_components_run_as_in_a_program_of_their_own(project, pair):
+    (project / "stories_program.py").write_text(AS_IN_A_PROGRAM)
+    result = pair("run", "--here", "program.*")
+    assert result.exit_code == 0, result.output
+    assert list(ran(result).values()) == ["status", *["pass"] * 5]
 
 
 def test_without_words_a_kernel_is_asked_for_none(tagged, pair):
@@ -212,6 +254,52 @@ def test_the_results_so_far_are_shown_where_a_run_is_interrupted(project, pair, 
     assert ended.stdout.splitlines()[-1].startswith("1 fail, 2 not run in ")
     (suite,) = ElementTree.parse(project / "found.xml").getroot()
     assert [next(case for case in one).tag for one in suite] == ["properties", "error", "error"]
+
+
+HELD = """
+import time
+from pathlib import Path
+import repl_pair
+
+@repl_pair.story("held.step")
+def step(stops: bool = True):
+    Path("began").touch()
+    while True:
+        try:
+            time.sleep(0.01)
+        except BaseException:
+            if stops:
+                raise
+
+repl_pair.variant("held.step/A")
+repl_pair.variant("held.step/B")
+repl_pair.variant("held.step/Stays", args={"stops": False})
+"""
+
+
+def test_an_interrupt_ends_the_run_and_the_command(project):
+    (project / "stories_held.py").write_text(HELD)
+    command = subprocess.Popen(
+        [sys.executable, "-m", "repl_pair", "run", "--here", "held.step/A", "held.step/B"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        # What is started in the background inherits that SIGINT is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    wait_until((project / "began").exists)
+    command.send_signal(signal.SIGINT)
+    out, _ = command.communicate(timeout=BOUND_S)
+    assert command.returncode == 1
+    assert re.search("[12] not run in ", out), out
+    assert "held.step/B" not in out
+
+
+def test_a_run_that_nothing_stops_does_not_keep_the_command(project, shell):
+    (project / "stories_held.py").write_text(HELD)
+    ended = shell("run", "--here", "held.step/Stays", "--timeout", "0.5")
+    assert ended.returncode == 1
+    assert "it still runs" in ended.stdout
 
 
 def interrupt_at(id, call):

@@ -22,12 +22,12 @@ T = TypeVar("T")
 
 
 class DirectLink(Link):
-    """A link to the runtime of this process."""
+    """A link to the runtime of this process; `lanes` are those of its ops."""
 
-    def __init__(self) -> None:
+    def __init__(self, lanes: LocalLanes | None = None) -> None:
         self.client_id = uuid.uuid4().hex
         self._subscribers: dict[object, Callable[[Any], None]] = {}
-        self._host = Host(lanes=LocalLanes(), publish=self._publish)
+        self._host = Host(lanes=lanes or LocalLanes(), publish=self._publish)
         self.boot = BOOT.id
         self.kernel = KernelInfo(
             id="here", name="this process", pid=os.getpid(), path="", notebook=None, alive=True

@@ -8,7 +8,7 @@ from typing import Any
 from repl_pair.records import Undo
 from repl_pair.runtime.kernel.deadlines import name_of
 from repl_pair.runtime.kernel.jobs import Job
-from repl_pair.runtime.kernel.lanes import JobQueue, Lanes, Perform
+from repl_pair.runtime.kernel.lanes import JobQueue, Lanes, Perform, describe_holder
 from repl_pair.runtime.kernel.pending_cells import PendingCells
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.stopping.sections import main_section
@@ -79,7 +79,7 @@ class KernelLanes(Lanes):
 
     def blocked_by(self, view: View) -> str | None:
         """Describe the breakpoint, cell, call or callback that holds the main thread."""
-        cell, held = CELLS.current, self._turns.held_by(view)
+        cell, held = CELLS.current, describe_holder(self._turns.holder, view)
         if getattr(getattr(self._kernel, "debugger", None), "stopped_threads", None):
             return "the person stands at a breakpoint" + (f" in cell {cell.label}" if cell else "")
         if cell is not None:

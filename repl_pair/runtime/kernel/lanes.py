@@ -2,17 +2,20 @@
 
 import asyncio
 import inspect
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
+from contextvars import copy_context
 from functools import partial
+from queue import SimpleQueue
 from typing import Any
 
 from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.kernel.deadlines import STUCK, name_of
 from repl_pair.runtime.kernel.jobs import Job
-from repl_pair.runtime.stopping.loops import LoopThread, drive
-from repl_pair.runtime.stopping.sections import ThreadSection
-from repl_pair.runtime.stopping.stop import PendingStop, Section, Task
+from repl_pair.runtime.stopping.loops import WaitFor, drive, on_loop
+from repl_pair.runtime.stopping.sections import ThreadSection, main_section
+from repl_pair.runtime.stopping.stop import BY_THE_PERSON, Section, Task
 from repl_pair.runtime.stopping.waiting import Waiters
 from repl_pair.wire import View
 
@@ -78,24 +81,8 @@ def _serve(job: Job, perform: Perform) -> None:
 
 
 def _serve_async(job: Job, perform: Perform) -> None:
-    async def serve() -> None:
-        section = ThreadSection(asyncio.current_task())
-        try:
-            await perform(job, section)
-        finally:
-            section.close()
-
-    try:
-        with asyncio.Runner() as runner:
-            loop = runner.get_loop()
-            task = loop.create_task(serve())
-            while not task.done():
-                try:
-                    loop.run_until_complete(task)
-                except PendingStop:  # it hit the loop between two steps, and is sent again
-                    continue
-    finally:
-        job.end()
+    with asyncio.Runner() as runner:
+        run_blocking(job, perform, on_loop(runner.get_loop()))
 
 
 class JobQueue:
@@ -127,18 +114,6 @@ class JobQueue:
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
 
-    def held_by(self, view: View) -> str | None:
-        """Describe the job whose turn it is, to a view; None where there is none."""
-        holder = self.holder
-        if holder is None:
-            return None
-        if not STUCK.holds(holder):
-            return f"another call of {holder.op.name} is running"
-        return (
-            f"{name_of(holder, view)} that was asked to stop {holder.stopping_s:.0f} s ago still "
-            "runs; Stop (the square) or a restart ends it"
-        )
-
     def close(self) -> None:
         """Cancel the jobs that wait for their turn."""
         for task in list(self._waiting):
@@ -161,22 +136,77 @@ class JobQueue:
 
 
 class LocalLanes(Lanes):
-    """The lanes of a process without a kernel: the main lane is one thread with a loop."""
+    """The lanes of a process without a kernel: the main lane is one thread, on which no loop runs.
 
-    def __init__(self) -> None:
+    As under pytest, a component may call `asyncio.run`; the loop runs while something is awaited.
+    The thread is one of its own, or with `own_thread=False` the one that calls `serve`.
+    """
+
+    def __init__(self, *, own_thread: bool = True) -> None:
         super().__init__()
-        self._main = LoopThread("repl_pair main lane")
-        self._turns = JobQueue(asyncio.Lock(), ThreadSection)
+        self._jobs = SimpleQueue[Callable[[asyncio.AbstractEventLoop], Job] | None]()
+        self._holder: Job | None = None
+        self._lock = threading.Lock()
+        self._needs_thread = own_thread
 
     def main(self, job: Job, perform: Perform) -> None:
         """Run a job on the one main thread, in order."""
-        self._main.loop.call_soon_threadsafe(self._turns.queue, job, perform)
+        with self._lock:
+            needs_thread, self._needs_thread = self._needs_thread, False
+        if needs_thread:
+            start_thread(self.serve, name="main lane")
+        self._jobs.put(partial(copy_context().run, partial(self._run, job, perform)))
+
+    def _run(self, job: Job, perform: Perform, loop: asyncio.AbstractEventLoop) -> Job:
+        self._holder = job
+        try:
+            run_blocking(job, perform, on_loop(loop))
+        finally:
+            self._holder = None
+        return job
+
+    def serve(self) -> None:
+        """Run the jobs of the main lane on this thread until `close`.
+
+        KeyboardInterrupt after a run that the person's interrupt ended: it may be called again.
+        """
+        with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+            while (run_next := self._jobs.get()) is not None:
+                if run_next(runner.get_loop()).requested_stop is BY_THE_PERSON:
+                    raise KeyboardInterrupt
 
     def blocked_by(self, view: View) -> str | None:
         """Describe the job that runs on the main thread."""
-        return self._turns.held_by(view)
+        return describe_holder(self._holder, view)
 
     def close(self) -> None:
-        """Stop the main thread's loop too."""
+        """End the main thread's turn too."""
         super().close()
-        self._main.close()
+        self._jobs.put(None)
+
+
+def run_blocking(job: Job, perform: Perform, wait_for: WaitFor) -> None:
+    """Run a job of the main lane on this thread, which blocks while it waits."""
+    job.call.wait_for = wait_for
+    section = main_section(None)
+    try:
+        drive(perform(job, section))
+    finally:
+        section.close()
+        if section.left_running is None:
+            job.end()
+        else:
+            STUCK.add(job)
+            section.left_running.add_done_callback(lambda _result: job.end())
+
+
+def describe_holder(holder: Job | None, view: View) -> str | None:
+    """Describe the job whose turn it is, to a view; None where there is none."""
+    if holder is None:
+        return None
+    if not STUCK.holds(holder):
+        return f"another call of {holder.op.name} is running"
+    return (
+        f"{name_of(holder, view)} that was asked to stop {holder.stopping_s:.0f} s ago still "
+        "runs; Stop (the square) or a restart ends it"
+    )

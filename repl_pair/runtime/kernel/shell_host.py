@@ -13,13 +13,11 @@ from repl_pair.errors import KernelError, RequestError
 from repl_pair.runtime.capture import capture
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.kernel.between_cells import LastRequest, hold_hooks, keep_errors
-from repl_pair.runtime.kernel.deadlines import STUCK
 from repl_pair.runtime.kernel.host import Host, event_content
 from repl_pair.runtime.kernel.jobs import Job
-from repl_pair.runtime.kernel.lanes import Lanes, Perform
+from repl_pair.runtime.kernel.lanes import Lanes, Perform, run_blocking
 from repl_pair.runtime.registry.cells import CELLS
-from repl_pair.runtime.stopping.loops import drive, on_private_loop
-from repl_pair.runtime.stopping.sections import SignalSection
+from repl_pair.runtime.stopping.loops import on_private_loop
 from repl_pair.runtime.store import STORE
 from repl_pair.wire import MIME, Greeting, ProgressContent, Reply, error_reply
 
@@ -53,17 +51,7 @@ class ShellLanes(Lanes):
         if threading.get_ident() != self.thread:
             self._deferred.append((job, perform))
             return
-        job.call.wait_for = on_private_loop
-        section = SignalSection(None)
-        try:
-            drive(perform(job, section))
-        finally:
-            section.close()
-            if section.left_running is None:
-                job.end()
-            else:
-                STUCK.add(job)
-                section.left_running.add_done_callback(lambda _result: job.end())
+        run_blocking(job, perform, on_private_loop)
 
     def take_up(self) -> None:
         """Run one deferred job."""

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import Context, ContextVar, Token, copy_context
 from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
 from traceback import walk_tb
@@ -243,7 +243,11 @@ def on_loop(loop: asyncio.AbstractEventLoop) -> WaitFor:
         pair = _PAIR.get() or ContextPair()
         task = loop.create_task(_outcome_of(awaitable), context=pair.copy_there())
         try:
-            loop.run_until_complete(asyncio.wait([task]))
+            with this_section().on_task(task):
+                while not task.done():
+                    # It may hit the loop between two steps, and is sent again.
+                    with suppress(PendingStop):
+                        loop.run_until_complete(asyncio.wait([task]))
         finally:
             if not task.done():
                 task.cancel()

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from repl_pair.records import row
 
 T = TypeVar("T")
-Task = asyncio.Task[None] | None
+Task = asyncio.Task[Any] | None
 
 TEARDOWN_S = 0.5
 """How long the teardown of a stopped run may take, before it is stopped too."""
@@ -111,6 +111,15 @@ class Section:
     def enter(self) -> None:
         """Make this the section of the current context, and of contexts copied from it."""
         _SECTION.set(self)
+
+    @contextmanager
+    def on_task(self, task: asyncio.Task[Any]) -> Generator[None]:
+        """Let a stop during the block cancel a task, which the section's thread waits for."""
+        outer, self._task = self._task, task
+        try:
+            yield
+        finally:
+            self._task = outer
 
     def is_in_context(self) -> bool:
         """Return whether the current code runs in the section's context, or a copy of it."""

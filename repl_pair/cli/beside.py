@@ -1,0 +1,61 @@
+"""Runs a command on a thread of its own, beside the main thread, which runs the project's code."""
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from repl_pair.runtime.capture.own_threads import start_thread
+from repl_pair.runtime.kernel.lanes import LocalLanes
+
+T = TypeVar("T")
+LEAVES_S = 5.0
+"""How long a run that could not be stopped may keep the process from its end."""
+
+
+def run_beside(lanes: LocalLanes, command: Coroutine[Any, Any, T]) -> T:
+    """Run a command to its end, and on this thread what it asks of the main lane.
+
+    The person's interrupt cancels the command; KeyboardInterrupt once it has ended. Where a run
+    goes on after the command, because nothing stops it, the process ends with the command's code.
+    """
+    result, cancel, is_free = Future[T](), Future[Callable[[], object]](), threading.Event()
+
+    def run() -> None:
+        try:
+            with asyncio.Runner() as runner:
+                loop = runner.get_loop()
+                task = loop.create_task(command)
+                cancel.set_result(lambda: loop.call_soon_threadsafe(task.cancel))
+                value = loop.run_until_complete(task)
+        except BaseException as error:  # noqa: BLE001  it is raised where the command is waited for
+            result.set_exception(error)
+        else:
+            result.set_result(value)
+        lanes.close()
+        if not is_free.wait(LEAVES_S):
+            _exit_at_once(result)
+
+    start_thread(run, name="command")
+    try:
+        lanes.serve()
+    except KeyboardInterrupt:
+        cancel.result()()
+        lanes.serve()
+        is_free.set()
+        with suppress(asyncio.CancelledError):
+            result.result()
+        raise
+    is_free.set()
+    return result.result()
+
+
+def _exit_at_once(result: Future[Any]) -> None:
+    code = 1 if result.exception() else result.result()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code or 0)
