@@ -46,7 +46,9 @@ def place(
     return qty * rate
 
 repl_pair.variant("shop.place/One", args={"qty": 3, "token": secret})
+utc = datetime.timezone.utc
 repl_pair.variant("shop.place/Two", args={"qty": 2})
+repl_pair.variant("shop.place/Zoned", args={"at": datetime.datetime(2026, 1, 2, 3, 4, tzinfo=utc)})
 """
 SHOW = "shell = repl_pair.show('shop.place/One')\nshell"
 ALONE = "shell = repl_pair.show('shop.place/One', panel='controls')\nshell"
@@ -122,6 +124,15 @@ async def test_each_kind_of_control_edits_its_arg_and_runs_with_it(lab):
     assert ran == {name: shown for name, (_, shown) in EDITS.items()} | {"qty": "5"}
     rest = "seen[-1]['on'], seen[-1]['size'].name, seen[-1]['where'], seen[-1]['point']"
     assert await read(notebook, rest) == "False LARGE north Point(x=7, y=8.0)"
+
+
+async def test_a_time_with_a_zone_is_shown_and_edited_as_text(lab):
+    notebook = await lab.notebook(SHOP, ALONE.replace("/One", "/Zoned"))
+    await notebook.run_all()
+    await expect(entry(notebook, "at")).to_have_value("2026-01-02T03:04:00+00:00")
+    await entry(notebook, "at").fill("2026-01-02T05:04+02:00")
+    await run_form(notebook)
+    assert await read(notebook, "seen[-1]['at'].isoformat()") == "2026-01-02T05:04:00+02:00"
 
 
 async def test_what_does_not_fit_is_reported_at_its_field_and_nothing_is_run(lab):

@@ -31,9 +31,11 @@ repl_pair.variant("work.slow/Short")
 repl_pair.variant("work.slow/Long", args={{"seconds": 600.0}})
 """
 HOLD = """
-import ctypes, threading
-sleep = ctypes.PyDLL(None).usleep
-threading.Timer(0.3, lambda: ((folder / "held").touch(), sleep(4_000_000))).start()
+import ctypes, os, threading
+open_gate = ctypes.PyDLL(None).open  # holds the interpreter lock until somebody writes there
+os.mkfifo(folder / "gate")
+hold = lambda: ((folder / "held").touch(), open_gate(bytes(folder / "gate"), os.O_RDONLY))
+threading.Timer(0.3, hold).start()
 """
 BLOCK = """
 import sys
@@ -357,6 +359,7 @@ def test_an_agent_is_given_the_last_known_registry_while_c_code_holds_the_lock(
             assert not ran.done()
             result = agent.call("list_stories")
         status = agent.ask("kernel_status")["result"]
+        (folder / "gate").write_text("")
         late = ran.result(BOUND_S).structured_content
         fresh = agent.ask("list_stories")
     reply = result.structured_content

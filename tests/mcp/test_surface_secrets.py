@@ -17,6 +17,7 @@ CANARIES = {
     "item": "Nc9vBx5FhQ3lYt6P",
     "derived": "Jr1wKz7GdM8sVb4X",
     "returned": "Ty5uPz9LaS1dFg3H",
+    "deep": "Wb2hQv8KtX6mRc4N",
 }
 SETUP = f"""
 import repl_pair as rp, pandas, pydantic
@@ -32,7 +33,13 @@ class Visit(TypedDict):
     by: str
     badge: Annotated[str, rp.Sensitive]
 
-def fill(declared, before, named, field, typed, column, event, item, derived, returned):
+class Holder:
+    pass
+
+def fill(declared, before, named, field, typed, column, event, item, derived, returned, deep):
+    global holder
+    holder = Holder()
+    holder.settings = {{"service": {{"login": {{"password": deep}}}}}}
     vault = rp.surface("vault", doc="plain-doc")
     session = vault.cell("session", Annotated[str, rp.Sensitive], default=before)
     session.set(declared)
@@ -46,7 +53,7 @@ def fill(declared, before, named, field, typed, column, event, item, derived, re
     vault.event("opened").emit({{"by": "plain-opened", "token": event}})
     vault.cell("failing", dict, default={{"password": derived}})
     log = vault.stream("log", str)
-    for text in (declared, before, named, field, typed, item, event, derived):
+    for text in (deep, declared, before, named, field, typed, item, event, derived):
         log.push("plain-line of " + text)
     vault.expose("session", "api_key", "people", "settings", "table", "visits", "opened", "log")
     def fail(held):

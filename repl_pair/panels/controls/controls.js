@@ -251,10 +251,18 @@ async function draw({ root, ask, listen }) {
     return { min: field.least ?? undefined, max: field.most ?? undefined, step: field.step ?? (field.type.startsWith("int") ? 1 : "any") };
   }
 
+  function givenTo(field) {
+    return form.values.find((value) => keyOf(value.path) === keyOf(field.path));
+  }
+
+  // A browser's own field of a time shows none that has a zone.
+  function isZoned(field) {
+    return /(Z|[+-]\d\d:?\d\d)$/.test(givenTo(field)?.value ?? "");
+  }
+
   const MAKE = {
     text(field, id) {
-      const long = form.values.find((value) => keyOf(value.path) === keyOf(field.path))?.long;
-      return long ? MAKE.textarea(field, id) : text(field, id, { type: "text" });
+      return givenTo(field)?.long ? MAKE.textarea(field, id) : text(field, id, { type: "text" });
     },
     textarea: (field, id) => text(field, id, { rows: 3 }, "textarea"),
     json: (field, id) => text(field, id, { rows: 3, class: "rp-mono" }, "textarea"),
@@ -262,8 +270,8 @@ async function draw({ root, ask, listen }) {
     // A text field gives what was typed, where a number field would give nothing.
     number: (field, id) => text(field, id, { type: "text", inputmode: field.type.startsWith("int") ? "numeric" : "decimal", onkeydown: (event) => stepBy(field, event) }),
     date: (field, id) => text(field, id, { type: "date" }),
-    time: (field, id) => text(field, id, { type: "time", step: "any" }),
-    datetime: (field, id) => text(field, id, { type: "datetime-local", step: "any" }),
+    time: (field, id) => text(field, id, { type: isZoned(field) ? "text" : "time", step: "any" }),
+    datetime: (field, id) => text(field, id, { type: isZoned(field) ? "text" : "datetime-local", step: "any" }),
     colour(field, id) {
       const made = text(field, `${id}`, { type: "text" });
       const swatch = h("input", {

@@ -27,7 +27,8 @@ def unlike(actual: Any, op: str, x: Any, where: str) -> str | None:
     try:
         holds = _OPERATORS[op](actual, x)
         if kind_of(holds) in ("frame", "series") or is_polars(holds):
-            holds = holds.to_numpy()
+            fill = holds.fill_null if is_polars(holds) else holds.fillna
+            holds = fill(op == "!=").to_numpy()  # what is missing differs, as NaN does
         if kind_of(holds) and not holds.size:
             return f"{where}: {short(actual)} has no element that is {op} {short(x)}"
         holds = bool(holds.all()) if kind_of(holds) else bool(holds)

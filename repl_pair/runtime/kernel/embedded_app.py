@@ -29,8 +29,8 @@ APP_LEAVES = (
 
 CLOSE_S = 5.0
 """How long the end of the kernel waits for each of its threads."""
-LOOP_S = 1.0
-"""How long it waits for the tasks of one of their loops."""
+LOOP_S, TASKS_S = 4.0, 0.5
+"""How long it waits for one of their loops on a busy machine, and for the tasks there."""
 TURNS_S = 2.0
 """How long after the latest message turns stay short, since one that came late."""
 _DEBUGGER = "ipykernel.debugger"
@@ -209,13 +209,13 @@ def _end_receiving(loop: Any, stream: Any) -> None:
         stream.stop_on_recv()
         # Left pending, tasks are reported on stderr when their loop is closed.
         if tasks := asyncio.all_tasks() - {asyncio.current_task()}:
-            await asyncio.wait(tasks, timeout=LOOP_S / 2)
+            await asyncio.wait(tasks, timeout=TASKS_S)
 
     _call_on(loop, end)
 
 
 def _call_on(loop: Any, work: Callable[[], Awaitable[None]]) -> None:
-    """Run a coroutine on the loop of another thread, which may be ending; wait at most a second."""
+    """Run a coroutine on the loop of another thread, which may be ending; wait at most `LOOP_S`."""
     ended = threading.Event()
 
     async def call() -> None:

@@ -21,6 +21,7 @@ from repl_pair.runtime.registry.ids import plain_member_id
 from repl_pair.runtime.registry.model import Entry, Member, MemberKind
 from repl_pair.runtime.registry.visible import visible_entry
 from repl_pair.runtime.secrets.known import hint_without_secrets
+from repl_pair.runtime.secrets.learning import learn_before_output
 from repl_pair.runtime.signatures.arguments import Bounds
 from repl_pair.runtime.store import NOTHING
 from repl_pair.runtime.surfaces.secret_values import places_followed
@@ -85,10 +86,19 @@ async def read_member(
         items: dict[str, Any] = found.pop("items")
         chosen = page(sorted(items), limit=limit, cursor=cursor, query=query)
         found |= chosen | {"items": [{"key": key, "value": items[key]} for key in chosen["items"]]}
+    if not all(
+        map(_is_number, found.get("entries", [found.get("value"), *found.get("items", ())]))
+    ):
+        learn_before_output(())
     call.max_items = limit
     call.sensitive.extend(_places_to_hide(entry, key))
     _suggest_next(call, entry, key, found)
     return cast("MemberReading", found)
+
+
+def _is_number(value: object) -> bool:
+    """Return whether a value holds no text: a curve that is read often needs no search."""
+    return value is None or type(value) in (bool, int, float)
 
 
 def _check_reading(entry: Entry, key: str | None, cursor: str | None) -> None:

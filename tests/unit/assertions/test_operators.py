@@ -33,3 +33,12 @@ def test_an_operator_holds_where_it_holds_for_each_element(make, op, holds, x):
 def test_what_differs_from_a_whole_differs_anywhere_in_it(make):
     assert unlike(make([1, 2]), "!=", make([1, 3]), "result") is None
     assert unlike(make([1, 2]), "!=", make([1, 2]), "result") is not None
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_what_is_missing_in_a_column_differs_and_stands_in_no_order(library):
+    module = pytest.importorskip(library)
+    column = module.Series([1, None], dtype="Int64" if library == "pandas" else module.Int64)
+    assert unlike(column, "!=", 2, "result") is None
+    assert "expected a value <" in unlike(column, "<", 2, "result")
+    assert "expected a value !=" in unlike(column, "!=", 1, "result")
