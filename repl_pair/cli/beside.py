@@ -44,7 +44,8 @@ def run_beside(lanes: LocalLanes, command: Coroutine[Any, Any, T]) -> T:
     try:
         lanes.serve()
     except KeyboardInterrupt:
-        cancel.result()()
+        with suppress(RuntimeError):  # the loop is closed: the command has just ended
+            cancel.result()()
         lanes.serve()
         is_free.set()
         with suppress(asyncio.CancelledError):

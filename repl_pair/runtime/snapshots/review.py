@@ -1,7 +1,7 @@
 """Outputs that wait for the person to accept them, and those that the person accepted."""
 
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from pathlib import Path
@@ -128,6 +128,13 @@ def let_wait(waiting: WaitingSnapshot) -> None:
     if len(listed) >= MAX_WAITING and waiting.id not in listed:
         PERSON_STORE.remove(WAITING.name, next(iter(listed)))
     PERSON_STORE.put(WAITING.name, waiting.id, waiting)
+
+
+def take_waiting(variant_id: str, modes: Sequence[str]) -> tuple[WaitingSnapshot, ...]:
+    """Take out all outputs of one variant in some modes."""
+    meant = (variant_id, tuple(sorted(modes)))
+    keys = [k for w in waiting_snapshots().values() if ((k := w.key).variant_id, k.modes) == meant]
+    return tuple(found for key in keys if (found := stop_waiting(key)) is not None)
 
 
 def stop_waiting(key: SnapshotKey) -> WaitingSnapshot | None:

@@ -23,6 +23,7 @@ from repl_pair.records import record
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.running.run_records import stopped_record
+from repl_pair.runtime.snapshots.review import let_wait, take_waiting
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.runtime.sweeps.matrix import Pairing
 from repl_pair.runtime.sweeps.shipping import RunTask, TaskBuilder
@@ -160,7 +161,11 @@ def _thread_task(pairing: Pairing, plan: Plan) -> RunTask:
 
 def _unpickle(result: TaskResult, sent: SentRun) -> RunRecord:
     """Return a worker's record as one of this process, whose entries it rests on."""
-    bare, whole = result
+    bare, whole, waiting = result
+    if waiting is not None:
+        take_waiting(bare.variant_id, bare.active_modes)
+        for one in waiting:
+            let_wait(one)
     try:
         run: RunRecord = pickle.loads(whole)
     except Exception as error:  # noqa: BLE001  the person's classes may refuse in any way

@@ -15,6 +15,7 @@ from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.outcomes import EffectRecord, Identity, Outcome, StepRecord
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.running.copies import copy_state
+from repl_pair.runtime.snapshots.review import WaitingSnapshot, take_waiting
 from repl_pair.runtime.stopping.loops import drive, on_private_loop
 from repl_pair.runtime.stopping.stop import defer_stops
 from repl_pair.runtime.sweeps.shipping import RunTask, dump_by_name, unpack
@@ -25,14 +26,15 @@ ONE_AT_A_TIME = threading.Lock()
 """Held by the run of a worker process: what it captures and registers is of the whole process."""
 
 
-TaskResult = tuple[RunRecord, bytes]
-"""What a worker returns: the bare form of a record, and the record without its live result,
-pickled."""
+TaskResult = tuple[RunRecord, bytes, tuple[WaitingSnapshot, ...] | None]
+"""What a worker returns: the bare form of a record, the record without its live result, pickled,
+and the outputs that wait since; None where nothing ran, or they wait in this process already."""
 
 
 def run_task(task: RunTask) -> TaskResult:
     """Run a task in the worker; what goes wrong before the run is a record of `cannot_run`."""
     is_here = task.boot == BOOT.id and task.pid == os.getpid()
+    waiting = None
     try:
         if task.boot == BOOT.id and not is_here:
             raise RequestError(
@@ -44,9 +46,10 @@ def run_task(task: RunTask) -> TaskResult:
             with ONE_AT_A_TIME:
                 unpack(task)
                 found = _run(task, partial(_check_same, meant=task.identity), exclusive=True)
+                waiting = take_waiting(found.variant_id, found.active_modes)
     except RequestError as error:
         found = refused_run(task.pairing, error)
-    return _task_result(replace(found, result=None, last=None, secrets=None))
+    return (*_pickle(replace(found, result=None, last=None, secrets=None)), waiting)
 
 
 def _run(task: RunTask, check: Callable[[Plan], None], *, exclusive: bool) -> RunRecord:
@@ -76,7 +79,7 @@ def _check_same(plan: Plan, meant: Identity) -> None:
         )
 
 
-def _task_result(found: RunRecord) -> TaskResult:
+def _pickle(found: RunRecord) -> tuple[RunRecord, bytes]:
     kept = ("variant_id", "status", "active_modes", "total", "elapsed_ms", "identity")
     slots = {name: getattr(found, name) for name in kept}
     bare = RunRecord(**slots, reason=str(found.reason))

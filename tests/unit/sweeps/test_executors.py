@@ -23,6 +23,7 @@ from repl_pair.runtime.registry.model import Variant
 from repl_pair.runtime.registry.origin import agent_origin, is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.last_results import counts_as_verdict, last_result
+from repl_pair.runtime.snapshots.review import waiting_snapshots
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.runtime.sweeps.matrix import Pairing
 from repl_pair.runtime.sweeps.shipping import TaskBuilder
@@ -54,6 +55,8 @@ for number in range(6):
 repl_pair.variant("swept.price/Of_2_dies", args={"die": True}, play=is_one)
 repl_pair.variant("swept.price/Stocked", args={"stock": repl_pair.ref("stock")}, play=[
     check.path_equals("result.stock[1]", 2)])
+repl_pair.story("swept.word", component=lambda word="one": word)
+repl_pair.variant("swept.word/Kept", play=[check.matches_snapshot()])
 repl_pair.variant("swept.price/Held", play=[check.path_equals("result.held", None)])
 """
 NOTEBOOK = """
@@ -299,3 +302,14 @@ def test_what_an_agent_wrote_is_an_agents_in_the_worker_too():
     sent = pickle.loads(task.entries["variant", "swept.plain/A"])
     assert sent.origin.key != "agent:a"
     assert is_agents(sent.origin)
+
+
+def test_an_output_of_a_worker_waits_to_be_accepted_here(shop):
+    id = "swept.word/Kept"
+    with repl_pair.process_pool(1) as pool:  # its own: another one has the module of another folder
+        (refused,) = repl_pair.run_variants([id], executor=pool).rows
+        assert "there is no snapshot" in refused.reason
+        assert repl_pair.accept_snapshot(id) == '"one"\n'
+        again = repl_pair.run_variants([id], executor=pool)
+    assert again.status == "pass", again.rows
+    assert waiting_snapshots() == {}
