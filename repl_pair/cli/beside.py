@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -20,18 +20,18 @@ LEAVES_S = 5.0
 def run_beside(lanes: LocalLanes, command: Coroutine[Any, Any, T]) -> T:
     """Run a command to its end, and on this thread what it asks of the main lane.
 
-    The person's interrupt cancels the command; KeyboardInterrupt once it has ended. Where a run
-    goes on after the command, because nothing stops it, the process ends with the command's code.
+    The person's interrupt cancels the command; KeyboardInterrupt once it has ended. Where the
+    project's code goes on then, because nothing stops it, the process ends with the command's code.
     """
-    result, cancel, is_free = Future[T](), Future[Callable[[], object]](), threading.Event()
+    result, is_free = Future[T](), threading.Event()
+    began = Future[asyncio.Task[T]]()
 
     def run() -> None:
         try:
             with asyncio.Runner() as runner:
-                loop = runner.get_loop()
-                task = loop.create_task(command)
-                cancel.set_result(lambda: loop.call_soon_threadsafe(task.cancel))
-                value = loop.run_until_complete(task)
+                task = runner.get_loop().create_task(command)
+                began.set_result(task)
+                value = runner.get_loop().run_until_complete(task)
         except BaseException as error:  # noqa: BLE001  it is raised where the command is waited for
             result.set_exception(error)
         else:
@@ -40,19 +40,25 @@ def run_beside(lanes: LocalLanes, command: Coroutine[Any, Any, T]) -> T:
         if not is_free.wait(LEAVES_S):
             _exit_at_once(result)
 
+    def interrupt() -> None:
+        task = began.result()
+        with suppress(RuntimeError):  # the loop is closed: the command has just ended
+            task.get_loop().call_soon_threadsafe(lambda: task.cancelling() or task.cancel())
+
     start_thread(run, name="command")
     try:
-        lanes.serve()
+        lanes.serve(interrupt)
     except KeyboardInterrupt:
-        with suppress(RuntimeError):  # the loop is closed: the command has just ended
-            cancel.result()()
-        lanes.serve()
-        is_free.set()
         with suppress(asyncio.CancelledError):
             result.result()
         raise
-    is_free.set()
-    return result.result()
+    finally:
+        if not lanes.tasks_left:
+            is_free.set()
+    value = result.result()
+    if lanes.tasks_left:
+        _exit_at_once(result)
+    return value
 
 
 def _exit_at_once(result: Future[Any]) -> None:

@@ -257,13 +257,11 @@ def test_the_results_so_far_are_shown_where_a_run_is_interrupted(project, pair, 
 
 
 HELD = """
-import time
-from pathlib import Path
+import asyncio, sys, time
 import repl_pair
+from repl_pair import check
 
-@repl_pair.story("held.step")
-def step(stops: bool = True):
-    Path("began").touch()
+def spin(stops):
     while True:
         try:
             time.sleep(0.01)
@@ -271,16 +269,41 @@ def step(stops: bool = True):
             if stops:
                 raise
 
-repl_pair.variant("held.step/A")
-repl_pair.variant("held.step/B")
-repl_pair.variant("held.step/Stays", args={"stops": False})
+async def wait(stops):
+    while True:
+        try:
+            await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            if stops:
+                raise
+
+async def leave_task(stops):
+    async def leave():
+        try:
+            await asyncio.sleep(100)
+        finally:
+            sys.exit(0)
+    asyncio.create_task(leave())
+    await asyncio.sleep(0)
+
+@repl_pair.story("held.step")
+def step(by="spin", stops=True):
+    with open("began", "a") as file:
+        print(by, file=file)
+    return globals()[by](stops)
+
+for by in ("spin", "wait"):
+    repl_pair.variant(f"held.step/{by}", args={"by": by})
+    repl_pair.variant(f"held.step/{by}_on", args={"by": by, "stops": False})
+repl_pair.variant("held.step/leaves", args={"by": "leave_task"}, play=[check.result_equals(1)])
 """
 
 
-def test_an_interrupt_ends_the_run_and_the_command(project):
+@pytest.mark.parametrize("held", ["spin", "wait", "spin_on", "wait_on"])
+def test_an_interrupt_ends_the_run_and_the_command(project, held):
     (project / "stories_held.py").write_text(HELD)
     command = subprocess.Popen(
-        [sys.executable, "-m", "repl_pair", "run", "--here", "held.step/A", "held.step/B"],
+        [sys.executable, "-m", "repl_pair", "run", "--here", f"held.step/{held}", "shop.slow/Long"],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -292,14 +315,22 @@ def test_an_interrupt_ends_the_run_and_the_command(project):
     out, _ = command.communicate(timeout=BOUND_S)
     assert command.returncode == 1
     assert re.search("[12] not run in ", out), out
-    assert "held.step/B" not in out
+    assert "shop.slow/Long" not in out
 
 
 def test_a_run_that_nothing_stops_does_not_keep_the_command(project, shell):
     (project / "stories_held.py").write_text(HELD)
-    ended = shell("run", "--here", "held.step/Stays", "--timeout", "0.5")
+    ended = shell("run", "--here", "held.step/spin_on", "--timeout", "0.5")
     assert ended.returncode == 1
     assert "it still runs" in ended.stdout
+
+
+def test_the_exit_code_is_not_that_of_a_task_that_a_component_left(project, shell):
+    (project / "stories_held.py").write_text(HELD)
+    ended = shell("run", "--here", "held.step/leaves")
+    assert ended.returncode == 1
+    assert "fail    held.step/leaves" in ended.stdout
+    assert "never awaited" not in ended.stderr
 
 
 def interrupt_at(id, call):

@@ -16,7 +16,7 @@ from repl_pair.runtime.ipython import interactive_shell
 from repl_pair.runtime.kernel import attach as hosting
 from repl_pair.runtime.kernel.embedded_app import CLOSE_S, start_app
 from repl_pair.runtime.registry.origin import outside
-from repl_pair.runtime.stopping.loops import STUCK_S
+from repl_pair.runtime.stopping.loops import end_tasks
 from repl_pair.runtime.stopping.stop import PendingStop
 
 LONGEST_NAME = 100
@@ -148,10 +148,7 @@ def _run(run_loop: Any) -> None:
 def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
     # What pyzmq does for a task behind its end raises where the task was cancelled.
     loop.set_exception_handler(_report_but_cancellations)
-    if tasks := asyncio.all_tasks(loop):
-        for task in tasks:
-            task.cancel()
-        loop.run_until_complete(asyncio.wait(tasks, timeout=STUCK_S))
+    end_tasks(loop)
 
 
 def _report_but_cancellations(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
@@ -31,6 +32,8 @@ CLOSE_S = 5.0
 """How long the end of the kernel waits for each of its threads."""
 LOOP_S, TASKS_S = 4.0, 0.5
 """How long it waits for one of their loops on a busy machine, and for the tasks there."""
+LOOKS_S = 0.05
+"""How often it looks whether a thread has ended, which then runs nothing more."""
 TURNS_S = 2.0
 """How long after the latest message turns stay short, since one that came late."""
 _DEBUGGER = "ipykernel.debugger"
@@ -107,6 +110,7 @@ def _kernel_class(
         shell_class = shell
         debugger_class = None
         turns_end: Any = None
+        shell_stream: Any
 
         def set_parent(self, ident: Any, parent: Any, channel: str = "shell") -> None:
             # The program is always at work, and may leave other threads no turn.
@@ -148,6 +152,15 @@ def _kernel_class(
             before_end()
             return base.do_shutdown(self, restart)
 
+        async def shutdown_request(self, *message: Any) -> None:
+            """End the main loop and that of the control thread; `App.close` ends the others."""
+            # ipykernel ends the shell channel's beside the main one, and closes that one's sockets.
+            stream, self.shell_stream = self.shell_stream, None
+            try:
+                await base.shutdown_request(self, *message)
+            finally:
+                self.shell_stream = stream
+
     return Kernel
 
 
@@ -182,7 +195,7 @@ def _app_class(base: Any, kernel: Any, about: Mapping[str, Any]) -> Any:
         def end_control(self) -> None:
             """End the control thread; messages that it has received are answered."""
             if self.control_thread.is_alive():
-                _end_receiving(self.control_thread.io_loop, self.kernel.control_stream)
+                _end_receiving(self.control_thread, self.kernel.control_stream)
                 self.control_thread.stop()
             self.control_thread.join()
 
@@ -194,16 +207,16 @@ def _app_class(base: Any, kernel: Any, about: Mapping[str, Any]) -> Any:
                 await asyncio.wait({iopub._event_pipe_gc_task})
 
             if iopub is not None and iopub.thread.is_alive():
-                _call_on(iopub.io_loop, end_iopub)
+                _call_on(iopub.thread, iopub.io_loop, end_iopub)
             if shell is not None and shell.is_alive():
-                _end_receiving(shell.io_loop, self.kernel.shell_stream)
+                _end_receiving(shell, self.kernel.shell_stream)
             base.close(self)
 
     return App
 
 
-def _end_receiving(loop: Any, stream: Any) -> None:
-    """Take no more messages on a thread, and wait for those that it processes."""
+def _end_receiving(thread: Any, stream: Any) -> None:
+    """Take no more messages on a thread of ipykernel, and wait for those that it processes."""
 
     async def end() -> None:
         stream.stop_on_recv()
@@ -211,12 +224,12 @@ def _end_receiving(loop: Any, stream: Any) -> None:
         if tasks := asyncio.all_tasks() - {asyncio.current_task()}:
             await asyncio.wait(tasks, timeout=TASKS_S)
 
-    _call_on(loop, end)
+    _call_on(thread, thread.io_loop, end)
 
 
-def _call_on(loop: Any, work: Callable[[], Awaitable[None]]) -> None:
-    """Run a coroutine on the loop of another thread, which may be ending; wait at most `LOOP_S`."""
-    ended = threading.Event()
+def _call_on(thread: threading.Thread, loop: Any, work: Callable[[], Awaitable[None]]) -> None:
+    """Run a coroutine on the loop of a thread, until that ends; wait at most `LOOP_S`."""
+    ended, until = threading.Event(), time.monotonic() + LOOP_S
 
     async def call() -> None:
         try:
@@ -225,4 +238,5 @@ def _call_on(loop: Any, work: Callable[[], Awaitable[None]]) -> None:
             ended.set()
 
     loop.add_callback(call)
-    ended.wait(LOOP_S)
+    while thread.is_alive() and not ended.wait(LOOKS_S) and time.monotonic() < until:
+        pass

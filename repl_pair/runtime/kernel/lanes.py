@@ -13,9 +13,9 @@ from typing import Any
 from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.kernel.deadlines import STUCK, name_of
 from repl_pair.runtime.kernel.jobs import Job
-from repl_pair.runtime.stopping.loops import WaitFor, drive, on_loop
+from repl_pair.runtime.stopping.loops import WaitFor, drive, end_tasks, on_loop
 from repl_pair.runtime.stopping.sections import ThreadSection, main_section
-from repl_pair.runtime.stopping.stop import BY_THE_PERSON, Section, Task
+from repl_pair.runtime.stopping.stop import BY_THE_PERSON, PendingStop, Section, Task
 from repl_pair.runtime.stopping.waiting import Waiters
 from repl_pair.wire import View
 
@@ -81,8 +81,24 @@ def _serve(job: Job, perform: Perform) -> None:
 
 
 def _serve_async(job: Job, perform: Perform) -> None:
-    with asyncio.Runner() as runner:
-        run_blocking(job, perform, on_loop(runner.get_loop()))
+    async def serve() -> None:
+        section = ThreadSection(asyncio.current_task())
+        try:
+            await perform(job, section)
+        finally:
+            section.close()
+
+    try:
+        with asyncio.Runner() as runner:
+            loop = runner.get_loop()
+            task = loop.create_task(serve())
+            while not task.done():
+                try:
+                    loop.run_until_complete(task)
+                except PendingStop:  # it hit the loop between two steps, and is sent again
+                    continue
+    finally:
+        job.end()
 
 
 class JobQueue:
@@ -144,10 +160,13 @@ class LocalLanes(Lanes):
 
     def __init__(self, *, own_thread: bool = True) -> None:
         super().__init__()
-        self._jobs = SimpleQueue[Callable[[asyncio.AbstractEventLoop], Job] | None]()
+        self._jobs = SimpleQueue[Callable[[asyncio.AbstractEventLoop], object] | None]()
         self._holder: Job | None = None
         self._lock = threading.Lock()
         self._needs_thread = own_thread
+        self._on_interrupt: Callable[[], object] = lambda: None
+        self.tasks_left = False
+        """Whether tasks on the loop outlived their cancellation as `serve` ended."""
 
     def main(self, job: Job, perform: Perform) -> None:
         """Run a job on the one main thread, in order."""
@@ -157,23 +176,41 @@ class LocalLanes(Lanes):
             start_thread(self.serve, name="main lane")
         self._jobs.put(partial(copy_context().run, partial(self._run, job, perform)))
 
-    def _run(self, job: Job, perform: Perform, loop: asyncio.AbstractEventLoop) -> Job:
-        self._holder = job
+    def _run(self, job: Job, perform: Perform, loop: asyncio.AbstractEventLoop) -> None:
+        self._holder, on_stop = job, job.on_stop
+
+        def note_stop() -> None:
+            on_stop()
+            if job.requested_stop is BY_THE_PERSON:
+                self._on_interrupt()
+
+        job.on_stop = note_stop
         try:
             run_blocking(job, perform, on_loop(loop))
         finally:
             self._holder = None
-        return job
+        if job.requested_stop is BY_THE_PERSON:
+            raise KeyboardInterrupt
 
-    def serve(self) -> None:
+    def serve(self, on_interrupt: Callable[[], object] | None = None) -> None:
         """Run the jobs of the main lane on this thread until `close`.
 
-        KeyboardInterrupt after a run that the person's interrupt ended: it may be called again.
+        The person's interrupt calls `on_interrupt`, perhaps in a signal handler and more than once;
+        what comes behind it is not run. KeyboardInterrupt at `close` then.
         """
-        with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+        self._on_interrupt = on_interrupt or self._on_interrupt
+        loop = asyncio.new_event_loop()
+        try:
             while (run_next := self._jobs.get()) is not None:
-                if run_next(runner.get_loop()).requested_stop is BY_THE_PERSON:
-                    raise KeyboardInterrupt
+                run_next(loop)
+        except KeyboardInterrupt:
+            self._on_interrupt()
+            while self._jobs.get() is not None:
+                pass
+            raise
+        finally:
+            self.tasks_left = not end_tasks(loop)
+            loop.close()
 
     def blocked_by(self, view: View) -> str | None:
         """Describe the job that runs on the main thread."""

@@ -1,6 +1,7 @@
 """Waits for awaitables: on the current loop, or on a private loop with its own thread."""
 
 import asyncio
+import gc
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import Future, wait
@@ -189,16 +190,28 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
                 if not stopped:
                     loop.run_forever()
                 stopped = True
-                if tasks := asyncio.all_tasks(loop):
-                    for task in tasks:
-                        task.cancel()
-                    loop.run_until_complete(asyncio.wait(tasks, timeout=STUCK_S))
+                end_tasks(loop)
             except PendingStop:
                 # It hit the loop between two steps of the task that it was meant for.
                 continue
             return
     finally:
         loop.close()
+
+
+def end_tasks(loop: asyncio.AbstractEventLoop) -> bool:
+    """Cancel the tasks of a loop that does not run; return whether all end within `STUCK_S`."""
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    if not tasks:
+        return True
+    waiting = loop.create_task(asyncio.wait(tasks, timeout=STUCK_S))
+    while not waiting.done():
+        # What a task ends with is its own: no reason to end the process.
+        with suppress(SystemExit, KeyboardInterrupt):
+            loop.run_until_complete(waiting)
+    return all(task.done() for task in tasks)
 
 
 async def _outcome_of(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
@@ -245,8 +258,8 @@ def on_loop(loop: asyncio.AbstractEventLoop) -> WaitFor:
         try:
             with this_section().on_task(task):
                 while not task.done():
-                    # It may hit the loop between two steps, and is sent again.
-                    with suppress(PendingStop):
+                    # A stop that hits the loop between two steps cancels the task or comes again.
+                    with suppress(PendingStop, asyncio.CancelledError):
                         loop.run_until_complete(asyncio.wait([task]))
         finally:
             if not task.done():
@@ -264,12 +277,16 @@ def on_loop(loop: asyncio.AbstractEventLoop) -> WaitFor:
 def close_unstarted(error: BaseException) -> None:
     """Close the coroutines that a stop has kept from being awaited, in the frames that it left.
 
-    Python warns of one that is freed unawaited, in whichever cell runs by then.
+    Python warns of one that is freed unawaited, in whichever cell runs by then. One that a task has
+    taken up is the task's.
     """
-    for frame, _ in walk_tb(error.__traceback__):
-        for value in frame.f_locals.values():
-            if iscoroutine(value) and getcoroutinestate(value) == CORO_CREATED:
-                value.close()
+    values = [v for frame, _ in walk_tb(error.__traceback__) for v in frame.f_locals.values()]
+    waiting = [v for v in values if iscoroutine(v) and getcoroutinestate(v) == CORO_CREATED]
+    holders = gc.get_referrers(*waiting) if waiting else ()
+    taken = {id(one.get_coro()) for one in holders if issubclass(type(one), asyncio.Task)}
+    for coroutine in waiting:
+        if id(coroutine) not in taken:
+            coroutine.close()
 
 
 def drive(coroutine: Coroutine[Any, Any, T]) -> T:

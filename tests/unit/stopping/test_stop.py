@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import ctypes
 import gc
+import inspect
 import random
 import signal
 import subprocess
@@ -25,6 +26,7 @@ from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.descriptors import input_schema
 from repl_pair.runtime.op_base.table import TABLE, WAIT_S
+from repl_pair.runtime.stopping.loops import close_unstarted
 from repl_pair.runtime.stopping.sections import SignalSection, ThreadSection
 from repl_pair.runtime.stopping.stop import (
     BY_THE_PERSON,
@@ -642,3 +644,19 @@ def test_what_came_of_a_call_is_settled_once():
     call.at_cancel(lambda: woken.append("after"))
     assert woken == ["before", "after"]
     assert (call.decided, call.decide(), call.decide(), call.decided) == (False, True, False, True)
+
+
+def test_a_coroutine_that_a_task_has_taken_up_is_not_closed_with_those_that_nobody_awaits():
+    async def give():
+        return 1
+
+    async def stopped():
+        taken, left = give(), give()
+        task = asyncio.ensure_future(taken)
+        try:
+            raise RunStopped(BY_THE_PERSON)
+        except RunStopped as error:
+            close_unstarted(error)
+        return await task, inspect.getcoroutinestate(left)
+
+    assert asyncio.run(stopped()) == (1, inspect.CORO_CLOSED)
