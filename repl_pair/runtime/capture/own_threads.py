@@ -1,5 +1,6 @@
 """Threads beside those of the person: no debugger stops them, and their turn comes soon."""
 
+import gc
 import sys
 import threading
 import time
@@ -7,6 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
+from types import FrameType
 from typing import Any
 
 from repl_pair.records import Undo
@@ -31,6 +33,48 @@ def start_thread(target: Callable[..., object], *args: Any, name: str) -> thread
     vars(thread).update(pydev_do_not_trace=True, is_pydev_daemon_thread=True)
     thread.start()
     return thread
+
+
+@contextmanager
+def frames_of_threads() -> Generator[dict[int, FrameType]]:
+    """Give the frame in which each thread is, by its ident, for a block that may follow `f_back`.
+
+    Python 3.11 may collect garbage while it makes the object of a frame. A finalizer then lets the
+    frame's own thread go on, and end, and the process crashes: nothing is collected in the block.
+    """
+    resume = _COLLECTION.pause() if sys.version_info < (3, 12) else None
+    try:
+        yield sys._current_frames()  # pyright: ignore[reportPrivateUsage]  the documented way
+    finally:
+        if resume is not None:
+            resume()
+
+
+class _Collection:
+    """The collection of garbage in this process, which rests while anybody pauses it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # a finalizer may come here again
+        self._pauses = 0
+        self._was_on = False
+
+    def pause(self) -> Undo:
+        """Let nothing be collected until the last undo; what is off stays off."""
+        with self._lock:
+            if not self._pauses:
+                self._was_on = gc.isenabled()
+                gc.disable()
+            self._pauses += 1
+        return self._resume
+
+    def _resume(self) -> None:
+        with self._lock:
+            self._pauses -= 1
+            if not self._pauses and self._was_on:
+                gc.enable()
+
+
+_COLLECTION = _Collection()
 
 
 class _SwitchInterval:

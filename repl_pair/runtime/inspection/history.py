@@ -2,11 +2,11 @@
 
 import ast
 import re
-import sys
 from collections.abc import Iterator
 from traceback import walk_stack
 from typing import Any, Literal, NotRequired, TypedDict
 
+from repl_pair.runtime.capture.own_threads import frames_of_threads
 from repl_pair.runtime.ipython import kernel_shell
 from repl_pair.runtime.reading.bounded import cut_text
 from repl_pair.runtime.reading.code_lines import hide_literals, names_secret
@@ -127,14 +127,14 @@ def _status_of(number: int, has_failed: bool, is_newest: bool) -> dict[str, Any]
 def _is_on_a_stack(number: int, shell: Any) -> bool:
     """Return whether a thread runs the code of a cell now."""
     numbers = getattr(shell.compile, "_filename_map", {})
-    stacks = sys._current_frames().values()  # pyright: ignore[reportPrivateUsage]  the documented way
-    return any(
-        frame.f_globals is shell.user_global_ns
-        and frame.f_code.co_name == "<module>"
-        and numbers.get(frame.f_code.co_filename) == number
-        for stack in stacks
-        for frame, _ in walk_stack(stack)
-    )
+    with frames_of_threads() as latest:
+        return any(
+            frame.f_globals is shell.user_global_ns
+            and frame.f_code.co_name == "<module>"
+            and numbers.get(frame.f_code.co_filename) == number
+            for stack in latest.values()
+            for frame, _ in walk_stack(stack)
+        )
 
 
 def _manager() -> Any:

@@ -1,6 +1,5 @@
 """The person's lines in which a running cell spends its time, sampled from another thread."""
 
-import sys
 import threading
 import time
 import weakref
@@ -9,7 +8,7 @@ from dataclasses import field
 from typing import Any
 
 from repl_pair.records import mutable
-from repl_pair.runtime.capture.own_threads import short_switch_interval
+from repl_pair.runtime.capture.own_threads import frames_of_threads, short_switch_interval
 from repl_pair.runtime.inspection.places import Line, Place, Places, describe_place
 from repl_pair.runtime.inspection.stacks import find_cell, lines_above, task_stacks, thread_stacks
 from repl_pair.runtime.inspection.suspended import lines_of
@@ -57,8 +56,7 @@ def read_hot_lines(seconds: float, is_cancelled: Callable[[], bool]) -> dict[str
             ended = CELLS.current is not running or not CELLS.is_busy()
             if ended:
                 break
-            # No name for the frame: what it holds would live on until the next sample.
-            place, inside = _own_line(places, lines_above(_frames().get(thread or 0)))
+            place, inside = _line_of(places, thread)
             if place is None:
                 place, inside = _own_line(places, awaited())
             samples, missed = samples + 1, missed + max(0, int((now - last) / PERIOD_S) - 1)
@@ -79,7 +77,6 @@ def read_hot_lines(seconds: float, is_cancelled: Callable[[], bool]) -> dict[str
 
 
 _OPTIONAL = ("ended", "missed")
-_frames = sys._current_frames  # pyright: ignore[reportPrivateUsage]  the documented way to see other threads
 
 
 def _shown(line: _Spent, of_s: float) -> dict[str, Any]:
@@ -94,6 +91,12 @@ def _add(spent: dict[Any, _Spent], place: Place, inside: Place | None, seconds: 
     if inside is not None:
         name = f"{inside.where} {inside.function}"
         line.inside[name] = line.inside.get(name, 0.0) + seconds
+
+
+def _line_of(places: Places, thread: int | None) -> tuple[Place | None, Place | None]:
+    # No name in the loop of samples: what a frame holds would live on until the next one.
+    with frames_of_threads() as latest:
+        return _own_line(places, lines_above(latest.get(thread or 0)))
 
 
 def _own_line(places: Places, lines: Iterable[Line]) -> tuple[Place | None, Place | None]:

@@ -1,12 +1,12 @@
 """Where the running cell, the threads and the tasks of a kernel stand: places, no values."""
 
-import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from types import FrameType
 from typing import Any, NamedTuple
 
+from repl_pair.runtime.capture.own_threads import frames_of_threads
 from repl_pair.runtime.inspection.places import (
     Line,
     Place,
@@ -87,15 +87,15 @@ def thread_stacks() -> list[Stack]:
     """
     # A copy in one step, without the lock that a stuck thread may hold.
     known = dict(_threads())
-    latest, left = sys._current_frames(), MAX_LINES  # pyright: ignore[reportPrivateUsage]  the documented way
-    del latest[threading.get_ident()]
-    main = threading.main_thread()
+    main, left = threading.main_thread(), MAX_LINES
     ranks = {ident: rank for rank, ident in enumerate(known)} | {main.ident: -1}
     stacks: list[Stack] = []
-    for ident in sorted(latest, key=lambda ident: ranks.get(ident, len(ranks))):
-        lines = list(islice(lines_above(latest.pop(ident)), min(MAX_DEEP, left)))
-        left -= len(lines)
-        stacks.append(Stack(known.get(ident), lines, ident))
+    with frames_of_threads() as latest:
+        del latest[threading.get_ident()]
+        for ident in sorted(latest, key=lambda ident: ranks.get(ident, len(ranks))):
+            lines = list(islice(lines_above(latest.pop(ident)), min(MAX_DEEP, left)))
+            left -= len(lines)
+            stacks.append(Stack(known.get(ident), lines, ident))
     is_here = threading.current_thread() is main
     return [Stack(main, [], main.ident), *stacks] if is_here else stacks
 

@@ -5,9 +5,11 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from traceback import walk_stack
 from types import FrameType, ModuleType
 from typing import Any
 
+from repl_pair.runtime.capture.own_threads import frames_of_threads
 from repl_pair.runtime.ipython import interactive_shell
 from repl_pair.runtime.registry.model import Origin
 from repl_pair.wire import PERSON, may_have
@@ -129,10 +131,9 @@ def is_same_run(one: Any, other: Any) -> bool:
 
 def is_executing(module: ModuleType) -> bool:
     """Return whether a thread executes the body of the module now."""
-    for latest in sys._current_frames().values():  # pyright: ignore[reportPrivateUsage]  the documented way to see other threads
-        frame: FrameType | None = latest
-        while frame is not None:
-            if frame.f_code.co_name == "<module>" and frame.f_globals is module.__dict__:
-                return True
-            frame = frame.f_back
-    return False
+    with frames_of_threads() as latest:
+        return any(
+            frame.f_code.co_name == "<module>" and frame.f_globals is module.__dict__
+            for stack in latest.values()
+            for frame, _ in walk_stack(stack)
+        )

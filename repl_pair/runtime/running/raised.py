@@ -1,7 +1,6 @@
 """What a run raised, in words and as data: its text, what ran, and the person's own line."""
 
 import os
-import sys
 import threading
 from collections.abc import Callable, Mapping
 from itertools import islice, starmap
@@ -10,6 +9,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from repl_pair.errors import error_text, message_of
+from repl_pair.runtime.capture.own_threads import frames_of_threads
 from repl_pair.runtime.reading.code_files import library_path, shown_place
 from repl_pair.runtime.reading.code_lines import shown_line
 from repl_pair.runtime.reading.exceptions import causes_of, leaves_of, notes_of, traceback_of
@@ -69,12 +69,12 @@ def place_of(thread: int) -> dict[str, Any]:
     Nothing where it is not clear which line: where several loops are stuck.
     """
     threads = [[thread], [one.ident for one in threading.enumerate() if one.name == PRIVATE.name]]
-    latest = sys._current_frames()  # pyright: ignore[reportPrivateUsage]  the documented way
-    for group in threads:
-        stacks = map(latest.get, filter(None, group))
-        places = [place for stack in stacks if stack and (place := _innermost(stack))]
-        if len(places) == 1:
-            return _place_in(places)
+    with frames_of_threads() as latest:
+        for group in threads:
+            stacks = map(latest.get, filter(None, group))
+            places = [place for stack in stacks if stack and (place := _innermost(stack))]
+            if len(places) == 1:
+                return _place_in(places)
     return {}
 
 

@@ -1,11 +1,15 @@
-"""Turns of the interpreter lock while modules are imported beside code that loops."""
+"""Turns of the interpreter lock beside code that loops, and the frames of other threads."""
 
+import gc
+import subprocess
 import sys
+import threading
 
 import pytest
 
 from repl_pair.runtime.capture.own_threads import (
     SWITCH_INTERVAL_S,
+    frames_of_threads,
     short_switch_interval,
     shorten_switch_interval,
 )
@@ -64,3 +68,51 @@ def test_the_module_of_an_op_is_imported_in_short_turns(tmp_path, monkeypatch):
     assert Table({"late": "of_an_op"}).get("late") is None
     assert sys.modules["of_an_op"].turn_s == pytest.approx(SWITCH_INTERVAL_S)
     monkeypatch.delitem(sys.modules, "of_an_op")
+
+
+FOLLOWING = """
+import gc, sys, threading, time
+from repl_pair.runtime.capture.own_threads import frames_of_threads
+
+class Waits:
+    def __init__(self): self.me = self
+    def __del__(self): time.sleep(0.0002)
+
+def deep(n): return deep(n - 1) if n else time.sleep(0.0001)
+
+def start_threads():
+    while True:
+        threading.Thread(target=deep, args=(20,), daemon=True).start()
+        time.sleep(0.0001)
+
+for _ in range(3):
+    threading.Thread(target=start_threads, daemon=True).start()
+until, n = time.monotonic() + 2, 0
+while time.monotonic() < until:
+    n += 1
+    gc.set_threshold(100_000)
+    Waits(), Waits()
+    with frames_of_threads() as latest:
+        gc.set_threshold(3 + n % 40)
+        for frame in latest.values():
+            while frame is not None: frame = frame.f_back
+print(gc.isenabled())
+"""
+
+
+def test_the_frames_of_threads_that_end_can_be_followed():
+    ran = subprocess.run([sys.executable, "-c", FOLLOWING], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (0, "True\n"), ran.stderr[-400:]
+
+
+def test_collection_rests_until_the_last_block_ends_and_stays_off_where_it_was_off():
+    with frames_of_threads(), frames_of_threads():
+        pass
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with frames_of_threads() as latest:
+            assert threading.get_ident() in latest
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
