@@ -44,7 +44,10 @@ def frames_of_threads() -> Generator[dict[int, FrameType]]:
     """
     resume = _COLLECTION.pause() if sys.version_info < (3, 12) else None
     try:
-        yield sys._current_frames()  # pyright: ignore[reportPrivateUsage]  the documented way
+        latest = sys._current_frames()  # pyright: ignore[reportPrivateUsage]  the documented way
+        # This frame stands below nothing while the block runs; two above it is that of the block.
+        latest[threading.get_ident()] = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+        yield latest
     finally:
         if resume is not None:
             resume()

@@ -112,7 +112,7 @@ def test_collection_rests_until_the_last_block_ends_and_stays_off_where_it_was_o
     gc.disable()
     try:
         with frames_of_threads() as latest:
-            assert threading.get_ident() in latest
+            assert latest[threading.get_ident()] is sys._getframe()
         assert not gc.isenabled()
     finally:
         gc.enable()
