@@ -43,12 +43,13 @@ def frames_of_threads() -> Generator[dict[int, FrameType]]:
     frame's own thread go on, and end, and the process crashes: nothing is collected in the block.
     """
     resume = _COLLECTION.pause() if sys.version_info < (3, 12) else None
+    latest = sys._current_frames()  # pyright: ignore[reportPrivateUsage]  the documented way
     try:
-        latest = sys._current_frames()  # pyright: ignore[reportPrivateUsage]  the documented way
         # This frame stands below nothing while the block runs; two above it is that of the block.
         latest[threading.get_ident()] = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
         yield latest
     finally:
+        latest.clear()  # the frame of the block names it
         if resume is not None:
             resume()
 
