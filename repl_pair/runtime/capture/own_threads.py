@@ -45,7 +45,7 @@ def frames_of_threads() -> Generator[dict[int, FrameType]]:
     resume = _COLLECTION.pause() if sys.version_info < (3, 12) else None
     latest = sys._current_frames()  # pyright: ignore[reportPrivateUsage]  the documented way
     try:
-        # This frame stands below nothing while the block runs; two above it is that of the block.
+        # The frame of a generator that waits has no caller: the block's is two above this one.
         latest[threading.get_ident()] = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
         yield latest
     finally:
