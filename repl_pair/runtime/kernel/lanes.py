@@ -192,13 +192,13 @@ class LocalLanes(Lanes):
         if job.requested_stop is BY_THE_PERSON:
             raise KeyboardInterrupt
 
-    def serve(self, on_interrupt: Callable[[], object] | None = None) -> None:
+    def serve(self, on_interrupt: Callable[[], object] = lambda: None) -> None:
         """Run the jobs of the main lane on this thread until `close`.
 
         The person's interrupt calls `on_interrupt`, perhaps in a signal handler and more than once;
         what comes behind it is not run. KeyboardInterrupt at `close` then.
         """
-        self._on_interrupt = on_interrupt or self._on_interrupt
+        self._on_interrupt = on_interrupt
         loop = asyncio.new_event_loop()
         try:
             while (run_next := self._jobs.get()) is not None:

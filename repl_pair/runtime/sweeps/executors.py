@@ -125,7 +125,9 @@ class ExecutorSweep:
         for future in wait(self._sent, return_when=FIRST_COMPLETED).done:
             sent = self._sent.pop(future)
             try:
-                run = _unpickle(future.result(), sent)
+                result = future.result()
+                _let_outputs_wait(result)
+                run = _unpickle(result, sent)
             except CancelledError:
                 continue
             except Exception as error:  # noqa: BLE001  each kind of executor has its own errors
@@ -159,13 +161,18 @@ def _thread_task(pairing: Pairing, plan: Plan) -> RunTask:
     return RunTask(pairing=pairing, identity=plan.identity)
 
 
-def _unpickle(result: TaskResult, sent: SentRun) -> RunRecord:
-    """Return a worker's record as one of this process, whose entries it rests on."""
-    bare, whole, waiting = result
+def _let_outputs_wait(result: TaskResult) -> None:
+    """Let the outputs of a worker wait in this process, in the place of those of earlier runs."""
+    bare, _, waiting = result
     if waiting is not None:
         take_waiting(bare.variant_id, bare.active_modes)
         for one in waiting:
             let_wait(one)
+
+
+def _unpickle(result: TaskResult, sent: SentRun) -> RunRecord:
+    """Return a worker's record as one of this process, whose entries it rests on."""
+    bare, whole, _ = result
     try:
         run: RunRecord = pickle.loads(whole)
     except Exception as error:  # noqa: BLE001  the person's classes may refuse in any way
