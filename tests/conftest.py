@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from bounds import BOUND_S
+from hanging import Hanging
 from hypothesis import HealthCheck, settings
 from leftovers import find_leftovers, take_picture
 from parts import find_stale, is_first_part, is_full, mark_full
@@ -43,6 +44,7 @@ def pytest_configure(config):
     use_own_ports()
     config.addinivalue_line("markers", "full: a test of the part that `make test-all` runs")
     config.pluginmanager.register(LASTING)
+    config.pluginmanager.register(Hanging())
 
 
 def pytest_sessionstart():
