@@ -875,13 +875,16 @@ async def endless(link, tmp_path):
 
 
 async def run_past_its_deadline(link, folder, variant, **args):
-    """Run a variant until one run has begun and was stopped: on a busy machine that takes long."""
+    """Run a variant until one run has begun and was stopped: on a busy machine that takes long.
+
+    The reason would name a run that still runs.
+    """
     for timeout_s in (0.1, 1, 10):
         answer = await link.run(variant, timeout_s=timeout_s, **args)
         assert (answer["status"], answer["reason"]) == ("error", f"not done within {timeout_s} s")
         if (folder / "begun").exists():
-            break
-    assert (folder / "ended").exists()
+            return
+    raise AssertionError("no run has begun within its deadline")
 
 
 @pytest.mark.parametrize("lane", ["main", "worker"])
