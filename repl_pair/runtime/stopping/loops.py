@@ -3,77 +3,31 @@
 import asyncio
 import gc
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future, wait
-from contextlib import contextmanager, suppress
-from contextvars import Context, ContextVar, Token, copy_context
+from contextlib import AbstractContextManager, suppress
 from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
 from traceback import walk_tb
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from repl_pair.runtime.stopping.sections import raise_in
-from repl_pair.runtime.stopping.stop import PendingStop, defer_stops, this_section
+from repl_pair.runtime.stopping.stop import (
+    BY_THE_PERSON,
+    ENDS,
+    STUCK_S,
+    PendingStop,
+    defer_stops,
+    this_section,
+)
+
+if TYPE_CHECKING:
+    from repl_pair.runtime.stopping.awaiting import AwaitingTask, OtherContext
 
 T = TypeVar("T")
 
 WaitFor = Callable[[Awaitable[Any]], Awaitable[Any]]
 """Waits for an awaitable, on one certain loop."""
-
-_UNSET: Any = object()
-_Tokens = dict[ContextVar[Any], Token[Any]]
-
-STUCK_S = 0.3
-"""How long a cancelled coroutine may take to end, before its loop counts as stuck."""
-
-
-class ContextPair:
-    """Two contexts, here and on another thread; values set in one are copied to the other.
-
-    The context there stays the same object, so that a token made there can be reset there later.
-    """
-
-    def __init__(self) -> None:
-        self._there = copy_context()
-        self._set_there: _Tokens = {}
-        self._set_here: _Tokens = {}
-
-    def copy_there(self) -> Context:
-        """Return the context there with the values from here; a new one if it is in use."""
-        here = copy_context()
-        try:
-            self._there.run(_copy_values, here, self._set_there)
-        except RuntimeError:
-            # Code that could not be stopped still runs in it.
-            self._there, self._set_there = here, {}
-        return self._there
-
-    def copy_back(self) -> None:
-        """Copy the values from there."""
-        _copy_values(self._there, self._set_here)
-
-
-def _copy_values(values: Context, tokens: _Tokens) -> None:
-    """Set the variables of this context as in another; reset those that it no longer has."""
-    for variable, value in values.items():
-        if variable.get(_UNSET) is not value:
-            tokens.setdefault(variable, variable.set(value))
-    for variable in [known for known in tokens if known not in values]:
-        variable.reset(tokens.pop(variable))
-
-
-_PAIR: ContextVar[ContextPair | None] = ContextVar("repl_pair_context_pair", default=None)
-
-
-@contextmanager
-def pair_contexts() -> Generator[None]:
-    """Let everything that the block runs on another thread share one context there."""
-    outer = _PAIR.get()
-    _PAIR.set(ContextPair())
-    try:
-        yield
-    finally:
-        _PAIR.set(outer)
 
 
 class LoopThread:
@@ -101,44 +55,46 @@ class LoopThread:
             return self._loop
 
     def wait_for(self, awaitable: Awaitable[Any]) -> Any:
-        """Run an awaitable to its end in the paired context; an interrupt here cancels it there.
+        """Run an awaitable to its end in the task of the run; an interrupt here cancels it there.
 
         A loop that is stuck in code that does not await is stopped by an exception, and replaced.
         """
         result: Future[Any] = Future()
         with self._lock:
             self._awaited[result] = None
-        started: list[asyncio.Future[Any]] = []
+        started: list[AwaitingTask] = []
         self._awaited[result] = loop = self.loop
-        pair = _PAIR.get() or ContextPair()
-        context = pair.copy_there()
+        with _awaiting() as there:
+            there.copy_there()
 
-        def start() -> None:
-            task = loop.create_task(_outcome_of(awaitable), context=context)
-            started.append(task)
-            task.add_done_callback(lambda done: _hand_over(done, result))
+            def start() -> None:
+                started.append(there.task_on(loop))
+                started[0].put(awaitable, result)
 
-        loop.call_soon_threadsafe(start)
-        try:
+            loop.call_soon_threadsafe(start)
             try:
                 return result.result()
             finally:
-                if not result.done():
-                    # The stop of a run is repeated until it has ended.
-                    with defer_stops():
-                        self._end(loop, started, result)
-        finally:
-            pair.copy_back()
+                try:
+                    if not result.done():
+                        # The stop of a run is repeated until it has ended.
+                        with defer_stops():
+                            self._end(loop, started, result)
+                finally:
+                    there.copy_back(leaves=not result.done())
 
     def _end(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        started: "list[asyncio.Future[Any]]",
-        result: "Future[Any]",
+        self, loop: asyncio.AbstractEventLoop, started: "list[AwaitingTask]", result: Future[Any]
     ) -> None:
-        ended = False
+        ended, stop = False, this_section().wanted or BY_THE_PERSON
+
+        def cancel() -> None:
+            for one in started:
+                if not result.done():
+                    one.task.cancel(stop)
+
         try:
-            loop.call_soon_threadsafe(lambda: [task.cancel() for task in started])
+            loop.call_soon_threadsafe(cancel)
             ended = bool(wait([result], timeout=STUCK_S).done)
         finally:
             # Also after a second interrupt: a stuck loop must not be used again.
@@ -203,7 +159,7 @@ def end_tasks(loop: asyncio.AbstractEventLoop) -> bool:
     """Cancel the tasks of a loop that does not run; return whether all end within `STUCK_S`."""
     tasks = asyncio.all_tasks(loop)
     for task in tasks:
-        task.cancel()
+        task.cancel(ENDS)
     if not tasks:
         return True
     waiting = loop.create_task(asyncio.wait(tasks, timeout=STUCK_S))
@@ -214,25 +170,10 @@ def end_tasks(loop: asyncio.AbstractEventLoop) -> bool:
     return all(task.done() for task in tasks)
 
 
-async def _outcome_of(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
-    """Return the value, or an exception that would end the loop, or lose its text with the task."""
-    try:
-        return await awaitable, None
-    except (SystemExit, KeyboardInterrupt, asyncio.CancelledError) as error:
-        return None, error
+def _awaiting() -> "AbstractContextManager[OtherContext]":
+    from repl_pair.runtime.stopping.awaiting import this_awaiting  # a kernel attaches without it
 
-
-def _hand_over(
-    done: "asyncio.Future[tuple[Any, BaseException | None]]", result: "Future[Any]"
-) -> None:
-    if done.cancelled():
-        result.set_exception(asyncio.CancelledError())
-        return
-    value, error = (None, done.exception()) if done.exception() else done.result()
-    if error is not None:
-        result.set_exception(error)
-    else:
-        result.set_result(value)
+    return this_awaiting()
 
 
 PRIVATE = LoopThread("repl_pair loop")
@@ -253,23 +194,25 @@ def on_loop(loop: asyncio.AbstractEventLoop) -> WaitFor:
     """Return what waits for awaitables on a loop that does not run now, on this thread."""
 
     async def wait_for(awaitable: Awaitable[Any]) -> Any:
-        pair = _PAIR.get() or ContextPair()
-        task = loop.create_task(_outcome_of(awaitable), context=pair.copy_there())
-        try:
-            with this_section().on_task(task):
-                while not task.done():
-                    # A stop that hits the loop between two steps cancels the task or comes again.
-                    with suppress(PendingStop, asyncio.CancelledError):
-                        loop.run_until_complete(asyncio.wait([task]))
-        finally:
-            if not task.done():
-                task.cancel()
-                loop.run_until_complete(asyncio.wait([task], timeout=STUCK_S))
-            pair.copy_back()
-        value, error = task.result()
-        if error is not None:
-            raise error
-        return value
+        result, is_done = Future[Any](), asyncio.Event()
+        result.add_done_callback(lambda _done: is_done.set())
+        with _awaiting() as there:
+            there.copy_there()
+            in_task = there.task_on(loop)
+            in_task.put(awaitable, result)
+            try:
+                with this_section().on_task(in_task.task):
+                    while not result.done():
+                        # A stop that hits the loop between two steps comes again.
+                        with suppress(PendingStop, asyncio.CancelledError):
+                            loop.run_until_complete(is_done.wait())
+            finally:
+                if not result.done():
+                    in_task.task.cancel(BY_THE_PERSON)
+                    with suppress(TimeoutError):
+                        loop.run_until_complete(asyncio.wait_for(is_done.wait(), STUCK_S))
+                there.copy_back(leaves=not result.done())
+        return result.result()
 
     return wait_for
 

@@ -16,6 +16,10 @@ Task = asyncio.Task[Any] | None
 
 TEARDOWN_S = 0.5
 """How long the teardown of a stopped run may take, before it is stopped too."""
+STUCK_S = 0.3
+"""How long a cancelled coroutine may take to end, before its loop counts as stuck."""
+ENDS = "its loop ends"
+"""The message of the cancellation with which a loop ends its tasks."""
 
 
 @row

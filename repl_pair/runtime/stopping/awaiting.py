@@ -1,0 +1,185 @@
+"""The task in which a run awaits on another loop, and the context that it shares with the run."""
+
+import asyncio
+from collections.abc import Awaitable, Generator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from contextvars import Context, ContextVar, Token, copy_context
+from inspect import iscoroutine
+from typing import Any
+
+from repl_pair.runtime.stopping.stop import ENDS, STUCK_S, Stop
+
+_UNSET: Any = object()
+_Tokens = dict[ContextVar[Any], Token[Any]]
+_Call = tuple[Awaitable[Any], Future[Any]]
+
+
+class AwaitingTask:
+    """Awaits what one run hands over, one after another, in one task of a loop.
+
+    So a task group or a timeout that a loader holds is left in the task that entered it.
+    Made on the loop's thread, or while the loop does not run.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, context: Context) -> None:
+        self.loop = loop
+        self._calls = asyncio.Queue[_Call | None]()
+        self._awaited: Future[Any] | None = None
+        self._is_cancelled = False
+        self.task = loop.create_task(self._serve(), context=context)
+        self.task.add_done_callback(self._end)
+
+    def put(self, awaitable: Awaitable[Any], result: Future[Any]) -> None:
+        """Await an awaitable for `result`, on the loop's thread or before the loop runs."""
+        self._calls.put_nowait((awaitable, result))
+
+    def close(self) -> None:
+        """End the task, from any thread: at once, or soon if the loop runs on another thread."""
+        if self.task.done():
+            return
+        if not self.loop.is_running():
+            self._calls.put_nowait(None)
+            self.loop.run_until_complete(asyncio.wait([self.task], timeout=STUCK_S))
+            return
+        with suppress(RuntimeError):  # the loop was closed just now, and the task ended with it
+            self.loop.call_soon_threadsafe(self._calls.put_nowait, None)
+
+    async def _serve(self) -> None:
+        while await self._await_next():
+            pass
+
+    async def _await_next(self) -> bool:
+        """Await one awaitable, without keeping anything of it; return whether the task goes on."""
+        try:
+            call = await self._calls.get()
+        except asyncio.CancelledError as error:
+            return self._take_cancellation(error)
+        if call is None:
+            return False
+        awaitable, self._awaited = call
+        if self._is_cancelled:
+            self._is_cancelled = not self.task.cancel()
+        value, error = None, None
+        try:
+            value = await awaitable
+        except BaseException as raised:  # noqa: BLE001  some would end the loop
+            error = raised
+        while self.task.cancelling():
+            self.task.uncancel()
+        # In a step of its own: in this one the context is in use, and the run goes on at once.
+        self.loop.call_soon(_hand_over, self._awaited, value, error)
+        self._awaited = None
+        return True
+
+    def _take_cancellation(self, error: asyncio.CancelledError) -> bool:
+        """Handle one that came between two awaitables; return whether the task goes on.
+
+        A stop is for what is not begun; without that it is sent again. Any other, as of a task
+        group that a loader holds, is for what is awaited next.
+        """
+        self.task.uncancel()
+        reason = error.args[0] if error.args else None
+        if not isinstance(reason, Stop):
+            self._is_cancelled = True
+            return reason != ENDS
+        if self._calls.empty():
+            return True
+        call = self._calls.get_nowait()
+        if call is None:
+            return False
+        awaitable, result = call
+        if iscoroutine(awaitable):
+            awaitable.close()
+        _hand_over(result, None, error)
+        return True
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if self._awaited is not None:
+            _hand_over(self._awaited, None, error)
+
+
+def _hand_over(result: Future[Any], value: Any, error: BaseException | None) -> None:
+    if result.done():
+        return
+    if error is not None:
+        result.set_exception(error)
+    else:
+        result.set_result(value)
+
+
+class OtherContext:
+    """The context in which a run awaits on another loop, and the task there.
+
+    Values that are set in one of the two contexts are copied to the other. The one there stays the
+    same object, so that a token made there can be reset there later.
+    """
+
+    def __init__(self) -> None:
+        self._there = copy_context()
+        self._set_there: _Tokens = {}
+        self._set_here: _Tokens = {}
+        self._task: AwaitingTask | None = None
+
+    def copy_there(self) -> None:
+        """Copy the values from here; to a new context if the one there is in use."""
+        here = copy_context()
+        try:
+            self._there.run(_copy_values, here, self._set_there)
+        except RuntimeError:
+            # Code that could not be stopped still runs in it.
+            self._there, self._set_there, self._task = here, {}, None
+
+    def copy_back(self, *, leaves: bool) -> None:
+        """Copy the values from there; where it `leaves` what does not end, another task is next."""
+        _copy_values(self._there, self._set_here)
+        if leaves:
+            self._task = None
+
+    def task_on(self, loop: asyncio.AbstractEventLoop) -> AwaitingTask:
+        """Return the task on a loop, on the loop's thread or while it does not run."""
+        task = self._task
+        if task is None or task.task.done() or task.loop is not loop:
+            task = self._task = AwaitingTask(loop, self._there)
+        return task
+
+    def close(self) -> None:
+        """End the task."""
+        if self._task is not None:
+            self._task.close()
+
+
+def _copy_values(values: Context, tokens: _Tokens) -> None:
+    """Set the variables of this context as in another; reset those that it no longer has."""
+    for variable, value in values.items():
+        if variable.get(_UNSET) is not value:
+            tokens.setdefault(variable, variable.set(value))
+    for variable in [known for known in tokens if known not in values]:
+        variable.reset(tokens.pop(variable))
+
+
+_THERE: ContextVar[OtherContext | None] = ContextVar("repl_pair_other_context", default=None)
+
+
+@contextmanager
+def await_in_one_task() -> Generator[OtherContext]:
+    """Let all that the block awaits on another loop be awaited in one task and context there."""
+    outer, there = _THERE.get(), OtherContext()
+    _THERE.set(there)
+    try:
+        yield there
+    finally:
+        _THERE.set(outer)
+        there.close()
+
+
+@contextmanager
+def this_awaiting() -> Generator[OtherContext]:
+    """Give the context and task of the run, or outside of any run those for the block."""
+    there = _THERE.get()
+    if there is not None:
+        yield there
+        return
+    with await_in_one_task() as there:
+        yield there

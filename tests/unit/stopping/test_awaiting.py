@@ -1,0 +1,168 @@
+"""What a run awaits on another loop is awaited in one task, which ends with the run."""
+
+import asyncio
+import gc
+import weakref
+from concurrent.futures import Future
+
+import anyio
+import pytest
+from waiting import wait_until
+
+import repl_pair
+from repl_pair import check
+from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.running.runner import execute
+from repl_pair.runtime.stopping.awaiting import AwaitingTask, await_in_one_task
+from repl_pair.runtime.stopping.loops import PRIVATE, drive, on_loop
+from repl_pair.runtime.stopping.stop import BY_THE_PERSON
+
+
+@pytest.fixture
+def loop():
+    loop = asyncio.new_event_loop()
+    yield loop
+    assert asyncio.all_tasks(loop) == set()
+    loop.close()
+
+
+@pytest.fixture(params=["here", "on the private loop"])
+def run(request, loop):
+    """Runs a variant on a loop of this thread, as under pytest, or as `run` does."""
+
+    def run_here(id):
+        return drive(execute(plan_variant(id), wait_for=on_loop(loop)))
+
+    yield repl_pair.run if request.param != "here" else run_here
+    wait_until(lambda: not asyncio.all_tasks(PRIVATE.loop), what="the end of the tasks of the run")
+    PRIVATE.close()
+
+
+async def in_group():
+    async with anyio.create_task_group() as group:
+        group.start_soon(anyio.sleep, 0)
+        yield "group"
+        group.cancel_scope.cancel()
+
+
+async def in_scope():
+    with anyio.move_on_after(60):
+        yield "scope"
+
+
+async def in_timeout():
+    async with asyncio.timeout(60):
+        yield "timeout"
+
+
+async def in_asyncio_group():
+    async with asyncio.TaskGroup() as group:
+        group.create_task(asyncio.sleep(0))
+        yield "asyncio group"
+
+
+@pytest.mark.parametrize("held", [in_group, in_scope, in_timeout, in_asyncio_group])
+def test_a_loader_holds_what_belongs_to_its_task_across_its_yield(run, held):
+    async def both(a, b):
+        await asyncio.sleep(0)
+        return [a, b]
+
+    repl_pair.loader("held")(held)
+    repl_pair.loader("other")(in_group)
+    repl_pair.story("app", component=both)
+    args = {"a": repl_pair.ref("held"), "b": repl_pair.ref("other")}
+    repl_pair.variant("app/It", args=args, play=[check.path_equals("result[1]", "group")])
+    ran = run("app/It")
+    assert ran.status == "pass", ran.phases
+
+
+def test_a_child_that_fails_cancels_what_is_awaited_then(run):
+    async def fails():
+        await asyncio.sleep(0)
+        raise ValueError("of a child")
+
+    async def held():
+        async with asyncio.TaskGroup() as group:
+            yield group
+
+    async def uses(group):
+        group.create_task(fails())
+        await asyncio.Event().wait()
+
+    repl_pair.loader("held")(held)
+    repl_pair.story("app", component=uses)
+    repl_pair.variant("app/It", args={"group": repl_pair.ref("held")})
+    ran = run("app/It")
+    assert ran.status == "error"
+    assert "of a child" in str(ran.phases)
+
+
+def test_a_child_that_fails_between_two_awaitables_is_reported(run):
+    async def fails():
+        raise ValueError("of a child")
+
+    async def held():
+        async with asyncio.TaskGroup() as group:
+            yield group
+            await asyncio.Event().wait()
+
+    async def waits(group):
+        task = group.create_task(fails())
+        task.add_done_callback(lambda _task: None)
+
+    repl_pair.loader("held")(held)
+    repl_pair.story("app", component=waits)
+    repl_pair.variant("app/It", args={"group": repl_pair.ref("held")})
+    ran = run("app/It")
+    assert ran.status == "error"
+    assert "of a child" in str(ran.phases)
+
+
+def test_what_cancels_itself_last_ends_like_any_other(run):
+    async def component():
+        asyncio.current_task().cancel()
+        return 1
+
+    repl_pair.story("app", component=component)
+    repl_pair.variant("app/It", play=[check.result_equals(1)])
+    assert run("app/It").status == "pass"
+
+
+def test_nothing_that_was_awaited_is_kept(loop):
+    class Value:
+        pass
+
+    async def make():
+        return Value()
+
+    async def fail():
+        raise ValueError(Value())
+
+    with await_in_one_task():
+        wait_for = on_loop(loop)
+        kept = weakref.ref(drive(wait_for(make())))
+        with pytest.raises(ValueError, match="Value") as raised:
+            drive(wait_for(fail()))
+        of_error = weakref.ref(raised.value.args[0])
+        del raised
+        gc.collect()
+        assert (kept(), of_error()) == (None, None)
+
+
+def test_what_is_cancelled_before_it_is_begun_never_begins(loop):
+    begun = []
+
+    async def work():
+        begun.append(1)
+
+    with await_in_one_task() as there:
+        task, results = there.task_on(loop), [Future(), Future()]
+        assert isinstance(task, AwaitingTask)
+        loop.run_until_complete(asyncio.sleep(0))
+        task.put(work(), results[0])
+        task.task.cancel(BY_THE_PERSON)
+        loop.run_until_complete(asyncio.sleep(0))
+        assert isinstance(results[0].exception(0), asyncio.CancelledError)
+        task.put(work(), results[1])
+        loop.run_until_complete(asyncio.sleep(0.01))
+        assert (results[1].result(0), begun) == (None, [1])
