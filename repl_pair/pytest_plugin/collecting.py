@@ -1,7 +1,7 @@
 """A file with stories as pytest collects it: its test functions and its variants."""
 
 import glob
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -82,8 +82,7 @@ class StoriesFile(pytest.Module):
         variants = REGISTRY.snapshot("variant").values()
         # What was imported before, by a test or conftest.py, registered its variants then.
         is_any_left = any(e.revision <= before and e.id not in owners for e in variants)
-        root = project_of(self.config).root
-        helpers = {one.resolve() for one in files_behind(self.path, root)} if is_any_left else ()
+        helpers = set(self._helpers()) if is_any_left else ()
         own = [
             entry
             for entry in variants
@@ -95,10 +94,17 @@ class StoriesFile(pytest.Module):
         owners.update((entry.id, self.path) for entry in own)
         return sorted(own, key=lambda entry: entry.revision)
 
+    def _helpers(self) -> Iterator[Path]:
+        """Yield this file, each `conftest.py` that pytest loads for it, and what they import."""
+        root = project_of(self.config).root
+        above = [folder for folder in self.path.parents if folder.is_relative_to(root)]
+        conftests = [file for folder in above if (file := folder / "conftest.py").is_file()]
+        for file in (self.path, *conftests):
+            yield from (one.resolve() for one in files_behind(file, root))
+
     def _is_of(self, entry: Entry, helpers: Collection[Path]) -> bool:
-        file = Path(file_of(entry.origin) or "")
-        is_helper = file.name != "conftest.py" and file.resolve() in helpers
-        return is_helper and not self._is_others(entry)
+        is_helpers = Path(file_of(entry.origin) or "").resolve() in helpers
+        return is_helpers and not self._is_others(entry)
 
     def _is_others(self, entry: Entry) -> bool:
         """Return whether an entry comes from another file with stories, which this one imports."""

@@ -268,3 +268,24 @@ def test_what_a_helper_registered_when_another_file_imported_it_belongs_to_the_s
     (pytester.path / "stories_cases.py").write_text("import repl_pair\nimport cases\n")
     ran = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     assert ran.parseoutcomes().get("failed") == 1
+
+
+def test_what_a_conftest_registers_is_collected_once_with_the_first_file_below_it(pytester):
+    case = (
+        "import repl_pair\n"
+        "repl_pair.story('{0}', component=lambda: 1)\n"
+        "repl_pair.variant('{0}/A')\n"
+    )
+    for folder in ("a", "b"):
+        file = pytester.mkdir(folder) / f"stories_{folder}.py"
+        file.write_text(case.format(f"of.{folder}"))
+    (pytester.path / "conftest.py").write_text("import more\n" + case.format("of.root"))
+    (pytester.path / "more.py").write_text(case.format("of.more"))
+    (pytester.path / "b" / "conftest.py").write_text(case.format("of.below"))
+    assert sorted(ids_of(collect(pytester))) == [
+        "a/stories_a.py::of.a/A",
+        "a/stories_a.py::of.more/A",
+        "a/stories_a.py::of.root/A",
+        "b/stories_b.py::of.b/A",
+        "b/stories_b.py::of.below/A",
+    ]
