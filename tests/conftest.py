@@ -126,10 +126,14 @@ def own_project(project_folder, monkeypatch):
     yield own
     deferred_writes.LATER._waiting.clear()
     in_replies.REPLY_NOTICES.forget()
-    with deferred_writes.LATER._writing:  # a write that was under way has ended
+    writing = deferred_writes.LATER._writing  # a write may be under way
+    assert writing.acquire(timeout=BOUND_S), "a write of the project does not end"
+    try:
         own.close()
         if own.file.exists():
             shutil.rmtree(own.file.parent)
+    finally:
+        writing.release()
 
 
 @pytest.fixture(autouse=True)
