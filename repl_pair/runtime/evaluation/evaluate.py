@@ -21,7 +21,7 @@ from repl_pair.runtime.registry.origin import agent_origin, sent_by
 from repl_pair.runtime.running.captured_calls import CapturedCall, run_stoppable
 from repl_pair.runtime.secrets.known import made_of
 from repl_pair.runtime.secrets.renderings import leaving_form
-from repl_pair.runtime.stopping.awaiting import await_in_one_task
+from repl_pair.runtime.stopping.awaiting import await_together
 from repl_pair.runtime.stopping.loops import WaitFor
 from repl_pair.runtime.stopping.stop import Stop
 
@@ -56,7 +56,7 @@ async def evaluate(
     with (
         capture(exclusive=True, leaving=leaving_form, restores=True) as captured,
         sent_by(principal),
-        await_in_one_task(),
+        await_together(),
         made_of(source),
     ):
         evaluation = Evaluation(captured=captured, space=open_space(scope))

@@ -13,6 +13,7 @@ from repl_pair.runtime.secrets.egress import holds_secret
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.secrets.redaction import copy_plain
+from repl_pair.runtime.stopping.awaiting import hold_task
 from repl_pair.runtime.values.classes import is_exactly, real_class
 from repl_pair.runtime.values.frozen import Ref, Secret, ref_places
 from repl_pair.runtime.values.hints import ANYTHING
@@ -39,6 +40,8 @@ async def begin(frame: Frame, made: Any, what: str) -> Any:
         return clean_up(made, what)
 
     frame.undo.append(end)
+    if is_async:
+        hold_task()
     value: Any = await frame.wait_for(anext(made, _NOTHING)) if is_async else next(made, _NOTHING)
     if value is _NOTHING:
         raise RequestError("cannot_run", f"{what} yielded nothing; {_ONCE}")
@@ -49,6 +52,7 @@ async def enter(frame: Frame, manager: Any) -> None:
     """Enter a context manager; teardown exits it with the failure of the run, which remains."""
     is_async = not hasattr(real_class(manager), "__enter__")
     if is_async:
+        hold_task()
         await frame.wait_for(manager.__aenter__())
     else:
         manager.__enter__()

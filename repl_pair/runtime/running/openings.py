@@ -22,7 +22,7 @@ from repl_pair.runtime.running.effects import effects_of_run
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.phases import PHASES, tear_down
 from repl_pair.runtime.secrets.renderings import leaving_form
-from repl_pair.runtime.stopping.awaiting import await_in_one_task
+from repl_pair.runtime.stopping.awaiting import await_together
 from repl_pair.runtime.stopping.loops import drive, on_private_loop
 from repl_pair.runtime.stopping.stop import STOPS, defer_stops, this_section, while_live
 from repl_pair.runtime.store import STORE, Change
@@ -113,7 +113,7 @@ def open_variant(plan: Plan) -> Opening:
     """Set up, load and render; what that raises is raised after the teardown."""
     context, held = copy_context(), ExitStack()
     scope = context.run(held.enter_context, effects_of_run())
-    context.run(held.enter_context, await_in_one_task())
+    context.run(held.enter_context, await_together())
     frame = Frame(plan=plan, wait_for=on_private_loop, captured=Captured(leaving_form), scope=scope)
     opening = Opening(plan=plan, frame=frame, context=context, held=held)
     try:

@@ -24,7 +24,7 @@ from repl_pair.runtime.running.raised import as_raised, describe
 from repl_pair.runtime.running.run_records import record_of
 from repl_pair.runtime.secrets.known import made_of
 from repl_pair.runtime.secrets.renderings import leaving_form
-from repl_pair.runtime.stopping.awaiting import await_in_one_task
+from repl_pair.runtime.stopping.awaiting import await_together
 from repl_pair.runtime.stopping.contexts import in_context, own_context
 from repl_pair.runtime.stopping.loops import (
     WaitFor,
@@ -137,7 +137,7 @@ async def execute(
     with (
         capture(exclusive=exclusive, leaving=leaving_form, restores=True) as captured,
         effects_of_run() as scope,
-        await_in_one_task(),
+        await_together(),
         made_of(plan.sent, plan.sent_by_others) as secrets,
     ):
         frame = Frame(plan=plan, wait_for=wait_for, captured=captured, scope=scope)

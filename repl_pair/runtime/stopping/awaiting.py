@@ -16,27 +16,27 @@ _Call = tuple[Awaitable[Any], Future[Any]]
 
 
 class AwaitingTask:
-    """Awaits what one run hands over, one after another, in one task of a loop.
+    """Awaits what one run hands over in one task of a loop, which `stays` for more until `close`.
 
-    So a task group or a timeout that a loader holds is left in the task that entered it.
     Made on the loop's thread, or while the loop does not run.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, context: Context) -> None:
         self.loop = loop
+        self.stays = False
         self._calls = asyncio.Queue[_Call | None]()
         self._awaited: Future[Any] | None = None
-        self._is_cancelled = False
         self.task = loop.create_task(self._serve(), context=context)
         self.task.add_done_callback(self._end)
 
-    def put(self, awaitable: Awaitable[Any], result: Future[Any]) -> None:
+    def put(self, awaitable: Awaitable[Any], result: Future[Any], *, stays: bool) -> None:
         """Await an awaitable for `result`, on the loop's thread or before the loop runs."""
+        self.stays = stays
         self._calls.put_nowait((awaitable, result))
 
     def close(self) -> None:
         """End the task, from any thread: at once, or soon if the loop runs on another thread."""
-        if self.task.done():
+        if self.task.done() or self.loop.is_closed():
             return
         if not self.loop.is_running():
             self._calls.put_nowait(None)
@@ -58,46 +58,50 @@ class AwaitingTask:
         if call is None:
             return False
         awaitable, self._awaited = call
-        if self._is_cancelled:
-            self._is_cancelled = not self.task.cancel()
         value, error = None, None
         try:
             value = await awaitable
-        except BaseException as raised:  # noqa: BLE001  some would end the loop
+        except BaseException as raised:
+            if self.loop.is_closed():  # the task is freed
+                raise
             error = raised
         while self.task.cancelling():
             self.task.uncancel()
         # In a step of its own: in this one the context is in use, and the run goes on at once.
         self.loop.call_soon(_hand_over, self._awaited, value, error)
         self._awaited = None
-        return True
+        return self.stays and not (isinstance(error, asyncio.CancelledError) and _ends(error))
 
     def _take_cancellation(self, error: asyncio.CancelledError) -> bool:
         """Handle one that came between two awaitables; return whether the task goes on.
 
-        A stop is for what is not begun; without that it is sent again. Any other, as of a task
-        group that a loader holds, is for what is awaited next.
+        A stop is for what is not begun, and is sent again without that. Any other one ends a task
+        that waits, as the tasks of a loop are expected to.
         """
         self.task.uncancel()
-        reason = error.args[0] if error.args else None
-        if not isinstance(reason, Stop):
-            self._is_cancelled = True
-            return reason != ENDS
-        if self._calls.empty():
-            return True
-        call = self._calls.get_nowait()
-        if call is None:
-            return False
-        awaitable, result = call
-        if iscoroutine(awaitable):
-            awaitable.close()
-        _hand_over(result, None, error)
-        return True
+        if error.args and isinstance(error.args[0], Stop):
+            self._cancel_waiting(error)
+            return self.stays
+        return not _ends(error) and not self._calls.empty()
+
+    def _cancel_waiting(self, error: BaseException) -> None:
+        while not self._calls.empty():
+            if (call := self._calls.get_nowait()) is not None:
+                awaitable, result = call
+                if iscoroutine(awaitable):
+                    awaitable.close()
+                _hand_over(result, None, error)
 
     def _end(self, task: asyncio.Task[None]) -> None:
-        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        error = None if task.cancelled() else task.exception()
+        error = error or asyncio.CancelledError()
         if self._awaited is not None:
             _hand_over(self._awaited, None, error)
+        self._cancel_waiting(error)
+
+
+def _ends(error: asyncio.CancelledError) -> bool:
+    return error.args == (ENDS,)
 
 
 def _hand_over(result: Future[Any], value: Any, error: BaseException | None) -> None:
@@ -121,28 +125,37 @@ class OtherContext:
         self._set_there: _Tokens = {}
         self._set_here: _Tokens = {}
         self._task: AwaitingTask | None = None
+        self.holds = False
+        """Whether something was entered there that must be left in the same task."""
 
-    def copy_there(self) -> None:
-        """Copy the values from here; to a new context if the one there is in use."""
-        here = copy_context()
+    def begin(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        awaitable: Awaitable[Any],
+        result: Future[Any],
+        here: Context,
+    ) -> AwaitingTask:
+        """Await in the task on a loop, with the values from here; return that task.
+
+        On the loop's thread, where no step of the task can be under way, or while it does not run.
+        """
         try:
             self._there.run(_copy_values, here, self._set_there)
         except RuntimeError:
             # Code that could not be stopped still runs in it.
             self._there, self._set_there, self._task = here, {}, None
-
-    def copy_back(self, *, leaves: bool) -> None:
-        """Copy the values from there; where it `leaves` what does not end, another task is next."""
-        _copy_values(self._there, self._set_here)
-        if leaves:
-            self._task = None
-
-    def task_on(self, loop: asyncio.AbstractEventLoop) -> AwaitingTask:
-        """Return the task on a loop, on the loop's thread or while it does not run."""
         task = self._task
         if task is None or task.task.done() or task.loop is not loop:
             task = self._task = AwaitingTask(loop, self._there)
+        task.put(awaitable, result, stays=self.holds)
         return task
+
+    def end(self, result: Future[Any]) -> None:
+        """Copy the values from there; where the result is not there yet, leave the task to it."""
+        _copy_values(self._there, self._set_here)
+        if not result.done() and self._task is not None:
+            self._task.stays = False
+            self._task = None
 
     def close(self) -> None:
         """End the task."""
@@ -163,8 +176,12 @@ _THERE: ContextVar[OtherContext | None] = ContextVar("repl_pair_other_context", 
 
 
 @contextmanager
-def await_in_one_task() -> Generator[OtherContext]:
-    """Let all that the block awaits on another loop be awaited in one task and context there."""
+def await_together() -> Generator[OtherContext]:
+    """Let all that the block awaits on another loop be awaited in one context there.
+
+    After `hold_task` in one task too, so that a task group or a timeout that a loader enters is
+    left in the task that entered it.
+    """
     outer, there = _THERE.get(), OtherContext()
     _THERE.set(there)
     try:
@@ -174,6 +191,12 @@ def await_in_one_task() -> Generator[OtherContext]:
         there.close()
 
 
+def hold_task() -> None:
+    """Let the run await in one task from now on, as it enters what has to be left in the same."""
+    if (there := _THERE.get()) is not None:
+        there.holds = True
+
+
 @contextmanager
 def this_awaiting() -> Generator[OtherContext]:
     """Give the context and task of the run, or outside of any run those for the block."""
@@ -181,5 +204,5 @@ def this_awaiting() -> Generator[OtherContext]:
     if there is not None:
         yield there
         return
-    with await_in_one_task() as there:
+    with await_together() as there:
         yield there

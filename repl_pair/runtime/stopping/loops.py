@@ -6,6 +6,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, suppress
+from contextvars import copy_context
 from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
 from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -65,11 +66,10 @@ class LoopThread:
         started: list[AwaitingTask] = []
         self._awaited[result] = loop = self.loop
         with _awaiting() as there:
-            there.copy_there()
+            here = copy_context()
 
             def start() -> None:
-                started.append(there.task_on(loop))
-                started[0].put(awaitable, result)
+                started.append(there.begin(loop, awaitable, result, here))
 
             loop.call_soon_threadsafe(start)
             try:
@@ -81,7 +81,7 @@ class LoopThread:
                         with defer_stops():
                             self._end(loop, started, result)
                 finally:
-                    there.copy_back(leaves=not result.done())
+                    there.end(result)
 
     def _end(
         self, loop: asyncio.AbstractEventLoop, started: "list[AwaitingTask]", result: Future[Any]
@@ -197,9 +197,7 @@ def on_loop(loop: asyncio.AbstractEventLoop) -> WaitFor:
         result, is_done = Future[Any](), asyncio.Event()
         result.add_done_callback(lambda _done: is_done.set())
         with _awaiting() as there:
-            there.copy_there()
-            in_task = there.task_on(loop)
-            in_task.put(awaitable, result)
+            in_task = there.begin(loop, awaitable, result, copy_context())
             try:
                 with this_section().on_task(in_task.task):
                     while not result.done():
@@ -211,7 +209,7 @@ def on_loop(loop: asyncio.AbstractEventLoop) -> WaitFor:
                     in_task.task.cancel(BY_THE_PERSON)
                     with suppress(TimeoutError):
                         loop.run_until_complete(asyncio.wait_for(is_done.wait(), STUCK_S))
-                there.copy_back(leaves=not result.done())
+                there.end(result)
         return result.result()
 
     return wait_for

@@ -19,7 +19,7 @@ from repl_pair.runtime.signatures.arguments import (
 )
 from repl_pair.runtime.signatures.corrections import correct_arguments, has_blanks, write_call
 from repl_pair.runtime.signatures.schema import Schema, mark_nullable, parameters_schema
-from repl_pair.runtime.stopping.awaiting import await_in_one_task
+from repl_pair.runtime.stopping.awaiting import await_together
 from repl_pair.runtime.stopping.loops import WaitFor
 from repl_pair.runtime.surfaces.secret_values import followed_ids
 from repl_pair.runtime.values.classes import is_awaitable
@@ -136,7 +136,7 @@ async def call_function(
     given = dict.fromkeys(call_parameters(fn), context)
     with (
         capture(exclusive=exclusive, leaving=leaving_form, restores=True) as captured,
-        await_in_one_task(),
+        await_together(),
         made_of(args),
     ):
         found = CapturedCall(captured=captured, is_secret=_gives_secret(entry, fn))

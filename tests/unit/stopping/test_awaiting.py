@@ -1,7 +1,9 @@
 """What a run awaits on another loop is awaited in one task, which ends with the run."""
 
 import asyncio
+import contextvars
 import gc
+import signal
 import weakref
 from concurrent.futures import Future
 
@@ -13,9 +15,9 @@ import repl_pair
 from repl_pair import check
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.running.runner import execute
-from repl_pair.runtime.stopping.awaiting import AwaitingTask, await_in_one_task
-from repl_pair.runtime.stopping.loops import PRIVATE, drive, on_loop
-from repl_pair.runtime.stopping.stop import BY_THE_PERSON
+from repl_pair.runtime.stopping.awaiting import await_together, hold_task
+from repl_pair.runtime.stopping.loops import PRIVATE, drive, end_tasks, on_loop
+from repl_pair.runtime.stopping.stop import BY_THE_PERSON, STUCK_S
 
 
 @pytest.fixture
@@ -104,7 +106,6 @@ def test_a_child_that_fails_between_two_awaitables_is_reported(run):
     async def held():
         async with asyncio.TaskGroup() as group:
             yield group
-            await asyncio.Event().wait()
 
     async def waits(group):
         task = group.create_task(fails())
@@ -138,7 +139,8 @@ def test_nothing_that_was_awaited_is_kept(loop):
     async def fail():
         raise ValueError(Value())
 
-    with await_in_one_task():
+    with await_together():
+        hold_task()
         wait_for = on_loop(loop)
         kept = weakref.ref(drive(wait_for(make())))
         with pytest.raises(ValueError, match="Value") as raised:
@@ -149,20 +151,85 @@ def test_nothing_that_was_awaited_is_kept(loop):
         assert (kept(), of_error()) == (None, None)
 
 
-def test_what_is_cancelled_before_it_is_begun_never_begins(loop):
+def test_what_is_stopped_before_it_is_begun_never_begins(loop):
     begun = []
 
     async def work():
         begun.append(1)
 
-    with await_in_one_task() as there:
-        task, results = there.task_on(loop), [Future(), Future()]
-        assert isinstance(task, AwaitingTask)
-        loop.run_until_complete(asyncio.sleep(0))
-        task.put(work(), results[0])
+    with await_together() as there:
+        hold_task()
+        first, second, third = Future(), Future(), Future()
+        task = there.begin(loop, asyncio.sleep(0), first, contextvars.copy_context())
+        loop.run_until_complete(asyncio.sleep(0.01))
+        assert there.begin(loop, work(), second, contextvars.copy_context()) is task
         task.task.cancel(BY_THE_PERSON)
         loop.run_until_complete(asyncio.sleep(0))
-        assert isinstance(results[0].exception(0), asyncio.CancelledError)
-        task.put(work(), results[1])
+        assert isinstance(second.exception(0), asyncio.CancelledError)
+        assert there.begin(loop, work(), third, contextvars.copy_context()) is task
         loop.run_until_complete(asyncio.sleep(0.01))
-        assert (results[1].result(0), begun) == (None, [1])
+        assert (third.result(0), begun) == (None, [1])
+
+
+def test_a_task_that_waits_for_its_run_ends_with_its_loop(loop):
+    with await_together() as there:
+        hold_task()
+        first, second = Future(), Future()
+        task = there.begin(loop, asyncio.sleep(0), first, contextvars.copy_context())
+        loop.run_until_complete(asyncio.sleep(0.01))
+        assert not task.task.done()
+        assert end_tasks(loop)
+        other = there.begin(loop, asyncio.sleep(0, "more"), second, contextvars.copy_context())
+        loop.run_until_complete(asyncio.sleep(0.01))
+        assert (other is task, second.result(0)) == (False, "more")
+
+
+def test_a_run_that_is_left_to_its_cleanup_does_not_hold_up_the_end_of_its_loop():
+    """As of a person who presses Ctrl-C in pytest."""
+
+    async def held():
+        yield 1
+
+    async def component(held):
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(2 * STUCK_S)
+
+    repl_pair.loader("held")(held)
+    repl_pair.story("app", component=component)
+    repl_pair.variant("app/It", args={"held": repl_pair.ref("held")})
+    with asyncio.Runner() as runner:
+        own = runner.get_loop()
+        own.call_later(0.1, signal.raise_signal, signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            drive(execute(plan_variant("app/It"), wait_for=on_loop(own)))
+    assert own.is_closed()
+
+
+def test_a_live_object_holds_up_nobody_who_waits_for_all_tasks():
+    async def held():
+        yield 1
+
+    async def plain(held=None):
+        return 1
+
+    async def waits():
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+        return len(rest)
+
+    repl_pair.loader("held")(held)
+    repl_pair.story("app", component=plain)
+    repl_pair.variant("app/It", args={"held": repl_pair.ref("held")})
+    repl_pair.variant("app/Plain")
+    repl_pair.story("other", component=waits)
+    repl_pair.variant("other/It")
+    with repl_pair.live("app/Plain"):
+        assert repl_pair.run("other/It").result == 0
+    with repl_pair.live("app/It") as live:
+        assert repl_pair.run("other/It").result == 1
+        assert live.is_open
+    PRIVATE.close()
