@@ -153,6 +153,10 @@ ATTRIBUTES = tuple(sorted(_MODULES.keys() - __all__))
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'repl_pair' has no attribute {name!r}")
+    if _MODULES[name].startswith(".panels") and getattr(__loader__, "injected", False):
+        errors = import_module("repl_pair.errors")
+        what = "Panels need repl_pair to be installed in this kernel's Python; an agent has shipped"
+        raise errors.RequestError("cannot_run", f"{what} the part of it that answers agents.")
     module = import_module(f".{_MODULES[name]}", "repl_pair.runtime")
     found = module if name in _SUBMODULES else getattr(module, _CONSTANTS.get(name, name))
     globals()[name] = found

@@ -124,6 +124,7 @@ def scratch_kernel(
     """
     with tempfile.TemporaryDirectory(prefix="repl_pair-") as private:
         env = {"JUPYTER_RUNTIME_DIR": private, "IPYTHONDIR": str(Path(private, "ipython"))}
+        env["JPY_PARENT_PID"] = str(os.getpid())  # it ends where this process is killed
         env = {**os.environ, **env, **(environment or {})}
         path = Path(env["JUPYTER_RUNTIME_DIR"], f"kernel-{uuid.uuid4()}.json")
         log = Path(private, "kernel.log")

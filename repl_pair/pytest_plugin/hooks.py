@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(NbvalHooks(), "repl_pair_nbval")
     elif config.getoption("pair_notebook"):
         if find_spec("nbclient") is None:
-            raise pytest.UsageError("--pair-notebook needs nbclient: pip install 'repl-pair[ci]'")
+            raise pytest.UsageError("--pair-notebook needs nbclient: pip install nbclient")
         from repl_pair.pytest_plugin.notebooks.runner import Runner  # only who runs notebooks
 
         config.pluginmanager.register(Runner(), "repl_pair_notebooks")

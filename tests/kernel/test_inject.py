@@ -123,7 +123,7 @@ def value_of(person, cell):
 async def test_only_who_asks_for_it_has_the_runtime_shipped(bare_person, link_to):
     refused = await ask(link_to(), "ping")
     assert refused["error"]["code"] == "package_missing"
-    assert [" -m pip install repl-pair`" in s for s in refused["hints"]] == [True, False]
+    assert [" -m pip install .`" in s for s in refused["hints"]] == [True, False]
     assert "--inject" in refused["hints"][1]
     assert (await at_desk(bare_person.run, MISSING)).value == "True"
     assert (await result_of(link_to(inject=True), "ping"))["injected"] is True
@@ -159,8 +159,11 @@ async def test_the_shipped_runtime_does_all_that_an_installed_one_does(
     failed = await at_desk(bare_person.finish, bare_person.start("repl_pair.run('clock/Nonn')"))
     assert failed.reply["ename"] == "RequestError"
     assert any("REGISTRY.get(" in line for line in failed.reply["traceback"])
+    refused = await at_desk(bare_person.finish, bare_person.start("repl_pair.show()"))
+    assert "Panels need repl_pair to be installed" in refused.reply["evalue"]
     for cell in ("%load_ext repl_pair\n%pair detach", "%pair attach"):
-        await at_desk(bare_person.run, cell)
+        shown = await at_desk(bare_person.run, cell)
+    assert "    repl-pair mcp --inject --kernel " in (shown.text + str(shown.value))
     assert (await result_of(link, "run_variant", variant_id="clock/Noon"))["status"] == "pass"
 
 

@@ -277,7 +277,7 @@ async def test_a_kernel_without_the_package_is_given_its_python_and_the_remedy(s
     reply = await refusal_of(kernel)
     assert reply["error"]["code"] == "package_missing"
     assert sys.executable in reply["error"]["message"]
-    assert f"{sys.executable} -m pip install repl-pair" in reply["hints"][0]
+    assert f"{sys.executable} -m pip install .`" in reply["hints"][0]
 
 
 @pytest.mark.full

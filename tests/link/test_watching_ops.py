@@ -109,10 +109,13 @@ async def until_result(link, variant_id, args):
 
 async def test_a_watch_is_of_one_variant_or_of_tags(link):
     await link.define(PRICE)
-    for args in ({}, {"variant_id": "price/A", "tags": ["test"]}):
+    both = {"variant_id": "price/A", "tags": ["test"]}
+    await link.get("watch_variant", variant_id="price/A")
+    for args in ({}, both, {"on": False, **both}, {"on": False, "tags": []}):
         assert (await link.refusal("watch_variant", **args))["code"] == "bad_arguments"
     for args in ({"variant_id": "price/C"}, {"tags": ["nope"]}):
         assert (await link.refusal("watch_variant", **args))["code"] == "not_found"
+    assert await link.get("watch_variant", on=False) == {"on": False, "ended": ["price/A"]}
     assert (await link.get("watch_variant", tags=["test"]))["total"] == 0
     hidden = View(principal="agent", tier="ops")
     refused = await link.refusal("watch_variant", view=hidden, variant_id="price/A")

@@ -228,8 +228,10 @@ def test_a_trigger_of_a_member_runs_at_its_change(agent, kernel, until, ran):
     other = agent.ask("register_trigger", call="app.place", on={"changed": "app/levl"})
     assert other["error"]["code"] == "bad_arguments"
     args = {"order": "m"}
-    other = agent.ask("register_trigger", call="app.place", args=args, on={"changed": "app/x"})
-    assert "There is no member 'app/x'." in other["error"]["message"]
+    for member in ("app/x", "app/level/key_of_a_cell"):
+        on = {"changed": member}
+        other = agent.ask("register_trigger", call="app.place", args=args, on=on)
+        assert f"There is no member {member!r}." in other["error"]["message"]
     assert ran() == "m"
     agent.ask("unregister_trigger", trigger=made["result"]["trigger"])
 

@@ -288,7 +288,7 @@ def test_a_kernel_whose_python_lacks_the_package_is_reported_with_the_remedy(
         assert code_of(reply) == "package_missing"
         assert python in reply["error"]["message"]
         assert reply["error"]["detail"] == {"python": python}
-        assert f"{python} -m pip install repl-pair" in reply["hints"][0]
+        assert f"{python} -m pip install .`" in reply["hints"][0]
         assert kernel.id in reply["error"]["message"]
     assert tools
     assert kernel.cell("x = 1; print(x)") == "1\n"

@@ -183,7 +183,8 @@ def _import_error(kernel: KernelInfo, error: Mapping[str, Any], python: str | No
         f"The Python of kernel {kernel.id}, {python}, cannot import repl_pair ({what}).",
         detail={"python": python},
         hints=(
-            f"Ask the person to run `{python} -m pip install repl-pair`, then call again.",
+            f"Ask the person to run `{python} -m pip install .` in the checkout of repl_pair, then "
+            "call again.",
             "Or ask them to start this side with --inject, which ships the runtime's source there.",
         ),
     )

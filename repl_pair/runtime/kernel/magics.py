@@ -79,9 +79,12 @@ def attach() -> str:
     hosting.attach()
     app = getattr(getattr(kernel_shell(), "kernel", None), "parent", None)
     file = str(getattr(app, "abs_connection_file", None) or os.getpid())
+    start = f"{sys.executable} -m repl_pair mcp"
+    if getattr(__loader__, "injected", False):  # this Python does not have the package
+        start = "repl-pair mcp --inject"
     return (
         "This kernel answers now. Give this line to your agent as an MCP server (stdio):\n"
-        f"    {sys.executable} -m repl_pair mcp --kernel {shlex.quote(file)}"
+        f"    {start} --kernel {shlex.quote(file)}"
     )
 
 

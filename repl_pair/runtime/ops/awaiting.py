@@ -132,6 +132,8 @@ def _mark(view: View, name: str, seq: int) -> int:
         entry, state = REGISTRY.find("member", member), STATES.get(member)
         if entry is None or not is_seen(view, entry):
             return UNSEEN
+        if key is not None and entry.body.kind != "collection":
+            return UNSEEN
         if state is None:
             return 0
         return state.revision if key is None else state.revisions.get(key, 0)

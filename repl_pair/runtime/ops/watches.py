@@ -52,7 +52,7 @@ def watch_variant(
     what = f"tags {', '.join(sorted(tags))}" if tags else variant_id
     if variant_id is not None and tags:
         what = None
-    if not on:
+    if not on and (what is not None or (variant_id is None and tags is None)):
         return {"on": False, "ended": WATCHES.end(call.view.principal, what)}
     if what is None:
         raise RequestError(

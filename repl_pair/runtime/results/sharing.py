@@ -122,7 +122,7 @@ def _draw(text: str, kind: str, **how: Any) -> bytes:
         raise RequestError(
             "cannot_run",
             "A QR code needs the package segno in the kernel's Python: "
-            'pip install "repl-pair[qr]". Without it, share the URL itself.',
+            "pip install segno. Without it, share the URL itself.",
         ) from error
     image = BytesIO()
     try:

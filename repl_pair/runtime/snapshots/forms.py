@@ -87,7 +87,7 @@ def compare_images(expected: bytes, actual: bytes, *, tolerance: float) -> Image
     if expected == actual:
         return None
     if find_spec("PIL") is None or find_spec("pixelmatch") is None:
-        words = "its bytes differ; to compare its pixels, pip install 'repl-pair[ci]'"
+        words = "its bytes differ; to compare its pixels, pip install pillow pixelmatch"
         return ImageDifference(words=words)
     # Only images of other bytes pay for what looks at pixels.
     from PIL import Image, ImageSequence
