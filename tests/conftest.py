@@ -4,6 +4,7 @@ import gc
 import os
 import random
 import shutil
+import signal
 import sys
 import time
 from pathlib import Path
@@ -42,6 +43,9 @@ def pytest_configure(config):
     if is_first_part(config):
         settings.load_profile("first part")
     use_own_ports()
+    # A shell that starts the suite in the background has it, and all that it starts, ignore Ctrl-C.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "full: a test of the part that `make test-all` runs")
     config.pluginmanager.register(LASTING)
     config.pluginmanager.register(Hanging())

@@ -184,8 +184,10 @@ def test_a_task_that_waits_for_its_run_ends_with_its_loop(loop):
         assert (other is task, second.result(0)) == (False, "more")
 
 
-def test_a_run_that_is_left_to_its_cleanup_does_not_hold_up_the_end_of_its_loop():
+def test_a_run_that_is_left_to_its_cleanup_does_not_hold_up_the_end_of_its_loop(request):
     """As of a person who presses Ctrl-C in pytest."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
 
     async def held():
         yield 1
