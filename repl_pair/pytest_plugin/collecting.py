@@ -96,11 +96,9 @@ class StoriesFile(pytest.Module):
 
     def _helpers(self) -> Iterator[Path]:
         """Yield this file, each `conftest.py` that pytest loads for it, and what they import."""
-        root = project_of(self.config).root
-        above = [folder for folder in self.path.parents if folder.is_relative_to(root)]
-        conftests = [file for folder in above if (file := folder / "conftest.py").is_file()]
-        for file in (self.path, *conftests):
-            yield from (one.resolve() for one in files_behind(file, root))
+        project = project_of(self.config)
+        for file in (self.path, *project.conftests(self.path)):
+            yield from (one.resolve() for one in files_behind(file, project.root))
 
     def _is_of(self, entry: Entry, helpers: Collection[Path]) -> bool:
         is_helpers = Path(file_of(entry.origin) or "").resolve() in helpers

@@ -442,7 +442,7 @@ for one in [*tasks, *plain]: one.cancel()"""
 
 
 HOT = """\
-numbers = list(range(20_000))
+numbers = list(range(100_000))
 def cheap():
     return len(numbers)
 def dear():
@@ -469,7 +469,7 @@ async def test_the_line_that_takes_the_time_is_first(link, running):
         found = (await hot_lines(link, seconds=1.0))["result"]
     first = found["lines"][0]
     assert (first["line"], first["function"], first["where"]) == (5, "dear", found["cell"])
-    assert first["share"] > 0.5  # the machine may be busy when the cell looks at a file
+    assert first["share"] > 0.8
     assert sum(line["share"] for line in found["lines"]) <= 1.05
     assert (found["seconds"] >= 1.0, "ended" in found) == (True, False)
     assert 0 < found["samples"] + found.get("missed", 0) <= 105 * found["seconds"]

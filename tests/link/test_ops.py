@@ -855,14 +855,22 @@ async def endless(how: str = ""):
             except BaseException: pass
         return "at once"
     finally:
-        ended.touch()
+        while True:  # a stop that comes again may fall into the call
+            try:
+                ended.touch()
+                break
+            except BaseException: pass
 @repl_pair.story("plainly", thread_safe=True)
 def plainly():
     try:
         begun.touch()
         while begun: pass
     finally:
-        ended.touch()
+        while True:
+            try:
+                ended.touch()
+                break
+            except BaseException: pass
 repl_pair.variant("plainly/It")
 repl_pair.variant("endless/It")
 """
@@ -875,16 +883,13 @@ async def endless(link, tmp_path):
 
 
 async def run_past_its_deadline(link, folder, variant, **args):
-    """Run a variant until one run has begun and was stopped: on a busy machine that takes long.
-
-    The reason would name a run that still runs.
-    """
+    """Run a variant until one run has begun and was stopped: on a busy machine that takes long."""
     for timeout_s in (0.1, 1, 10):
         answer = await link.run(variant, timeout_s=timeout_s, **args)
         assert (answer["status"], answer["reason"]) == ("error", f"not done within {timeout_s} s")
         if (folder / "begun").exists():
-            return
-    raise AssertionError("no run has begun within its deadline")
+            break
+    assert (folder / "ended").exists()
 
 
 @pytest.mark.parametrize("lane", ["main", "worker"])

@@ -94,12 +94,10 @@ def load_file(file: Path, name: str, noted: Noted, again: set[str]) -> ModuleTyp
 def _load_with_conftests(file: Path, project: Project, noted: Noted, again: set[str]) -> bool:
     """Load a file; False where it is to be ignored or skips itself."""
     try:
-        for folder in reversed(file.parents):
-            conftest = folder / "conftest.py"
-            if folder.is_relative_to(project.root) and conftest.is_file():
-                module = load_file(conftest, name_of(conftest, project), Noted(), again)
-                if _is_ignored(file, module, folder):
-                    return False
+        for conftest in project.conftests(file):
+            module = load_file(conftest, name_of(conftest, project), Noted(), again)
+            if _is_ignored(file, module, conftest.parent):
+                return False
         load_file(file, name_of(file, project), noted, again)
     except BaseException as error:
         if not is_outcome(error, "Skipped"):

@@ -47,6 +47,13 @@ class Project:
         is_fit = any(fnmatch(file.name, pattern) for pattern in self.patterns)
         return self.names(file) or (is_fit and (self.is_named or _uses_us(file, self.root)))
 
+    def conftests(self, file: Path) -> Iterator[Path]:
+        """Yield each `conftest.py` of the folder of a file and above, the outermost first."""
+        for folder in reversed(file.parents):
+            conftest = folder / "conftest.py"
+            if folder.is_relative_to(self.root) and conftest.is_file():
+                yield conftest
+
     def names(self, file: Path) -> bool:
         """Return whether the project names a file by its module or path, wherever it is."""
         return file in self.modules or any(

@@ -78,41 +78,28 @@ def test_a_loader_holds_what_belongs_to_its_task_across_its_yield(run, held):
     assert ran.status == "pass", ran.phases
 
 
-def test_a_child_that_fails_cancels_what_is_awaited_then(run):
-    async def fails():
-        await asyncio.sleep(0)
-        raise ValueError("of a child")
+async def fails():
+    await asyncio.sleep(0)
+    raise ValueError("of a child")
 
+
+async def starts_a_child(group):
+    group.create_task(fails())
+
+
+async def waits_for_its_child(group):
+    group.create_task(fails())
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("component", [starts_a_child, waits_for_its_child])
+def test_a_child_that_fails_is_reported(run, component):
     async def held():
         async with asyncio.TaskGroup() as group:
             yield group
 
-    async def uses(group):
-        group.create_task(fails())
-        await asyncio.Event().wait()
-
     repl_pair.loader("held")(held)
-    repl_pair.story("app", component=uses)
-    repl_pair.variant("app/It", args={"group": repl_pair.ref("held")})
-    ran = run("app/It")
-    assert ran.status == "error"
-    assert "of a child" in str(ran.phases)
-
-
-def test_a_child_that_fails_between_two_awaitables_is_reported(run):
-    async def fails():
-        raise ValueError("of a child")
-
-    async def held():
-        async with asyncio.TaskGroup() as group:
-            yield group
-
-    async def waits(group):
-        task = group.create_task(fails())
-        task.add_done_callback(lambda _task: None)
-
-    repl_pair.loader("held")(held)
-    repl_pair.story("app", component=waits)
+    repl_pair.story("app", component=component)
     repl_pair.variant("app/It", args={"group": repl_pair.ref("held")})
     ran = run("app/It")
     assert ran.status == "error"
