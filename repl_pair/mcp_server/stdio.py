@@ -22,12 +22,12 @@ from pydantic import ValidationError
 
 from repl_pair.bridge.session import Session
 from repl_pair.mcp_server.audit import Audit
+from repl_pair.mcp_server.ending import list_ending_signals
 from repl_pair.mcp_server.gate.byte_gate import GatedSink
 from repl_pair.mcp_server.gate.gated_stderr import gate_stderr, log_details
 from repl_pair.mcp_server.server import build
 
 CLOSING_S = 2.0
-ENDING = (signal.SIGTERM, signal.SIGINT)
 _MEMBER = r'"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*'
 _ID = r'"id"\s*:\s*(-?\d{1,15}|"[^"\\]{0,200}")\s*'
 _FIRST = re.compile(rf"\s*\{{\s*(?:{_MEMBER},\s*)*{_ID}[,}}]")
@@ -76,7 +76,7 @@ async def _leave_on_signal(
     if sys.platform == "win32":
         task_status.started()
         return
-    with anyio.open_signal_receiver(*ENDING) as signals:
+    with anyio.open_signal_receiver(*list_ending_signals()) as signals:
         task_status.started()
         async for number in signals:
             await _close(session)

@@ -143,9 +143,13 @@ class Pipe:
         start = time.monotonic()
         self.process.stdin.close()
         code = self.process.wait(BOUND_S)
+        self.read_all()
+        return code, time.monotonic() - start
+
+    def read_all(self):
+        """Wait until all is read that the process wrote before its end."""
         for reader in self._readers:
             reader.join(BOUND_S)
-        return code, time.monotonic() - start
 
     def __enter__(self):
         return self
@@ -320,12 +324,24 @@ def test_a_client_that_never_writes_is_no_error():
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_server_without_waiting_for_stdin(number):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_server_in_order_without_waiting_for_stdin(number):
     with Pipe() as pipe:
         open_legacy(pipe)
         pipe.process.send_signal(number)
-        assert pipe.process.wait(BOUND_S) != 0
+        assert pipe.process.wait(BOUND_S) == -number
+        pipe.read_all()
+        assert pipe.err == ["session closed\n"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_server_that_was_started_to_outlive_its_terminal_does():
+    ignoring = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    with Pipe(ignoring + PROGRAM) as pipe:
+        open_legacy(pipe)
+        pipe.process.send_signal(signal.SIGHUP)
+        assert tool_names(pipe.ask("tools/list")) == EVERY
+        assert pipe.end()[0] == 0
 
 
 def test_what_is_no_frame_does_not_end_the_server():

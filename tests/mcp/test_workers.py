@@ -111,15 +111,78 @@ def test_code_that_never_ends_is_read_while_it_runs_and_stopped(agent, until):
 
 
 def test_a_worker_that_ends_later_is_listed_with_its_last_output_and_answers_as_gone(agent, until):
-    code = "import os\ndef fall():\n    os.write(1, b'fell\\n')\n    os.kill(os.getpid(), 9)"
+    code = """
+import os, threading
+fall = threading.Event()
+def end():
+    fall.wait()
+    print("fell")
+    os.kill(os.getpid(), 9)
+threading.Thread(target=end).start()
+"""
     worker = start(agent, code)
-    assert evaluate(agent, "fall()", worker["kernel"])["error"]["code"] == "outcome_unknown"
+    cut_off = evaluate(agent, "fall.set(); threading.Event().wait()", worker["kernel"])
+    assert cut_off["error"]["code"] == "outcome_unknown"
     listed = until(lambda: not (line := line_of(agent, worker))["alive"] and line, "its end")
     assert listed["exit_code"] == -9
     until(lambda: line_of(agent, worker)["log"].endswith("fell\n"), "its last output")
     assert evaluate(agent, "1", worker["kernel"])["error"]["code"] == "kernel_gone"
     assert agent.ask("list_stories")["ok"]
     assert agent.ask("stop_worker", worker=worker["worker"])["result"]["exit_code"] == -9
+
+
+WRITERS = {
+    "descriptor": "os.write(2, line)",
+    "buffer": "sys.stdout.buffer.write(line); sys.stdout.buffer.flush()",
+    "started": "subprocess.run(['echo', line.decode().rstrip()])",
+    "forked": "os.fork() or (os.write(1, line), os._exit(0)); os.wait()",
+    "original": "print(line.decode(), end='', file=sys.__stderr__)",
+}
+
+
+def test_whatever_writes_to_the_output_of_a_worker_its_secrets_are_not_in_the_log(agent, until):
+    code = """
+import os, subprocess, sys
+api_token = "-".join(["q7Gw" * 3, "Zk2x" * 3])
+line = f"has {api_token}.\\n".encode()
+"""
+    for writer, statement in WRITERS.items():
+        code += f"print('before {writer}'); {statement}; print('after {writer}')\n"
+    worker = start(agent, code)
+    log = until(lambda: "after original" in (log := line_of(agent, worker)["log"]) and log, "it")
+    assert "q7Gw" not in log
+    assert "Zk2x" not in log
+    lines = log.splitlines()
+    assert lines[0::3] == [f"before {writer}" for writer in WRITERS]
+    assert lines[2::3] == [f"after {writer}" for writer in WRITERS]
+    assert set(lines[1::3]) == {"has [redacted]."}
+    agent.ask("stop_worker", worker=worker["worker"])
+
+
+def test_what_a_worker_forked_does_not_wait_for_a_worker_that_is_gone(agent, until, tmp_path):
+    code = f"""
+import os, pathlib, time
+parent = os.getpid()
+if os.fork():
+    os._exit(3)
+try:
+    while os.getppid() == parent:
+        time.sleep(0.01)
+    print("alone")
+    os.write(1, b"x" * 10**7)
+finally:
+    pathlib.Path({str(tmp_path / "done")!r}).touch()
+    os._exit(0)
+"""
+    assert agent.ask("register_worker", code=code)["error"]["detail"]["exit_code"] == 3
+    until((tmp_path / "done").exists, "the end of what it forked")
+
+
+def test_the_output_of_a_worker_that_crashes_shows_where(agent):
+    code = "import ctypes\ndef fall():\n    ctypes.string_at(0)\nfall()"
+    error = agent.ask("register_worker", code=code)["error"]
+    assert error["detail"]["exit_code"] == -signal.SIGSEGV
+    assert "line 3 in fall\n" in error["detail"]["log"]
 
 
 # --- what is refused

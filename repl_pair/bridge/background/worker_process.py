@@ -3,73 +3,33 @@
 It is started with its folder as the only argument, and stdin is a pipe from the server.
 """
 
+import atexit
+import faulthandler
 import os
 import select
 import signal
 import sys
-import threading
 import traceback
 from pathlib import Path
-from typing import Any, NoReturn, TextIO, cast
+from typing import Any, NoReturn
 
 from ipykernel.kernelapp import IPKernelApp
 
-from repl_pair.bridge.background.output import hide_secrets
+from repl_pair.bridge.background.scrubbed import ScrubbedOutputs
 from repl_pair.bridge.kernels.processes import WORKER_FILE
-from repl_pair.runtime.secrets.learning import learn_before_output, learn_secrets
 
 if sys.platform == "linux":
     import fcntl
 
 OPTIONS = ("--HistoryManager.enabled=False", "--colors=NoColor")
-HELD_CHARS = 65_536
-"""How much of an unfinished line is kept before it is scrubbed and written."""
-
-
-class ScrubbedText:
-    """A text stream that writes whole lines, without the secrets that the process holds then."""
-
-    def __init__(self, inner: TextIO) -> None:
-        self._inner = inner
-        self._held = ""
-        self._writing = threading.RLock()
-
-    def write(self, text: str) -> int:
-        """Take a text and write its complete lines."""
-        with self._writing:
-            self._held += text
-            lines, end, rest = self._held.rpartition("\n")
-            if end:
-                self._held = rest
-                self._write(lines + end)
-            elif len(self._held) > HELD_CHARS:
-                self.release()
-        return len(text)
-
-    def release(self) -> None:
-        """Write what was kept of a line."""
-        with self._writing:
-            held, self._held = self._held, ""
-            self._write(held)
-
-    def flush(self) -> None:
-        """Do nothing: half a line could hold half a secret."""
-
-    def _write(self, text: str) -> None:
-        learn_secrets()
-        learn_before_output(())
-        self._inner.write(hide_secrets(text))
-        self._inner.flush()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
 
 
 def main(folder: Path) -> None:
     """Serve until the server ends; the first cell that is no silent one is the worker's code."""
     _end_with_server()
-    streams = [ScrubbedText(sys.stdout), ScrubbedText(sys.stderr)]
-    sys.stdout, sys.stderr = (cast("TextIO", stream) for stream in streams)
+    outputs = ScrubbedOutputs()
+    atexit.register(outputs.release)
+    faulthandler.enable(outputs.descriptor, all_threads=False)
     sys.argv = ["worker"]
     connection = folder / WORKER_FILE
     app: Any = IPKernelApp.instance(
@@ -81,8 +41,7 @@ def main(folder: Path) -> None:
     def end_at_error(*_: Any, **__: Any) -> NoReturn:
         connection.unlink(missing_ok=True)  # before what takes longer: it shows that this ends
         status = _report(sys.exc_info()[1])
-        for stream in streams:
-            stream.release()
+        outputs.release()
         os._exit(status)
 
     def keep_from_now_on(_result: Any) -> None:

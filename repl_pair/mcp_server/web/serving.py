@@ -5,7 +5,6 @@ import gc
 import logging
 import os
 import re
-import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Generator, Sequence
@@ -18,13 +17,13 @@ import uvicorn
 
 from repl_pair.bridge.tokens import Tokens
 from repl_pair.errors import ReplPairError, RequestError
+from repl_pair.mcp_server.ending import list_ending_signals
 from repl_pair.mcp_server.gate.gated_stderr import gate_stderr, log_details
 from repl_pair.mcp_server.web.app import PATH, App
 from repl_pair.mcp_server.web.connections import Connection
 from repl_pair.mcp_server.web.principal import Defaults
 from repl_pair.mcp_server.web.principals import Principals
 
-ENDING = (signal.SIGTERM, signal.SIGINT)
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 CHECK_S = 1.0
 """How often it is looked for tokens that were removed, and for agents that are not in use."""
@@ -109,8 +108,8 @@ def run(serving: Serving) -> None:
 
 
 async def wait_for_signal() -> None:
-    """Return at the first signal of ENDING; a second one ends the process at once."""
-    with anyio.open_signal_receiver(*ENDING) as signals:
+    """Return at the first signal that ends a server; a second one ends the process at once."""
+    with anyio.open_signal_receiver(*list_ending_signals()) as signals:
         async for _number in signals:
             return
 
