@@ -10,6 +10,7 @@ from repl_pair.bridge import manifest
 from repl_pair.bridge.call_checks import is_there
 from repl_pair.bridge.session import Session
 from repl_pair.bridge.suggestions import through_op, write_step
+from repl_pair.errors import next_step
 from repl_pair.mcp_server import completion, results
 from repl_pair.mcp_server.context import read_context
 from repl_pair.mcp_server.gate.byte_gate import Json, scrub
@@ -125,17 +126,21 @@ class Resources:
         raise _refusal(self._session, uri, reply)
 
     def _content(self, reply: Reply, target: Target) -> Json:
-        """Return the result as a tool gives it; over the budget with the calls that give less."""
+        """Return the result as a tool gives it, with the calls that give the rest or less of it."""
         session, op = self._session, target.op
+        unlisted = unlisted_ops(session.descriptors(), session.policy)
         rendered = results.render(
             reply,
             name=op,
             args=target.args,
             schema=input_schema(manifest.by_name()[op], session.policy),
-            unlisted=unlisted_ops(session.descriptors(), session.policy),
+            unlisted=unlisted,
         )
         envelope: dict[str, Any] = rendered.structured_content or {}
         result: dict[str, Json] = envelope["result"]
+        if cursor := result.get("cursor"):
+            rest = next_step(op, **target.args, cursor=cursor)
+            return result | {"next_steps": [through_op(rest, unlisted)]}
         beside = ("next_steps", "hints") if OVERFLOW in result else ()
         return result | {slot: envelope[slot] for slot in beside if slot in envelope}
 

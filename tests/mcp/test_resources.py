@@ -116,6 +116,29 @@ def test_a_long_list_has_pages_and_refuses_a_cursor_of_none(kernel, reader):
         kernel.cell(AWAY)
 
 
+MODES = """
+for number in range(120):
+    repl_pair.mode(f"m{number:03}", args={"size": number})
+"""
+NO_MODES = """
+for id in [*repl_pair.registry.ids("mode")]:
+    repl_pair.registry.unregister("mode", id)
+"""
+
+
+def test_a_list_of_more_than_a_page_names_the_call_that_reads_on(kernel, reader):
+    kernel.cell(MODES)
+    try:
+        found = reader.read("surface://repl_pair/modes")
+        (step,) = found["next_steps"]
+        rest = reader.agent.ask(step["op"], **step["args"])["result"]
+        items = [item["id"] for item in (*found["items"], *rest["items"])]
+        assert items == [f"m{number:03}" for number in range(len(items))]
+        assert 0 < len(found["items"]) < len(items)
+    finally:
+        kernel.cell(NO_MODES)
+
+
 def test_what_is_over_the_budget_is_not_cut_but_states_what_to_ask():
     class Stories:
         """A session whose every list is long."""
