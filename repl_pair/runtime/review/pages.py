@@ -1,7 +1,9 @@
 """The pages of a project: its Markdown files and notebooks, and which of them are private."""
 
 import os
+import posixpath
 import stat
+import unicodedata
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -79,11 +81,11 @@ def is_private(root: Path, path: str) -> bool:
     real = (root / path).resolve()
     if real.is_relative_to(root.resolve()):
         names.add(real.relative_to(root.resolve()).as_posix())
-    return any(_fits(name.casefold(), pattern) for name in names for pattern in patterns)
+    return any(_fits(_folded(name), pattern) for name in names for pattern in patterns)
 
 
 def private_patterns(root: Path) -> Sequence[str]:
-    """Return `[tool.repl_pair] private` of the project's pyproject.toml, in small letters."""
+    """Return `[tool.repl_pair] private` of the project's pyproject.toml, as paths are compared."""
     file = root / "pyproject.toml"
     try:
         found = file.stat()
@@ -123,7 +125,26 @@ def _read_private(file: Path, _version: object) -> Sequence[str]:
     if not (isinstance(found, list) and all(isinstance(pattern, str) for pattern in patterns)):
         what = '[tool.repl_pair] private is a list of patterns: ["drafts/*", "*.private.md"].'
         raise AuthoringError("bad_body", f"{file}: {what}")
-    return [pattern.removeprefix("./").rstrip("/").casefold() for pattern in patterns]
+    return [_read_pattern(file, at, pattern) for at, pattern in enumerate(patterns, 1)]
+
+
+def _read_pattern(file: Path, at: int, pattern: str) -> str:
+    """Return a pattern as the paths of pages are written; refuse one that could fit none."""
+    root = f"{file.parent.as_posix()}/"
+    path = posixpath.normpath(f"{pattern}/".removeprefix(root).lstrip("/"))
+    path = "*" if path == "." else path  # of the project's folder itself
+    strange = next((sign for sign in ("\\", "{", "}") if sign in pattern), "")
+    is_beside = path.startswith(("~", "!", "../")) or path == ".."
+    if strange or is_beside or pattern != pattern.strip() or not pattern:
+        what = "folders are parted by /, and *, ?, [ ] and **/ stand for others: drafts/*.md."
+        why = f"[tool.repl_pair] private: its pattern {at} fits no page. It is relative to"
+        raise AuthoringError("bad_body", f"{file}: {why} this folder, {what}")
+    return _folded(path)
+
+
+def _folded(path: str) -> str:
+    """Return a path as it is compared: some systems write a letter and its accent apart."""
+    return unicodedata.normalize("NFC", path.casefold())
 
 
 def _fits(path: str, pattern: str) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from unicodedata import normalize
 
 import pytest
 
@@ -79,12 +80,18 @@ def test_a_submodule_hides_no_ignored_page_and_keeps_its_own(project, tmp_path_f
         ("*.plan.md", ["docs/c.plan.md"]),
         ("deep", ["drafts/deep/b.md"]),
         ("docs/c.plan.md", ["docs/c.plan.md"]),
+        ("/docs/*.md", ["docs/c.plan.md"]),
+        ("/deep/", ["drafts/deep/b.md"]),
+        ("docs//./*.md", ["docs/c.plan.md"]),
+        ("{root}/drafts", ["drafts/a.md", "drafts/deep/b.md"]),
+        ("./", ["README.md", "docs/c.plan.md", "drafts/a.md", "drafts/deep/b.md"]),
         ("nothing", []),
     ],
 )
 def test_private_pages_are_listed_only_where_inspect_is_open_and_asked_for(
     project, pattern, private
 ):
+    pattern = pattern.replace("{root}", project.as_posix())
     (project / "pyproject.toml").write_text(f'[tool.repl_pair]\nprivate = ["{pattern}"]\n')
     write(project, drafts__a_md="", drafts__deep__b_md="", docs__c_plan_md="")
     every = ["README.md", "docs/c.plan.md", "drafts/a.md", "drafts/deep/b.md"]
@@ -100,6 +107,29 @@ def test_a_setting_that_is_not_legal_shows_no_page(project, setting):
     (project / "pyproject.toml").write_text(f"[tool.repl_pair]\nprivate = {setting}\n")
     with pytest.raises(AuthoringError, match=r"pyproject\.toml"):
         list_pages(project, CLAUDE, private=False)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["", " plans/*", "drafts\\*", "{drafts,docs}/*", "~/drafts", "../drafts", "a/../..", "!drafts"],
+)
+def test_a_pattern_that_can_fit_no_page_is_refused_without_its_text(project, pattern):
+    (project / "pyproject.toml").write_text(
+        f"[tool.repl_pair]\nprivate = ['docs', {json.dumps(pattern)}]\n"
+    )
+    with pytest.raises(AuthoringError, match="its pattern 2 fits no page") as refused:
+        list_pages(project, CLAUDE, private=False)
+    assert not pattern.strip() or pattern not in str(refused.value)
+
+
+def test_a_private_page_is_private_however_its_accents_are_written(project):
+    for written, on_disk in (("NFC", "NFD"), ("NFD", "NFC")):
+        pattern, name = (normalize(form, f"privé-{written}") for form in (written, on_disk))
+        (project / "pyproject.toml").write_text(f'[tool.repl_pair]\nprivate = ["{pattern}/*"]\n')
+        (project / name).mkdir()
+        (project / name / "plan.md").write_text("# Secret")
+        assert is_private(project, f"{name}/plan.md")
+        assert f"{name}/plan.md" not in paths_of(project, CLAUDE)
 
 
 @pytest.mark.parametrize(
