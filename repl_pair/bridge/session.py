@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from repl_pair.bridge import manifest
@@ -60,7 +61,8 @@ class _SessionCall:
 class Session:
     """What one caller may do, and the kernel it does it in.
 
-    Attaches at the first call that needs a kernel; `SessionLinks` chooses which. Without
+    Attaches at the first call that needs a kernel; `SessionLinks` chooses which, and for ops on
+    the files of a project no kernel of another one than that at `root`, if one is given. Without
     `approvals` the person cannot be asked: what needs their approval is refused.
     """
 
@@ -75,12 +77,19 @@ class Session:
         approvals: ApprovalCalls | None = None,
         within: Sequence[str] = (),
         shared: bool = False,
+        root: Path | None = None,
     ) -> None:
         self.policy = policy
         self.approvals = approvals
         self.principal = principal
         self.links = SessionLinks(
-            target, principal=principal, inject=inject, here=here, within=within, shared=shared
+            target,
+            principal=principal,
+            inject=inject,
+            here=here,
+            within=within,
+            shared=shared,
+            root=root,
         )
         workers = Workers(self.links, principal=principal, inject=inject)
         self.background = Background(self, workers)

@@ -4,9 +4,11 @@ import asyncio
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from repl_pair.bridge.kernel_info import KernelInfo, ProbedKernel, check_name
+from repl_pair.bridge.kernels.processes import project_of
 from repl_pair.bridge.kernels.target import choose_only, named, resolve
 from repl_pair.bridge.link.link import Detachment, Link
 from repl_pair.errors import KernelError
@@ -43,12 +45,14 @@ class SessionLinks:
         here: Link | None,
         within: Sequence[str] = (),
         shared: bool = False,
+        root: Path | None = None,
     ) -> None:
         names = [target] if isinstance(target, str) else target or ()
         bounds = (tuple(map(check_name, names)), tuple(map(check_name, within)))
         self._bounds = tuple(bound for bound in bounds if bound)
         self._target = next((names[0] for names in self._bounds if len(names) == 1), None)
         self._shared = shared
+        self._root = root
         self._principal = principal
         self._inject = inject
         self._here = self._held = here
@@ -60,10 +64,13 @@ class SessionLinks:
         self._closed = False
         self._observers: dict[object, Observer] = {}
 
-    async def get(self, kernel: str | None = None, *, hold: bool = False) -> Link:
+    async def get(
+        self, kernel: str | None = None, *, hold: bool = False, root: Path | None = None
+    ) -> Link:
         """Return the link to the named kernel, else the chosen one, else the only living one.
 
-        `hold` chooses it for all later calls. `ambiguous_kernel`, `no_kernel`, `kernel_gone`.
+        That is the only one in the project at `root`, where one is given. `hold` chooses it for
+        all later calls. `ambiguous_kernel`, `no_kernel`, `kernel_gone`.
         """
         async with self._choosing:
             target = kernel if kernel is not None or self._held else self._target
@@ -72,7 +79,7 @@ class SessionLinks:
             open_links = self._links.values()
             link = next((x for x in open_links if target in (x.kernel.id, x.kernel.path)), None)
             if link is None:
-                found = await self._find(target)
+                found = await self._find(target, root)
                 self._check_open()
                 link = self._links.get(found.path)
                 if link is None:
@@ -89,10 +96,11 @@ class SessionLinks:
         """Return the chosen kernel; where none runs and none was named, a link to this process.
 
         It is for ops that need the files of the project only, and is never chosen: as soon as a
-        kernel runs, that one answers. A session that is bound to kernels has no other project.
+        kernel runs, that one answers. A session that is bound to kernels has no other project. For
+        one with a `root` a kernel that works in another project is none.
         """
         try:
-            return await self.get()
+            return await self.get(root=self._root)
         except KernelError as error:
             if error.code != "no_kernel" or self._bounds:
                 raise
@@ -192,7 +200,7 @@ class SessionLinks:
         if self._probe:
             await self._probe.close()
 
-    async def _find(self, target: str | None) -> KernelInfo:
+    async def _find(self, target: str | None, root: Path | None) -> KernelInfo:
         from repl_pair.bridge.kernels import discovery
 
         kernels: Sequence[KernelInfo] = [self._here.kernel] if self._here else []
@@ -204,6 +212,8 @@ class SessionLinks:
         if not self._here:
             kernels = self._within(kernels)
         if target is None:
+            if root is not None:
+                kernels = [kernel for kernel in kernels if project_of(kernel.pid) == root]
             return choose_only(kernels)
         return resolve(target, [*kernels, *self._own_kernels()])
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +15,7 @@ import click
 from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import NAMED, Policy, parse_words
 from repl_pair.errors import RequestError
+from repl_pair.runtime.project.root import find_root
 from repl_pair.wire import AGENT, PERSON
 
 if TYPE_CHECKING:
@@ -181,9 +183,14 @@ def open_session(
     if not choice.here:
         waits = {"wait_s": choice.ask_wait_s, "expires_s": choice.ask_expires_s}
         approvals = None if principal == PERSON else approval_calls.ApprovalCalls(**waits)
-        kernels = choice.kernels or choice.kernel
         return session.Session(
-            policy, kernels, principal=principal, inject=choice.inject, approvals=approvals
+            policy,
+            choice.kernels or choice.kernel,
+            principal=principal,
+            inject=choice.inject,
+            approvals=approvals,
+            # A host starts an agent's server anywhere; the person stands in their project.
+            root=find_root(Path.cwd()) if principal == PERSON else None,
         )
     if choice.kernel is not None or choice.kernels or choice.inject:
         raise RequestError("bad_arguments", "--here asks no kernel: leave one of the two out.")

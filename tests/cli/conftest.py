@@ -122,13 +122,13 @@ def shell() -> Callable[..., "subprocess.CompletedProcess[str]"]:
 
 
 @pytest.fixture
-def start(runtime_dir: Path, project: Path) -> Iterator[Callable[[], ScratchKernel]]:
-    """Starts kernels that have run the project's stories as one cell."""
+def start(runtime_dir: Path, project: Path) -> Iterator[Callable[..., ScratchKernel]]:
+    """Starts kernels, in the project's folder or another, that have run its stories as one cell."""
     environment = {"JUPYTER_RUNTIME_DIR": str(runtime_dir), "PYTHONPATH": str(ROOT)}
     opened = []
 
-    def begin() -> ScratchKernel:
-        context = scratch_kernel(cwd=project, environment=environment)
+    def begin(cwd: Path = project) -> ScratchKernel:
+        context = scratch_kernel(cwd=cwd, environment=environment)
         kernel = context.__enter__()
         opened.append(context)
         ran = kernel.run(STORIES, cell="stories")

@@ -121,3 +121,24 @@ def test_a_terminal_states_how_many_replies_go_and_asks(
     assert asked == ["Delete it with 1 reply?"]
     assert ran.exit_code == 1 - (answer == "y")
     assert len(listed_ids(reviews())) == left
+
+
+def test_only_a_kernel_of_this_project_answers_for_its_remarks(tmp_path, start, pair, envelopes):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "pyproject.toml").touch()
+    (elsewhere / "README.md").write_text("# Shop")
+    add = ("reviews", "add", "doc:README.md", "--json")
+    start(elsewhere)
+    start(elsewhere)
+    (here,) = envelopes(pair(*add, "Without a kernel").stdout)
+    assert here["kernel"]["id"] == "here"
+    own = start()
+    (there,) = envelopes(pair(*add, "In its kernel").stdout)
+    assert there["kernel"]["id"] == own.path.stem.removeprefix("kernel-")
+    listed = envelopes(pair("reviews", "--json").stdout)[-1]
+    assert {one["content"] for one in listed["result"]["items"]} == {
+        "Without a kernel",
+        "In its kernel",
+    }
+    assert not (elsewhere / ".repl_pair").exists()

@@ -10,6 +10,8 @@ from typing import TypeVar
 
 import psutil
 
+from repl_pair.runtime.project.root import find_root
+
 T = TypeVar("T")
 
 _OPTIONS = ("-f", "--f", "--connection-file", "--connection_file", "--IPKernelApp.connection_file")
@@ -80,6 +82,12 @@ def find_embedding(path: Path, pid: object) -> KernelProcess | None:
     return KernelProcess(
         process=process, began=began, halted=halted, front_end=EMBEDDED, notebook=None
     )
+
+
+def project_of(pid: int | None) -> Path | None:
+    """Return the root of the project in whose folders a process works; None if unknown."""
+    folder = None if pid is None else read_or(None, lambda: psutil.Process(pid).cwd())
+    return find_root(Path(folder)) if folder else None
 
 
 def files_named(words: Sequence[str]) -> Iterator[str]:
