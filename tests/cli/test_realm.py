@@ -99,7 +99,7 @@ def test_the_check_is_for_ci_a_line_a_fault_and_an_exit_code(joined, pair):
     strict = pair("realm", "check", "--strict", "--json")
     assert strict.exit_code == 1
     assert json.loads(strict.output)["result"]["errors"][0]["kind"] == "changed_schema"
-    (joined / "quote.json").write_text(json.dumps(data["schema"]))
+    (joined / "quote.json").write_text(json.dumps(data["schema"]), encoding="utf-8-sig")
     refused = pair(*save, "1.0.0")
     assert refused.exit_code == 2
     assert "save it as a higher version, such as 1.1.0" in refused.stderr

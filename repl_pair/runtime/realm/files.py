@@ -74,7 +74,7 @@ def read_json(path: str | Path) -> Any:
             content = os.read(file, _size_of(path, file))
         finally:
             os.close(file)
-        return _DECODER.decode(content.decode())
+        return _DECODER.decode(content.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
         why = f"line {error.lineno}, column {error.colno}: {error.msg}"
         raise bad_file(path, why) from error

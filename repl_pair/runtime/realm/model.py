@@ -190,6 +190,7 @@ class PullRequest(TypedDict):
 
     number: int
     state: str
+    isDraft: bool
     title: str
     url: str
 

@@ -14,7 +14,7 @@ from repl_pair.runtime.realm.model import PullRequest, Readiness, Realm, RepoRea
 from repl_pair.runtime.realm.worktrees import MAX_AT_ONCE, branch_of, worktree_of
 
 GH_S = 10.0
-_PR_SLOTS = {"number": int, "state": str, "title": str, "url": str}
+_PR_SLOTS = {"number": int, "state": str, "isDraft": bool, "title": str, "url": str}
 
 
 def read_readiness(realm: Realm, rfc: str | None = None) -> Readiness:
@@ -58,7 +58,7 @@ def _read(repo: str, folder: Path, branch: str | None) -> RepoReadiness:
     _read_remote(folder, state)
     proposed = _count_proposed(folder, state)
     pr, problem = _read_pull_request(folder, state)
-    reasons = [*_reasons(state, proposed)]
+    reasons = [*_reasons(state, proposed, pr)]
     return {
         "name": repo,
         "branch": state.name,
@@ -72,7 +72,7 @@ def _read(repo: str, folder: Path, branch: str | None) -> RepoReadiness:
     }
 
 
-def _reasons(state: _Branch, proposed: int | None) -> Iterator[str]:
+def _reasons(state: _Branch, proposed: int | None, pr: PullRequest | None) -> Iterator[str]:
     """Yield why a branch is not ready."""
     if state.name is None:
         yield "No branch is checked out."
@@ -89,13 +89,20 @@ def _reasons(state: _Branch, proposed: int | None) -> Iterator[str]:
         yield f"It lacks {state.behind} commits of {state.upstream}."
     if proposed == 0:
         yield f"It holds nothing that the main branch of {state.remote} lacks."
+    if proposed is None and state.remote:
+        how = f"git remote set-head {state.remote} --auto"
+        yield f"Which branch of {state.remote} is the main one is not known: {how}"
+    if pr is not None and (pr["state"] != "OPEN" or pr["isDraft"]):
+        is_what = "a draft" if pr["state"] == "OPEN" else pr["state"].lower()
+        yield f"Its pull request {pr['number']} is {is_what}."
 
 
 def _read_status(folder: Path) -> _Branch | str:
     """Return the state of the branch that is checked out in a folder, or why there is none."""
     if not folder.is_dir():
         return f"The repo is not at {folder}."
-    words = ("status", "--porcelain=v2", "--branch", "-z", "--ignore-submodules=dirty")
+    shown = ("--ignore-submodules=dirty", "--untracked-files=normal")
+    words = ("status", "--porcelain=v2", "--branch", "-z", *shown)
     listed = run_git(folder, *words, settings=local_filters(folder))
     if not listed.succeeded:
         return listed.why

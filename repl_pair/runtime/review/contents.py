@@ -13,9 +13,9 @@ from repl_pair.runtime.registry.as_data import to_data
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import is_of_agent
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.review.markdown import plain_text, read_headings, slug
+from repl_pair.runtime.review.markdown import folded_title, plain_text, read_headings
 from repl_pair.runtime.review.notebooks import read_cells
-from repl_pair.runtime.review.pages import is_page, read_text
+from repl_pair.runtime.review.pages import MAX_BYTES, is_page, read_text
 from repl_pair.runtime.review.targets import ENTRIES, Target
 from repl_pair.runtime.secrets.egress import Limits, send_out
 from repl_pair.runtime.secrets.entries import secrets_of_entry, slots_of
@@ -36,18 +36,22 @@ UNKNOWN = "unknown"
 
 @record
 class Content:
-    """The text of a target, and of its parts by their labels; `others` are labels by other names.
+    """The text of a target, and of its parts, a page's headings or cells, by their labels.
 
-    The parts of a page are its headings or cells.
+    `titles` are labels as titles are compared, `others` labels by the anchor of a heading or the
+    number of a cell.
     """
 
     text: str
     parts: Mapping[str, str] = field(default_factory=dict[str, str])
+    titles: Mapping[str, str] = field(default_factory=dict[str, str])
     others: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def find_part(self, name: str) -> str | None:
         """Return the label of a part; None where there is none of that name."""
-        return name if name in self.parts else self.others.get(slug(name))
+        if name in self.parts:
+            return name
+        return self.titles.get(folded_title(name)) or self.others.get(name)
 
     def holds(self, part: str, quote: str) -> bool:
         """Return whether a quote stands in a part, or without one whether the part is there.
@@ -75,7 +79,8 @@ def read_content(root: Path, target: Target, principal: str) -> Content | None:
 def read_version(root: Path, target: Target) -> object:
     """Return what changes when a target's content does; None where it is not there.
 
-    `UNKNOWN` where that cannot be known: this process never registered an entry of its kind.
+    `UNKNOWN` where that cannot be known: this process never registered an entry of its kind, or a
+    page is larger than what is read.
     """
     if target.kind in ENTRIES:
         entry = REGISTRY.find(target.kind, target.name)
@@ -87,7 +92,7 @@ def read_version(root: Path, target: Target) -> object:
         found = os.stat(f"{root}/{target.name}")
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return UNKNOWN if found.st_size > MAX_BYTES else (found.st_mtime_ns, found.st_size)
 
 
 def redact_text(text: str, principal: str) -> str:
@@ -104,7 +109,8 @@ def _read_doc(text: str, principal: str) -> Content:
     return Content(
         text=text,
         parts={one.label: "\n".join(lines[one.line : one.end]) for one in headings},
-        others={slug(one.label): one.label for one in headings},
+        titles={folded_title(one.label): one.label for one in reversed(headings)},
+        others={one.anchor: one.label for one in headings},
     )
 
 

@@ -7,7 +7,7 @@ from repl_pair.errors import RequestError, did_you_mean, next_step
 from repl_pair.records import replace
 from repl_pair.runtime.registry.visible import visible_entry
 from repl_pair.runtime.review.contents import Content, read_content, redact_text
-from repl_pair.runtime.review.pages import is_page, page_paths, sees_page
+from repl_pair.runtime.review.pages import MAX_BYTES, is_page, page_paths, sees_page
 from repl_pair.runtime.review.querying import at_target, shown_to
 from repl_pair.runtime.review.targets import ENTRIES, PAGES, Target, parse_target
 from repl_pair.wire import View
@@ -31,7 +31,11 @@ def find_target(root: Path, view: View, text: str, section: str = "") -> Target:
         return target
     content = read_content(root, target, view.principal)
     if content is None:
-        raise _no_page(root, view, target)
+        raise RequestError(
+            "bad_arguments",
+            f"{target.name} cannot be read, or has more than {MAX_BYTES:,} bytes, so its parts are "
+            f"not known: remark on the whole of it, {target.whole}.",
+        )
     if section and target.kind == "doc" and content.find_part(section) is None:
         raise _no_part(target, content, section)
     if not target.part:

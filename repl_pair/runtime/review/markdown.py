@@ -16,12 +16,13 @@ _MARKS = re.compile(r"(?m)[*`]|(?<!\w)_+|(?<!_)_+(?!\w)|^[ \t]*(?:>|[-+]|\d+[.)]
 
 @row
 class Heading:
-    """A heading: its label, which no other of its text has, and from which line to which it holds.
+    """A heading: its label and anchor, which no other of its text has, and the lines that it holds.
 
     It holds up to the next heading of its level or above.
     """
 
     label: str
+    anchor: str
     line: int
     end: int
 
@@ -33,36 +34,42 @@ def read_headings(text: str) -> Sequence[Heading]:
     """
     lines = text.splitlines()
     places = [*_find(lines)]
-    labels = _labels(title for title, _, _ in places)
+    labels = _unlike(title for title, _, _ in places)
+    anchors = _unlike(slug(title) for title, _, _ in places)
     ends: list[int] = []
     following = [len(lines)] * 7  # where the next heading of each level is
     for _, level, line in reversed(places):
         ends.append(min(following[: level + 1]))
         following[level] = line
     return [
-        Heading(label, line, end)
-        for label, (_, _, line), end in zip(labels, places, reversed(ends), strict=True)
+        Heading(label, anchor, line, end)
+        for label, anchor, (_, _, line), end in zip(
+            labels, anchors, places, reversed(ends), strict=True
+        )
     ]
 
 
-def _labels(titles: Iterable[str]) -> list[str]:
-    """Return titles of which no two have one anchor: `Usage`, `Usage-1`."""
-    labels: list[str] = []
-    taken: set[str] = set()
+def _unlike(names: Iterable[str]) -> list[str]:
+    """Return names of which no two are alike: `Usage`, `Usage-1`."""
+    found: dict[str, None] = {}
     counts: dict[str, int] = {}
-    for title in titles:
-        label, anchor = title, slug(title)
-        while slug(label) in taken:
-            counts[anchor] = counts.get(anchor, 0) + 1
-            label = f"{title}-{counts[anchor]}"
-        taken.add(slug(label))
-        labels.append(label)
-    return labels
+    for name in names:
+        unlike = name
+        while unlike in found:
+            counts[name] = counts.get(name, 0) + 1
+            unlike = f"{name}-{counts[name]}"
+        found[unlike] = None
+    return list(found)
 
 
 def slug(words: str) -> str:
     """Return the anchor of a heading: small letters, digits, - and _."""
     return re.sub(r"[^\w\- ]", "", plain_text(words).strip().casefold()).replace(" ", "-")
+
+
+def folded_title(words: str) -> str:
+    """Return a title as it is compared: as it reads, in small letters."""
+    return " ".join(plain_text(words).casefold().split())
 
 
 def plain_text(text: str) -> str:

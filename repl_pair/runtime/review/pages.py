@@ -110,7 +110,7 @@ def read_text(file: Path) -> str | None:
     try:
         if file.stat().st_size > MAX_BYTES:
             return None
-        return file.read_text(encoding="utf-8", errors="replace")
+        return file.read_text(encoding="utf-8-sig", errors="replace")
     except OSError:
         return None
 

@@ -62,6 +62,16 @@ def leave_uncommitted(root):
     git(root, "mv", "feature.txt", "moved.txt")
 
 
+def leave_untracked(root):
+    git(root, "config", "status.showUntrackedFiles", "no")
+    (root / "new.txt").write_text("new")
+
+
+def lose_main(root):
+    git(root, "remote", "set-head", "origin", "--delete")
+    git(root, "update-ref", "-d", "refs/remotes/origin/main")
+
+
 def fall_behind(root):
     git(root, "commit", "-q", "--allow-empty", "-m", "Then")
     git(root, "push", "-q")
@@ -75,6 +85,12 @@ def lose_upstream(root):
 
 UNREADY = {
     "not committed": (leave_uncommitted, {"uncommitted": 3}, "3 files are not committed."),
+    "not added": (leave_untracked, {"uncommitted": 1}, "1 file is not committed."),
+    "no known main branch": (
+        lose_main,
+        {"proposed": None},
+        "Which branch of origin is the main one is not known: git remote set-head origin --auto",
+    ),
     "not pushed": (
         lambda root: commit(root, "more.txt"),
         {"ahead": 1, "proposed": 2},
@@ -154,7 +170,13 @@ def test_the_branch_of_an_rfc_is_read_in_its_worktree_or_where_it_is_checked_out
     assert (found["ahead"], found["reason"]) == (2, "2 commits are not pushed.")
 
 
-PR = {"number": 7, "state": "OPEN", "title": "Sku goes", "url": "https://example.org/7"}
+PR = {
+    "number": 7,
+    "state": "OPEN",
+    "isDraft": False,
+    "title": "Sku goes",
+    "url": "https://example.org/7",
+}
 GH = {
     "one": (f"echo '{json.dumps(PR)}'", PR, ""),
     "none": ('echo "no pull requests found for branch \\"feature\\"" >&2; exit 1', None, ""),
@@ -178,7 +200,24 @@ def test_the_pull_request_is_that_of_gh_and_its_failure_is_a_reason_that_blocks_
     write_gh(tmp_path, monkeypatch, f'echo "$@" > {tmp_path}/asked\n{script}')
     assert read(repo) == READY | {"pr": pr, "reason": reason}
     asked = (tmp_path / "asked").read_text()
-    assert asked == "pr view --json number,state,title,url -- feature\n"
+    assert asked == "pr view --json number,state,isDraft,title,url -- feature\n"
+
+
+@pytest.mark.parametrize(
+    ("slots", "reason"),
+    [
+        ({"isDraft": True}, "Its pull request 7 is a draft."),
+        ({"state": "MERGED"}, "Its pull request 7 is merged."),
+        ({"state": "CLOSED", "isDraft": True}, "Its pull request 7 is closed."),
+    ],
+)
+def test_a_branch_whose_pull_request_is_not_open_is_not_ready(
+    repo, slots, reason, monkeypatch, tmp_path
+):
+    monkeypatch.undo()
+    pr = PR | slots
+    write_gh(tmp_path, monkeypatch, f"echo '{json.dumps(pr)}'")
+    assert read(repo) == READY | {"pr": pr, "ready": False, "reason": reason}
 
 
 def test_a_gh_that_hangs_or_asks_is_ended_with_all_that_it_started(repo, monkeypatch, tmp_path):

@@ -16,6 +16,7 @@ from repl_pair.runtime.review.annotations import (
     list_annotations,
     resolve_annotation,
 )
+from repl_pair.runtime.review.pages import MAX_BYTES
 
 from .conftest import CLAUDE, ME, README
 
@@ -41,6 +42,8 @@ def status_of(database, made, view=ME):
         ("doc:README.md#Install", "fresh", "# Renamed\nfresh", "# Renamed\nold"),
         ("doc:README.md#Install", "", "Install\n===\n", "# Instal"),
         ("doc:README.md#Usage-1", "", "# Usage\n# Usage", "# Usage"),
+        ("doc:README.md#Install", "", "# Insta.ll\n# Install", "# Insta.ll"),
+        ("doc:README.md", "fresh", "fresh" + " " * MAX_BYTES, "old"),
     ],
 )
 @pytest.mark.parametrize("view", [ME, CLAUDE], ids=["person", "agent"])

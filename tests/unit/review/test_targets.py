@@ -8,6 +8,7 @@ import pytest
 import repl_pair
 from repl_pair.errors import RequestError
 from repl_pair.runtime.review.finding import find_target
+from repl_pair.runtime.review.pages import MAX_BYTES
 from repl_pair.wire import View
 
 from .conftest import CLAUDE, ME
@@ -36,6 +37,11 @@ def pages(project):
     (project / "node_modules").mkdir()
     (project / "node_modules" / "a.md").write_text("# A\n")
     (project / "plain.txt").write_text("# A\n")
+    (project / "news.md").write_text("# 0.11.0\n# 0.1.10\n# C#\n# C++\n# C\n")
+    (project / "windows.md").write_text("# Install\r\nnow\r\n", encoding="utf-8-sig")
+    (project / "windows.ipynb").write_text(json.dumps(NOTEBOOK), encoding="utf-8-sig")
+    with (project / "large.md").open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
     repl_pair.story("shop.quote")(lambda n=1: n)
     repl_pair.variant("shop.quote/Bulk", args={"n": 12})
     repl_pair.workspace("shop.desk/Main", layout="grid", variants=["shop.quote/Bulk"])
@@ -54,6 +60,13 @@ def pages(project):
         ("doc:README.md#usage-1", "doc:README.md#Usage-1"),
         ("doc:README.md#", "doc:README.md"),
         ("doc:docs/C#.md#sharp", "doc:docs/C#.md#Sharp"),
+        *((f"doc:news.md#{title}", None) for title in ("0.11.0", "0.1.10", "C#", "C++", "C")),
+        ("doc:news.md#0110", "doc:news.md#0.11.0"),
+        ("doc:news.md#0110-1", "doc:news.md#0.1.10"),
+        ("doc:news.md#c++", "doc:news.md#C++"),
+        ("doc:windows.md#Install", None),
+        ("notebook:windows.ipynb#abc1", None),
+        ("doc:large.md", None),
         ("notebook:orders.ipynb#abc1", None),
         ("notebook:orders.ipynb#2", "notebook:orders.ipynb#abc1"),
         ("notebook:orders.ipynb#1", None),
@@ -86,6 +99,8 @@ def test_a_target_has_one_form(project, written, found):
         ("notebook:order.ipynb", "not_found", "Nearest: orders.ipynb"),
         ("doc:README.md#Instal", "bad_arguments", "Nearest: Install. It has 'Shop', 'Install'"),
         ("notebook:orders.ipynb#3", "bad_arguments", "It has '1', 'abc1'"),
+        ("doc:news.md#0.110", "bad_arguments", "has no heading '0.110'"),
+        ("doc:large.md#Install", "bad_arguments", "remark on the whole of it, doc:large.md."),
     ],
 )
 def test_what_is_no_target_is_refused_with_what_would_be_one(project, written, code, words):
