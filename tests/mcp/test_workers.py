@@ -133,10 +133,10 @@ threading.Thread(target=end).start()
 
 WRITERS = {
     "descriptor": "os.write(2, line)",
-    "buffer": "sys.stdout.buffer.write(line); sys.stdout.buffer.flush()",
+    "buffer": "sys.stdout.buffer.write(line); sys.stdout.flush()",
     "started": "subprocess.run(['echo', line.decode().rstrip()])",
     "forked": "os.fork() or (os.write(1, line), os._exit(0)); os.wait()",
-    "original": "print(line.decode(), end='', file=sys.__stderr__)",
+    "original": "print(line.decode(), end='', file=sys.__stdout__)",
 }
 
 
@@ -156,6 +156,62 @@ line = f"has {api_token}.\\n".encode()
     assert lines[0::3] == [f"before {writer}" for writer in WRITERS]
     assert lines[2::3] == [f"after {writer}" for writer in WRITERS]
     assert set(lines[1::3]) == {"has [redacted]."}
+    agent.ask("stop_worker", worker=worker["worker"])
+
+
+def test_a_secret_that_stands_in_a_line_of_any_length_is_not_in_the_log(agent, until):
+    # The cut of a line that is as long as what is kept of one would be inside the secret.
+    code = """
+api_token = "-".join(["q7Gw" * 3, "Zk2x" * 3])
+print("row " * (65_536 // 4 - 3) + "has " + api_token[:10], end="")
+print(api_token[10:])
+"""
+    worker = start(agent, code)
+    log = until(lambda: (log := line_of(agent, worker)["log"]).endswith("\n") and log, "it")
+    assert log.endswith("row has [redacted]\n")
+    agent.ask("stop_worker", worker=worker["worker"])
+
+
+def test_output_whose_search_fails_is_left_out_and_what_follows_is_read(agent, until):
+    code = """
+import subprocess
+from repl_pair.bridge.background import scrubbed
+hide_secrets = scrubbed.hide_secrets
+def fail(text):
+    scrubbed.hide_secrets = hide_secrets
+    raise KeyError(text)
+scrubbed.hide_secrets = fail
+subprocess.run(["echo", "lost"])
+while scrubbed.hide_secrets is fail:
+    pass
+subprocess.run(["echo", "found"])
+"""
+    worker = start(agent, code)
+    log = until(lambda: "found" in (log := line_of(agent, worker)["log"]) and log, "what follows")
+    lost = "[5 bytes left out: KeyError while secrets were looked for in them]"
+    assert log.splitlines() == [lost, "found"]
+    agent.ask("stop_worker", worker=worker["worker"])
+
+
+def test_a_worker_whose_child_never_stops_writing_ends_when_its_code_raises(agent):
+    code = "import subprocess\nsubprocess.Popen(['yes', 'on'])\nraise ValueError"
+    error = agent.ask("register_worker", code=code)["error"]
+    assert (error["code"], error["detail"]["exit_code"]) == ("worker_failed", 1)
+
+
+def test_what_a_worker_forked_writes_to_the_log_and_to_no_file_of_its_own(agent, until, tmp_path):
+    code = f"""
+import os
+if not os.fork():
+    os.closerange(3, 256)
+    files = [open(f"{tmp_path}/{{number}}", "w") for number in range(40)]
+    print("a line of the log")
+    os._exit(0)
+os.wait()
+"""
+    worker = start(agent, code)
+    until(lambda: line_of(agent, worker)["log"] == "a line of the log\n", "its line")
+    assert {file.read_text() for file in tmp_path.iterdir()} == {""}
     agent.ask("stop_worker", worker=worker["worker"])
 
 

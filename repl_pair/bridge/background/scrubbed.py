@@ -6,49 +6,76 @@ import os
 import select
 import sys
 import threading
+import time
+from contextlib import suppress
 from typing import Any, TextIO, cast
 
 from repl_pair.bridge.background.output import hide_secrets
 from repl_pair.runtime.capture.own_threads import start_thread
+from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.learning import learn_before_output, learn_secrets
 
 HELD_CHARS = 65_536
-"""How much of an unfinished line is kept before it is scrubbed and written."""
+"""How much of an unfinished line is kept before what is older of it is written."""
+LONGEST_PATTERN = 2048
+"""How many characters of a text a pattern of secrets looks at."""
 WAITING_BYTES = 1 << 20
 """How much others may write while the thread that reads it has no turn."""
+ORDER_S, END_S = 0.05, 1.0
+"""How long a print, and the end of the process, wait until what others wrote before is written."""
+POLL_S = 0.001
 
 
 class ScrubbedLines:
-    """Writes whole lines to a descriptor, without the secrets that this process holds then."""
+    """Writes whole lines to a descriptor, without the secrets that this process holds then.
+
+    Learning secrets may free objects of the person's, whose finalizers may print or wait for
+    another thread that does: no lock is held meanwhile.
+    """
 
     def __init__(self, descriptor: int) -> None:
-        self._out = open(descriptor, "w", errors="backslashreplace", closefd=False)  # noqa: SIM115
+        self.descriptor = descriptor
         self._held = ""
-        self._writing = threading.RLock()
+        self._lock = threading.RLock()
 
     def write(self, text: str) -> int:
-        """Take a text and write its complete lines."""
-        with self._writing:
-            self._held += text
-            lines, end, rest = self._held.rpartition("\n")
-            if end:
-                self._held = rest
-                self._write(lines + end)
-            elif len(self._held) > HELD_CHARS:
-                self.release()
+        """Take a text and write its complete lines; of a long one all but its last characters."""
+        with self._lock:
+            held = self._held + text
+            end = held.rfind("\n") + 1
+            self._held = held[end:]
+        if end:
+            self._write(_scrub(held[:end]))
+        if len(self._held) > HELD_CHARS:
+            self._write_beginning()
         return len(text)
 
     def release(self) -> None:
         """Write what was kept of a line."""
-        with self._writing:
+        with self._lock:
             held, self._held = self._held, ""
-            self._write(held)
+        self._write(_scrub(held))
+
+    def _write_beginning(self) -> None:
+        """Write a line up to where a secret may stand that is not all there."""
+        with self._lock:
+            held, self._held = self._held, ""
+        held = _scrub(held)
+        kept = max(NEEDLES.traits().longest, LONGEST_PATTERN)
+        with self._lock:
+            self._held = held[-kept:] + self._held
+        self._write(held[:-kept])
 
     def _write(self, text: str) -> None:
-        learn_secrets()
-        learn_before_output(())
-        self._out.write(hide_secrets(text))
-        self._out.flush()
+        data = memoryview(text.encode("utf-8", "backslashreplace"))
+        while data:
+            data = data[os.write(self.descriptor, data) :]
+
+
+def _scrub(text: str) -> str:
+    learn_secrets()
+    learn_before_output(())
+    return hide_secrets(text)
 
 
 class ScrubbedText(ScrubbedLines):
@@ -64,11 +91,18 @@ class ScrubbedText(ScrubbedLines):
 
     def write(self, text: str) -> int:
         """Take a text and write its complete lines, after what others wrote before it."""
-        self._outputs.drain()
+        self.flush()
+        self._outputs.wait(ORDER_S)
         return super().write(text)
 
     def flush(self) -> None:
-        """Do nothing: half a line could hold half a secret."""
+        """Pass on what bypassed this stream; half a line of its own could hold half a secret."""
+        with suppress(ValueError):  # it was closed
+            self._inner.flush()
+
+    def leave_outputs(self) -> None:
+        """Write to the descriptor of `inner` from now on."""
+        self.descriptor = self._inner.fileno()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -85,40 +119,59 @@ class ScrubbedOutputs:
     def __init__(self) -> None:
         self.descriptor = os.dup(sys.stdout.fileno())
         self._lines = ScrubbedLines(self.descriptor)
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._draining = threading.RLock()
+        self._is_writing = False
+        self._reader: int | None = None
         self._end: int | None
         self._end, end = os.pipe()  # `end` stays open: without a writer the pipe would end
         if sys.platform == "linux":
-            fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, WAITING_BYTES)
-        os.register_at_fork(after_in_child=self._leave_reading)
+            with suppress(OSError):  # a user may have so much in pipes, and no more
+                fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, WAITING_BYTES)
+        os.register_at_fork(after_in_child=self._leave)
         for standard in (sys.stdout, sys.stderr):
             os.dup2(end, standard.fileno())
         self._streams = [ScrubbedText(sys.stdout, self), ScrubbedText(sys.stderr, self)]
         sys.stdout, sys.stderr = (cast("TextIO", stream) for stream in self._streams)
-        start_thread(self._read, name="output")
+        self._reader = start_thread(self._read, name="output").ident
 
-    def drain(self) -> None:
-        """Write the complete lines of what has arrived on the descriptors."""
-        if self._end is None:
-            return
-        with self._draining:
-            while select.select([self._end], [], [], 0)[0]:
-                self._lines.write(self._decoder.decode(os.read(self._end, HELD_CHARS)))
+    def wait(self, most_s: float) -> None:
+        """Wait until what has arrived on the descriptors is written, at most so long."""
+        until = time.monotonic() + most_s
+        while self._has_arrived() and time.monotonic() < until:
+            time.sleep(POLL_S)
 
     def release(self) -> None:
         """Write all that has arrived, also what was kept of lines."""
-        self.drain()
+        for stream in self._streams:
+            stream.flush()
+        self.wait(END_S)
         for lines in (self._lines, *self._streams):
             lines.release()
 
-    def _leave_reading(self) -> None:
-        """Let the parent alone read, in a process that was forked; its locks may be held here."""
+    def _has_arrived(self) -> bool:
+        if self._end is None or threading.get_ident() == self._reader:
+            return False
+        return self._is_writing or bool(select.select([self._end], [], [], 0)[0])
+
+    def _leave(self) -> None:
+        """Let the parent alone read and write, in a process that was forked.
+
+        It may close every descriptor that it does not know, and open others of the same number.
+        """
         if self._end is not None:
             os.close(self._end)
         self._end = None
+        for stream in self._streams:
+            stream.leave_outputs()
 
     def _read(self) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
         while self._end is not None:
             select.select([self._end], [], [])
-            self.drain()
+            self._is_writing = True
+            data = os.read(self._end, WAITING_BYTES)
+            try:
+                self._lines.write(decoder.decode(data))
+            except Exception as error:  # noqa: BLE001  nobody else reads: writers would wait forever
+                why = f"{type(error).__name__} while secrets were looked for in them"
+                os.write(self.descriptor, f"[{len(data)} bytes left out: {why}]\n".encode())
+            self._is_writing = False

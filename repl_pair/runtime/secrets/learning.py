@@ -90,7 +90,8 @@ _learned: dict[Any, Any] = {}
 
 def collect_environment(environ: Mapping[str, str], needles: Needles = NEEDLES) -> None:
     """Learn, for good, the values of secret-named variables and the passwords in all URLs."""
-    for name, value in list(environ.items()):
+    for name in list(environ):
+        value = environ.get(name, "")  # another thread may have deleted it
         for secret in [value] if is_secret_key(name) else url_passwords(value):
             needles.add(secret, rank=Rank.GIVEN)
 

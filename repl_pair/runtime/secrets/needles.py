@@ -60,7 +60,7 @@ class Needles:
         """Each known text, the last that was met last."""
         self.version = 0
         """Counts what was learned."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a finalizer may come here again
         self._clear()
 
     def __len__(self) -> int:
@@ -86,14 +86,14 @@ class Needles:
         with self._lock:
             dropped = list[str]()
             for rank in (Rank.MET, Rank.HELD):
-                loose = [text for text, known in self.ranks.items() if known is rank]
+                loose = [text for text, known in list(self.ranks.items()) if known is rank]
                 if len(loose) > self.limit:
                     dropped += loose[: len(loose) - self.limit * 3 // 4]
             if dropped:
                 for text in dropped:
                     del self.ranks[text]
                 self._clear()
-                for text in self.ranks:
+                for text in list(self.ranks):
                     self._index(text)
 
     def _admit(self, parts: set[str], rank: Rank) -> set[str]:
