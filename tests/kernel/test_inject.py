@@ -253,6 +253,15 @@ async def test_where_the_package_is_there_and_broken_nothing_is_put_over_it(star
     assert sit_at(kernel).run("import sys; sys.modules['repl_pair']").value is None
 
 
+async def test_a_folder_of_its_name_is_not_taken_for_the_package(bare_person, link_to):
+    bare_person.run("import os, sys; os.makedirs('repl_pair/docs'); sys.path.insert(0, '')")
+    assert bare_person.run("import repl_pair; repl_pair.__spec__.origin is None").value == "True"
+    refused = await ask(link_to(), "ping")
+    assert refused["error"]["code"] == "package_missing"
+    assert "--inject" in refused["hints"][-1]
+    await result_of(link_to(inject=True), "ping")
+
+
 def bare_python(code):
     """Run code in a Python that has nothing but its standard library."""
     return subprocess.run(
@@ -287,3 +296,12 @@ def test_a_load_that_fails_leaves_no_module_behind():
     code += "except ImportError:\n    print([m for m in sys.modules if m[:9] == 'repl_pair'])\n"
     code += "print(*[f for f in sys.meta_path if not isinstance(f, type)])\n"
     assert bare_python(code).stdout == "[]\n\n"
+
+
+def test_only_what_needs_a_library_that_a_python_lacks_is_not_there():
+    code = f"import sys; sys.modules['_sqlite3'] = None\n{expression()}\n"
+    code += "import repl_pair; repl_pair.story('a', component=len); print('a')\n"
+    code += "import repl_pair.runtime.review.annotations\n"
+    ran = bare_python(code)
+    assert ran.stdout == "a\n"
+    assert "import of _sqlite3 halted" in ran.stderr.splitlines()[-1]

@@ -15,7 +15,7 @@ from repl_pair.bridge.link.line import Channel, Line
 from repl_pair.bridge.link.shell_path import ShellPath
 from repl_pair.bridge.link.silent_execute import SILENT, HostAnswer, free_channel
 from repl_pair.bridge.silence.refusals import unsupported
-from repl_pair.errors import KernelError
+from repl_pair.errors import KernelError, next_step
 from repl_pair.version import VERSION
 from repl_pair.wire import ATTACH, MIME, PROTOCOL, REPLY, Reply
 
@@ -147,7 +147,11 @@ async def _ship_source(line: Line, kernel: KernelInfo, channel: Channel) -> None
     loaded = reply.get("user_expressions", {}).get("loaded", {})
     if loaded.get("status") != "ok":
         why = loaded.get("evalue") or reply.get("evalue") or "it evaluates no expressions silently"
-        raise unsupported(kernel, f"its source was shipped there, but {why}")
+        raise KernelError(
+            "unsupported_kernel",
+            f"Kernel {kernel.label} cannot run repl_pair: its source was shipped there, but {why}.",
+            next_steps=[next_step("list_kernels")],
+        )
 
 
 async def _evaluate(line: Line, channel: Channel, expressions: Mapping[str, str]) -> HostAnswer:
@@ -171,7 +175,8 @@ def _import_error(kernel: KernelInfo, error: Mapping[str, Any], python: str | No
     if error.get("ename") not in ("ImportError", "ModuleNotFoundError"):
         return unsupported(kernel, what)
     python = python or "the kernel's Python"
-    if "'repl_pair." in what and "is not a package" not in what:
+    is_other = what.endswith("'repl_pair.runtime'")  # a folder of that name, in the kernel's path
+    if "'repl_pair." in what and "is not a package" not in what and not is_other:
         return KernelError(
             "version_mismatch",
             f"The files of repl_pair in {python} are not those that kernel {kernel.id} has loaded "

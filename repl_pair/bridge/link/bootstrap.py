@@ -45,7 +45,8 @@ class _Shipped(ExecutionLoader):
 def load(package: str, sources: Mapping[str, Sequence[str]]) -> None:
     """Load all modules of a shipped package; RuntimeError where that is not possible.
 
-    All at once, so that no finder remains.
+    All at once, so that no finder remains, unless this Python lacks what some of them import:
+    then their own import shows what that is, where they are first needed.
     """
     if sys.version_info < OLDEST:
         here, oldest = (".".join(map(str, version)) for version in (sys.version_info[:3], OLDEST))
@@ -53,16 +54,31 @@ def load(package: str, sources: Mapping[str, Sequence[str]]) -> None:
     known = sys.modules.get(package)
     if getattr(getattr(known, "__loader__", None), "injected", False):
         return
-    if package in sys.modules or importlib.util.find_spec(package) is not None:
+    is_blocked = known is None and package in sys.modules
+    spec = None if is_blocked else importlib.util.find_spec(package)
+    # A folder without code, such as one that holds a checkout, has no origin.
+    if is_blocked or (spec is not None and spec.origin is not None):
         raise RuntimeError(f"{package} is there, and its import is blocked or broken")
+    sys.modules.pop(package, None)
     finder: Any = _Shipped(sources)
-    sys.meta_path.append(finder)
+    sys.meta_path.insert(0, finder)  # before the one that finds such a folder
     try:
-        for name in sources:
-            importlib.import_module(name)
+        loaded = [_load_module(name, package) for name in sources]
     except BaseException:
         for name in sources:
             sys.modules.pop(name, None)
-        raise
-    finally:
         sys.meta_path.remove(finder)
+        raise
+    if all(loaded):
+        sys.meta_path.remove(finder)
+
+
+def _load_module(name: str, package: str) -> bool:
+    """Import a shipped module; return whether this Python has all that it imports."""
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if (error.name or package).partition(".")[0] == package:
+            raise
+        return False
+    return True
