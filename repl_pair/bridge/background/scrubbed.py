@@ -1,7 +1,6 @@
 """What a worker puts out, in whole lines and without the secrets that it holds then."""
 
 import codecs
-import fcntl
 import os
 import select
 import sys
@@ -14,6 +13,9 @@ from repl_pair.bridge.background.output import hide_secrets
 from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.learning import learn_before_output, learn_secrets
+
+if sys.platform == "linux":
+    import fcntl
 
 HELD_CHARS = 65_536
 """How much of an unfinished line is kept before what is older of it is written."""
@@ -103,6 +105,7 @@ class ScrubbedText(ScrubbedLines):
     def leave_outputs(self) -> None:
         """Write to the descriptor of `inner` from now on."""
         self.descriptor = self._inner.fileno()
+        self._lock = threading.RLock()  # a thread of the parent's may hold the other
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
