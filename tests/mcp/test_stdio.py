@@ -326,7 +326,9 @@ def test_a_client_that_never_writes_is_no_error():
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_server_in_order_without_waiting_for_stdin(number):
-    with Pipe() as pipe:
+    # What nohup starts ignores SIGHUP, also where that is this suite.
+    heeding = f"import signal\nsignal.signal({int(number)}, signal.SIG_DFL)\n"
+    with Pipe(heeding + PROGRAM) as pipe:
         open_legacy(pipe)
         pipe.process.send_signal(number)
         assert pipe.process.wait(BOUND_S) == -number
