@@ -19,8 +19,6 @@ if sys.platform == "linux":
 
 HELD_CHARS = 65_536
 """How much of an unfinished line is kept before what is older of it is written."""
-LONGEST_PATTERN = 2048
-"""How many characters of a text a pattern of secrets looks at."""
 WAITING_BYTES = 1 << 20
 """How much others may write while the thread that reads it has no turn."""
 ORDER_S, END_S = 0.05, 1.0
@@ -54,19 +52,21 @@ class ScrubbedLines:
 
     def release(self) -> None:
         """Write what was kept of a line."""
-        with self._lock:
-            held, self._held = self._held, ""
-        self._write(_scrub(held))
+        if held := self._take_held():
+            self._write(_scrub(held))
 
     def _write_beginning(self) -> None:
         """Write a line up to where a secret may stand that is not all there."""
-        with self._lock:
-            held, self._held = self._held, ""
-        held = _scrub(held)
-        kept = max(NEEDLES.traits().longest, LONGEST_PATTERN)
+        held = _scrub(self._take_held())
+        kept = NEEDLES.reach()
         with self._lock:
             self._held = held[-kept:] + self._held
         self._write(held[:-kept])
+
+    def _take_held(self) -> str:
+        with self._lock:
+            held, self._held = self._held, ""
+        return held
 
     def _write(self, text: str) -> None:
         data = memoryview(text.encode("utf-8", "backslashreplace"))

@@ -133,9 +133,9 @@ def _read_pattern(file: Path, at: int, pattern: str) -> str:
     root = f"{file.parent.as_posix()}/"
     path = posixpath.normpath(f"{pattern}/".removeprefix(root).lstrip("/"))
     path = "*" if path == "." else path  # of the project's folder itself
-    strange = next((sign for sign in ("\\", "{", "}") if sign in pattern), "")
     is_beside = path.startswith(("~", "!", "../")) or path == ".."
-    if strange or is_beside or pattern != pattern.strip() or not pattern:
+    is_strange = not {"\\", "{", "}"}.isdisjoint(pattern) or pattern.strip() != pattern
+    if not pattern or is_beside or is_strange:
         what = "folders are parted by /, and *, ?, [ ] and **/ stand for others: drafts/*.md."
         why = f"[tool.repl_pair] private: its pattern {at} fits no page. It is relative to"
         raise AuthoringError("bad_body", f"{file}: {why} this folder, {what}")

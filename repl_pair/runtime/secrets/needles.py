@@ -19,6 +19,8 @@ _NUMERIC = re.compile(r"[\d.eE+-]+")
 _FULL_LINE = "[A-Za-z0-9+/_-]{59}"
 _BROKEN = re.compile(rf"\n(?<={_FULL_LINE}[A-Za-z0-9+/_\r-]\n)[ \t]*(?=[A-Za-z0-9+/_-])")
 _BROKEN_ESCAPED = re.compile(rf"\\(?<={_FULL_LINE}\\)(?:\\*r\\)?\\*n[ \t]*(?=[A-Za-z0-9+/_-])")
+_LONGEST_URL = 2048
+"""How many characters a URL with a password may have, which is a secret that no needle is."""
 
 
 class Rank(IntEnum):
@@ -69,6 +71,10 @@ class Needles:
     def traits(self) -> Traits:
         """Return what a search must reckon with."""
         return self._traits
+
+    def reach(self) -> int:
+        """Return how many characters of a text may belong to one secret."""
+        return max(self.traits().longest, _LONGEST_URL)
 
     def add(self, value: Any, *, rank: Rank = Rank.MET) -> bool:
         """Learn a secret (str, bytes, or int of 8 digits or more); return whether it counts."""
@@ -140,7 +146,7 @@ class Needles:
         With `end`, only what begins before that offset is given; a secret that spans it is
         replaced whole.
         """
-        window = text if end is None else text[: end + max(self.traits().longest, 2048)]
+        window = text if end is None else text[: end + self.reach()]
         result, count = _replace(window, self.find(window), len(window) if end is None else end)
         # A marker may complete a needle that begins with "]", or the password of a URL.
         for _ in range(8 if count and (self.traits().bracketed or "://" in result) else 0):
