@@ -14,7 +14,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from repl_pair.mcp_server.gate.byte_gate import WITHHELD, GatedSink, scrub, scrub_frame, scrub_text
-from repl_pair.mcp_server.gate.gated_stderr import GatedText, gate_stderr
+from repl_pair.mcp_server.gate.gated_stderr import HELD_CHARS, LEFT_OUT, GatedText, gate_stderr
 from repl_pair.wire import REDACTED
 
 PEM = (
@@ -499,6 +499,22 @@ def test_stderr_does_not_hold_back_without_bound():
     gated = GatedText(out)
     gated.write("-----BEGIN PRIVATE KEY-----\n" + "MIIE\n" * 20_000)
     assert out.getvalue() == REDACTED
+
+
+def test_stderr_leaves_out_the_rest_of_a_line_without_end_so_that_no_secret_is_cut():
+    out = StringIO()
+    gated = GatedText(out)
+    secret = BARE["npm"]
+    for part in ("x" * (HELD_CHARS - 9) + " ", secret[:20], secret[20:], " and more", "\nnext\nlast"):
+        gated.write(part)
+    gated.release()
+    assert out.getvalue() == "x" * (HELD_CHARS // 2) + LEFT_OUT + "next\nlast"
+
+
+def test_stderr_writes_a_long_line_whole_that_comes_at_once():
+    out = StringIO()
+    GatedText(out).write(line := "x" * HELD_CHARS + f" {BARE['npm']} end\n")
+    assert out.getvalue() == line.replace(BARE["npm"], REDACTED)
 
 
 def test_installing_gates_handlers_that_stand_already_and_the_undo_takes_it_back(monkeypatch):

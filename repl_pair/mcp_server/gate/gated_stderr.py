@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import threading
 from typing import Any, TextIO, cast
 
 from repl_pair.mcp_server.gate.byte_gate import scrub_text
@@ -11,29 +12,54 @@ LOGGED = ("repl_pair", "mcp", "uvicorn")
 """Whose details are logged with --debug."""
 HELD_CHARS = 65_536
 """How much of an unfinished line or private key is kept before it is scrubbed and written."""
+LEFT_OUT = " [the rest of this line is left out]\n"
 
 
 class GatedText:
-    """A text stream that scrubs and writes whole lines; a private key waits for its last line."""
+    """A text stream that scrubs and writes whole lines; a private key waits for its last line.
+
+    Of a line that comes in parts and has no end, half of what may be kept is written and the rest
+    left out: a secret could stand across any place where it were cut.
+    """
 
     def __init__(self, inner: TextIO) -> None:
         self._inner = inner
         self._held = ""
+        self._is_leaving_out = False
+        self._lock = threading.RLock()
 
     def write(self, text: str) -> int:
         """Take a text and write its complete lines."""
-        self._held += text
-        _, begin, key = self._held.rpartition("-----BEGIN ")
-        is_inside_key = begin and "PRIVATE KEY" in key and "-----END " not in key
-        whole = self._held.endswith("\n") and not is_inside_key
-        if whole or len(self._held) > HELD_CHARS:
-            self.release()
+        with self._lock:
+            if self._is_leaving_out:
+                _, newline, rest = text.partition("\n")
+                self._is_leaving_out = not newline
+                self._take(rest)
+            else:
+                self._take(text)
         return len(text)
 
     def release(self) -> None:
         """Write what was kept, complete or not."""
-        held, self._held = self._held, ""
-        self._inner.write(scrub_text(held))
+        with self._lock:
+            held, self._held = self._held, ""
+            self._write(scrub_text(held))
+
+    def _take(self, text: str) -> None:
+        held = self._held + text
+        _, begin, key = held.rpartition("-----BEGIN ")
+        is_inside_key = bool(begin) and "PRIVATE KEY" in key and "-----END " not in key
+        end = 0 if is_inside_key and len(held) <= HELD_CHARS else held.rfind("\n") + 1
+        self._held = held[end:]
+        if end:
+            self._write(scrub_text(held[:end]))
+        if len(self._held) > HELD_CHARS:
+            self._is_leaving_out = True
+            beginning, self._held = scrub_text(self._held)[: HELD_CHARS // 2], ""
+            self._write(beginning + LEFT_OUT)
+
+    def _write(self, text: str) -> None:
+        self._inner.write(text)
         self._inner.flush()
 
     def flush(self) -> None:
