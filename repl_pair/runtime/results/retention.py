@@ -75,6 +75,8 @@ def _is_light(value: Any) -> bool:
     while waiting and room > 0:
         node = waiting.pop()
         room -= 1
+        if id(real_class(node)) in _SMALL:
+            continue
         if (parts := _parts_of(node)) is not None:
             room -= len(parts)
             waiting.extend(parts if room > 0 else ())
@@ -95,18 +97,21 @@ def _parts_of(node: Any) -> Any:
 
 
 _CONTAINERS: dict[int, Any] = {id(cls): cls for cls in (dict, list, tuple, set, frozenset)}
+_SMALL = frozenset(map(id, (type(None), bool, int, float)))
 _TEXTS: dict[int, Any] = {id(cls): cls for cls in (str, bytes, bytearray)}
 
 
 def _base_of(node: Any, bases: dict[int, Any]) -> Any:
     """Return which of these a value is: a subclass of the person's may have code of its own."""
-    return next((bases[id(cls)] for cls in lineage(real_class(node)) if id(cls) in bases), None)
+    kind = real_class(node)
+    found = bases.get(id(kind))
+    return found or next((bases[id(cls)] for cls in lineage(kind) if id(cls) in bases), None)
 
 
 def _is_large(node: Any) -> bool:
     if (text := _base_of(node, _TEXTS)) is not None:
         return text.__len__(node) > _MAX_TEXT
-    return node is not None and kind_of(node) is not None and node.size > _MAX_CELLS
+    return kind_of(node) is not None and node.size > _MAX_CELLS
 
 
 class Total:
