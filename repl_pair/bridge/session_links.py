@@ -96,14 +96,19 @@ class SessionLinks:
         """Return the chosen kernel; where none runs and none was named, a link to this process.
 
         It is for ops that need the files of the project only, and is never chosen: as soon as a
-        kernel runs, that one answers. A session that is bound to kernels has no other project. For
-        one with a `root` a kernel that works in another project is none.
+        kernel runs, that one answers, and the link is closed. A session that is bound to kernels
+        has no other project. For one with a `root` a kernel that works in another project is none.
         """
         try:
-            return await self.get(root=self._root)
+            link = await self.get(root=self._root)
         except KernelError as error:
             if error.code != "no_kernel" or self._bounds:
                 raise
+        else:
+            left, self._project = self._project, None
+            if left is not None:  # a work session that was begun there could not be stopped
+                await left.close()
+            return link
         async with self._choosing:
             if self._project is None:
                 kind = await asyncio.to_thread(import_direct_link)

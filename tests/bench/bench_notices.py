@@ -104,7 +104,9 @@ def both_ms(
 class NoNotices:
     """Stands in the place of `REPLY_NOTICES` and does nothing."""
 
-    def follow(self, _request: Request, answer: Callable[[Reply], None]) -> Callable[[Reply], None]:
+    def follow(
+        self, _request: Request, answer: Callable[[Reply], None], _is_awaited: Callable[[], bool]
+    ) -> Callable[[Reply], None]:
         return answer
 
 

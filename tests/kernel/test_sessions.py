@@ -10,6 +10,9 @@ from bounds import BOUND_S
 
 from repl_pair.bridge.kernels.discovery import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
+from repl_pair.bridge.policy import Policy
+from repl_pair.bridge.session import Session
+from repl_pair.runtime.notices.deferred_writes import LATER
 from repl_pair.wire import PERSON, View
 
 pytestmark = pytest.mark.anyio
@@ -128,6 +131,26 @@ async def test_one_kernel_of_a_project_leaves_the_open_sessions_of_another_alone
     assert refused["error"]["code"] == "not_found"
     assert refused["next_steps"] == [{"op": "session_start", "args": {}}]
     assert (await get(first, "session_stop"))["runs"] == {}
+
+
+async def test_a_session_that_began_without_a_kernel_is_abandoned_where_one_comes(
+    start_kernel, own_project
+):
+    session = Session(Policy(), principal="ann")
+    try:
+        here = await session.call("session_start", {})
+        assert here["kernel"]["id"] == "here"
+        await asyncio.to_thread(start_kernel)
+        assert (await session.call("session_stop", {}))["error"]["code"] == "not_found"
+        LATER.flush()
+        with own_project.reading() as connection:
+            assert find_statuses(connection) == ["abandoned"]
+    finally:
+        await session.close()
+
+
+def find_statuses(connection):
+    return [status for (status,) in connection.execute("SELECT status FROM sessions")]
 
 
 WITHOUT = """

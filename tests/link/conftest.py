@@ -78,6 +78,7 @@ ASKED_MEANWHILE = {
     "test_a_cancelled_call_stops_its_run",
     "test_a_call_that_waits_for_its_turn_is_reported_and_given_up",
     "test_a_waiting_call_that_is_cancelled_never_runs",
+    "test_a_notice_in_the_late_reply_to_a_cancelled_call_is_shown_with_the_next",
 }
 """The bodies that ask while a run holds the main thread."""
 

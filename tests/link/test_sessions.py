@@ -5,6 +5,7 @@ import json
 import time
 from unittest.mock import ANY
 
+import pytest
 from bounds import BOUND_S
 
 from repl_pair.wire import PERSON, View
@@ -18,6 +19,12 @@ def shop(n: int = 1) -> int:
 repl_pair.variant("shop/One", play=[check.path_equals("result", 1)])
 repl_pair.variant("shop/Two", play=[check.path_equals("result", 2)])
 """
+DELETE = """
+import shutil
+from repl_pair.runtime.project.database import project
+shutil.rmtree(project().file.parent)
+"""
+"""What `git clean -fdx` does."""
 WRITER = View(principal="ann", access=frozenset({"read", "run", "write", "eval"}))
 AGENT, ANN, BEN, YOU = (View(principal=name) for name in ("agent", "ann", "ben", PERSON))
 
@@ -109,6 +116,56 @@ async def test_a_watch_runs_for_the_person_so_who_watches_is_noticed_of_a_flip(l
     shown = await until_noticed(link, AGENT)
     listed = (await ask(link, "notifications_list", AGENT, state="all"))["result"]["items"]
     assert [(one["id"], one["by"]) for one in listed] == [(shown["notices"]["ids"][0], PERSON)]
+
+
+WAITS = """
+import time
+from pathlib import Path
+import repl_pair
+begun = Path({file!r})
+@repl_pair.story("waits", thread_safe=True)
+def waits():
+    begun.touch()
+    while True: time.sleep(0.01)
+repl_pair.variant("waits/It")
+"""
+
+
+async def test_a_notice_in_the_late_reply_to_a_cancelled_call_is_shown_with_the_next(
+    link, tmp_path
+):
+    begun = tmp_path / "begun"
+    await link.define(WAITS.format(file=str(begun)))
+    id = (await link.get("session_start", view=BEN))["id"]
+    args = {"variant_id": "waits/It"}
+    run = asyncio.create_task(link.link.request("run_variant", args, view=BEN))
+    target = {"target": "variant:waits/It"}
+    async with asyncio.timeout(BOUND_S):
+        while not begun.exists():
+            await asyncio.sleep(0.01)
+        await link.get("create_annotation", view=YOU, **target, content="Stop, and do this.")
+        await link.get("submit_review", view=YOU, **target)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        while not (await link.get("get_session", view=YOU, session_id=id))["runs"]:
+            await asyncio.sleep(0.01)
+    assert (await until_noticed(link, BEN))["notices"]["ids"]
+
+
+async def test_an_open_session_goes_on_whose_database_was_deleted(link):
+    opened = await link.get("session_start", view=ANN, goal="Mend the shop.")
+    await link.define(DELETE)
+    again = await link.get("session_start", view=ANN)
+    assert (again["id"], again["goal"], again["already_open"]) == (
+        opened["id"],
+        "Mend the shop.",
+        True,
+    )
+    await link.define(DELETE)
+    assert (await link.get("session_stop", view=ANN))["seconds"] > 0
+    (kept,) = (await link.get("list_sessions", view=ANN))["items"]
+    assert (kept["id"], kept["status"]) == (opened["id"], "stopped")
 
 
 async def test_sessions_are_their_agents_and_the_persons_and_are_paged(link):

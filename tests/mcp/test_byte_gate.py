@@ -505,7 +505,13 @@ def test_stderr_leaves_out_the_rest_of_a_line_without_end_so_that_no_secret_is_c
     out = StringIO()
     gated = GatedText(out)
     secret = BARE["npm"]
-    for part in ("x" * (HELD_CHARS - 9) + " ", secret[:20], secret[20:], " and more", "\nnext\nlast"):
+    for part in (
+        "x" * (HELD_CHARS - 9) + " ",
+        secret[:20],
+        secret[20:],
+        " and more",
+        "\nnext\nlast",
+    ):
         gated.write(part)
     gated.release()
     assert out.getvalue() == "x" * (HELD_CHARS // 2) + LEFT_OUT + "next\nlast"

@@ -96,9 +96,15 @@ CALLS = {
         ("list_tags", {"limit": 200}),
     ],
     "a bad body": [("register_tag", {"tag_id": "mine", "body": {"doc": ["?"]}})],
+    "a session": [
+        ("session_start", {"goal": "It is ?.", "rfc": "?"}),
+        ("list_sessions", {"limit": 1}),
+        ("session_stop", {}),
+    ],
     "what is not there": [("unregister", {"kind": "tag", "id": "?"})],
 }
-VOLATILE = ("elapsed_ms", "seq", "line", "revision", "handle")
+VOLATILE = ("id", "session_id", "seconds", "started_at", "ended_at", "total", "cursor")
+VOLATILE += ("elapsed_ms", "seq", "line", "revision", "handle")
 
 
 @pytest.fixture(scope="module")

@@ -75,10 +75,15 @@ def this_process() -> dict[str, Any]:
     return {"pid": os.getpid(), "started": _started(os.getpid()), "place": _place()}
 
 
+def is_visible(client: Client) -> bool:
+    """Return whether it can be seen from here that a client's process has ended."""
+    # On other systems than POSIX, `os.kill` would end the process.
+    return os.name == "posix" and client.place == _place()
+
+
 def has_ended(client: Client) -> bool:
     """Return whether a client's process has certainly ended; False where that cannot be seen."""
-    # On other systems than POSIX, `os.kill` would end the process.
-    if os.name != "posix" or client.place != _place():
+    if not is_visible(client):
         return False
     try:
         os.kill(client.pid, 0)

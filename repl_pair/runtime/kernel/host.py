@@ -82,6 +82,7 @@ class Host:
         if job is None:
             return False
         job.call.decide()
+        job.call.is_awaited = False
         self._deadlines.stop(job, Stop("cannot_run", "cancelled by the caller"))
         refusal = RequestError("cancelled", "The caller cancelled the call.")
         job.answer(_packaging().refuse(refusal), not_started=True)

@@ -87,7 +87,8 @@ def _open(request: Request, reply: OnReply, progress: OnProgress) -> Job:
     )
     NOTICE_SOURCES.serve(request)
     if not op.internal:
-        reply = LOG.follow(request, OPEN.follow(request, REPLY_NOTICES.follow(request, reply)))
+        reply = REPLY_NOTICES.follow(request, reply, lambda: call.is_awaited)
+        reply = LOG.follow(request, OPEN.follow(request, reply))
     job = Job(op=op.on_terms(terms), args=args, call=call, reply=reply, begin_by=request.begin_by)
     job.at_end(lambda: job.answered or job.answer(packaging.no_answer(job)))
     return job

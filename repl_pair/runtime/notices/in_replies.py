@@ -58,10 +58,11 @@ class ReplyNotices:
         self._seen: dict[str, Counts] = {}
         """By principal, what it saw, until that is read from the database."""
 
-    def follow(self, request: Request, answer: OnReply) -> OnReply:
+    def follow(self, request: Request, answer: OnReply, is_awaited: Callable[[], bool]) -> OnReply:
         """Mark as seen what the client of an accepted call was shown; return what also shows more.
 
-        Nothing is shown to the person, nor where the caller does not see the whole reply.
+        Nothing is shown to the person, nor where the caller does not see the whole reply, or
+        awaits none any more.
         """
         view, client = request.view, request.agent_client
         if client is None or not request.is_reported:
@@ -72,7 +73,9 @@ class ReplyNotices:
             self._mark_seen(caller)
 
         def show_and_answer(reply: Reply) -> None:
-            unseen = [one for one in self._unseen(view.principal) if is_open(view, one)]
+            unseen: Sequence[Unseen] = ()
+            if is_awaited():
+                unseen = [one for one in self._unseen(view.principal) if is_open(view, one)]
             answer(reply | self._show(reply, caller, unseen) if unseen else reply)
 
         return show_and_answer

@@ -35,6 +35,8 @@ class Call:
     sensitive: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
     secrets: CallSecrets = field(default_factory=CallSecrets)
     """What it meets that is a secret for this call alone, and what agents sent for it."""
+    is_awaited: bool = True
+    """Whether anybody reads the reply: not once its caller cancelled the call."""
     max_items: int = 0
     """Items of a container or characters of a text that the answer may hold, above the default."""
     max_depth: int = 0

@@ -33,10 +33,11 @@ def _shown_one(call: Call, one: Annotation, placer: str) -> Any:
     if by_agents := [slots[slot] for slot, writer in writers.items() if writer != PERSON]:
         call.secrets.ignore(by_agents)
     own = [slot for slot, writer in writers.items() if writer == caller != PERSON]
-    return {**slots, **{slot: call.add_raw_json(_as_sent(call, slots[slot])) for slot in own}}
+    return {**slots, **{slot: call.add_raw_json(as_sent(call, slots[slot])) for slot in own}}
 
 
-def _as_sent(call: Call, text: str) -> Any:
+def as_sent(call: Call, text: str) -> Any:
+    """Return a text of the caller's as it sent it, for `Call.add_raw_json`."""
     secrets = CallSecrets(call.view.principal)
     secrets.take_sent(text)
     limits = Limits(text=max(Limits().text, call.max_items))

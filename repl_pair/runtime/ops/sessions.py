@@ -1,7 +1,10 @@
 """Ops over work sessions and notices."""
 
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import partial
-from typing import Annotated, Literal, NotRequired, cast
+from typing import Annotated, Any, Literal, NotRequired, cast
 
 from repl_pair.errors import RequestError, next_step
 from repl_pair.runtime.notices.deferred_writes import LATER
@@ -9,6 +12,7 @@ from repl_pair.runtime.notices.notices import Notice, NoticeState, find_entry, l
 from repl_pair.runtime.op_base.answers import Page
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.listing import DEFAULT_LIMIT, Cursor, Limit, page
+from repl_pair.runtime.op_base.remarks import as_sent
 from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.project.database import project
 from repl_pair.runtime.realm.status import contract_versions
@@ -52,7 +56,7 @@ def session_start(
     if len(goal) > GOAL_CHARS or len(rfc or "") > GOAL_CHARS:
         raise RequestError("bad_arguments", f"goal and rfc have at most {GOAL_CHARS} characters.")
     _end_left_sessions()
-    start = Start(principal=call.view.principal, goal=goal, rfc=rfc)
+    start = Start(principal=call.view.principal, at=time.time(), goal=goal, rfc=rfc)
     id, is_new = OPEN.start(project(), start, call.owner, contract_versions(project().root))
     call.suggest("list_annotations")
     call.suggest("get_session", session_id=id)
@@ -91,7 +95,7 @@ def list_sessions(
         ids = list_session_ids(connection, call.view)
         query = [call.view.principal, ids]
         chosen = page(ids, limit=limit, cursor=cursor, query=query)
-        items = [read_session(connection, call.view, id) for id in chosen["items"]]
+        items = [_shown(call, read_session(connection, call.view, id)) for id in chosen["items"]]
     for found in items[:1]:
         call.suggest("get_session", session_id=found["id"])
     _suggest_own(call)
@@ -120,7 +124,8 @@ def notifications_list(
     expires after 7 days.
     """
     call.max_items = limit
-    LATER.flush()
+    with _if_writable():
+        LATER.flush()
     with project().reading() as connection:
         found = {notice["id"]: notice for notice in list_notices(connection, call.view, state)}
     query = [call.view.principal, state, call.view.tier, list(found)]
@@ -147,17 +152,37 @@ def _refuse_person(call: Call) -> None:
 def _end_left_sessions() -> None:
     """End what nobody can stop any more, and write what is counted."""
     OPEN.abandon_ended()
-    LATER.flush()
-    with project().reading() as connection:
-        dead = find_dead(connection)
-    if dead:
-        with project().writing() as connection:
-            keep_abandoned(connection, dead)
+    with _if_writable():
+        LATER.flush()
+        with project().reading() as connection:
+            dead = find_dead(connection)
+        if dead:
+            with project().writing() as connection:
+                keep_abandoned(connection, dead)
+
+
+@contextmanager
+def _if_writable() -> Generator[None]:
+    """Go on after the block where nothing can be written now: what is kept can still be read."""
+    try:
+        yield
+    except RequestError as error:
+        if error.code != "cannot_run":
+            raise
 
 
 def _read(call: Call, id: str) -> WorkSession:
     with project().reading() as connection:
-        return read_session(connection, call.view, id)
+        return _shown(call, read_session(connection, call.view, id))
+
+
+def _shown(call: Call, found: WorkSession) -> WorkSession:
+    """Leave the caller's own words as they are: a marker would confirm a guess."""
+    slots: dict[str, Any] = {**found}
+    if found["principal"] == call.view.principal != PERSON:
+        own = {slot: text for slot in ("goal", "rfc") if (text := slots[slot])}
+        slots |= {slot: call.add_raw_json(as_sent(call, text)) for slot, text in own.items()}
+    return cast("WorkSession", slots)
 
 
 def _suggest_own(call: Call) -> None:

@@ -201,7 +201,7 @@ _SAME = (
 )
 _ANSWERED = (
     "UPDATE annotations SET status = 'replied', updated_at = ?"
-    " WHERE id = ? AND status != 'resolved'"
+    " WHERE id = ? AND status NOT IN ('resolved', 'draft')"
 )
 _UNANSWERED = (
     "UPDATE annotations SET status = 'submitted' WHERE id = ?1 AND status = 'replied'"

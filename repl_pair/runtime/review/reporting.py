@@ -6,22 +6,20 @@ from sqlite3 import Connection, Row
 from repl_pair.errors import count_of
 from repl_pair.runtime.notices.notices import report_notice
 from repl_pair.runtime.review.visibility import access_of
-from repl_pair.wire import AGENTS, PERSON, View, cut_at_word
-
-_HEAD_CHARS = 80
+from repl_pair.wire import AGENTS, PERSON, View
 
 
 def report_remark(connection: Connection, root: Path, view: View, row: Row, does: str) -> None:
     """Report what a caller did with a remark to those for whom it is.
 
     What the person does is for the author of the remark or of its thread, else for all agents; what
-    an agent does is for the person, and for another agent that began the thread.
+    an agent does is for the person, and for another agent that began the thread. A notice holds no
+    words of a remark: they may be edited, deleted or made private after it.
     """
     query = "SELECT principal FROM annotations WHERE id IN (?, ?)"
     authors = {one for (one,) in connection.execute(query, (row["id"], row["parent_id"]))}
     others = authors - {PERSON, view.principal}
-    words = cut_at_word(" ".join(row["content"].split()), _HEAD_CHARS)
-    text = f"{view.principal} {does} {row['id']} on {row['target']}: {words}"
+    text = f"{view.principal} {does} {row['id']} on {row['target']}"
     for recipient in sorted(others or {AGENTS} if view.principal == PERSON else {PERSON, *others}):
         _report(connection, root, view, row["target"], text, recipient)
 

@@ -112,7 +112,9 @@ def complete_review(database: Database, view: View, id: str) -> Review:
 
 _AMONG = "IN (SELECT value FROM json_each(?))"
 _SUBMIT = (
-    "UPDATE annotations SET status = CASE status WHEN 'draft' THEN 'submitted' ELSE status END,"
+    "UPDATE annotations SET status = CASE WHEN status <> 'draft' THEN status"
+    " WHEN EXISTS (SELECT 1 FROM annotations AS reply WHERE reply.parent_id = annotations.id)"
+    " THEN 'replied' ELSE 'submitted' END,"
     f" review_id = ?, updated_at = ? WHERE id {_AMONG}"
 )
 _TAKE_REPLIES = f"UPDATE annotations SET review_id = ? WHERE parent_id {_AMONG}"

@@ -32,6 +32,7 @@ class OpenSession:
 
     id: str
     owner: str
+    start: Start
     client: Client | None
     contracts: Mapping[str, str]
     counts: Counts
@@ -56,20 +57,26 @@ class OpenSessions:
     ) -> tuple[str, bool]:
         """Begin a session, or find the owner's open one; return its id and whether it is new.
 
-        It is abandoned when its client goes.
+        It is abandoned when its client goes. An open one whose database was deleted is kept again.
         """
         with self._changing:
             if (found := self._open.get(owner)) is not None:
+                with database.writing() as connection:
+                    keep_started(connection, found.id, found.start, self._copy(found))
                 return found.id, False
             id, counts = new_id(), no_counts()
             client: Client | None = PERSON_STORE.item(ATTACHED.name, owner)
             with database.writing() as connection:
-                keep_started(connection, id, start, counts, time.time())
-            forget = OWN_CALLS.hold(owner, lambda: self.abandon(owner))
-            session = OpenSession(
-                id=id, owner=owner, client=client, contracts=contracts, counts=counts, forget=forget
+                keep_started(connection, id, start, counts)
+            self._open[owner] = OpenSession(
+                id=id,
+                owner=owner,
+                start=start,
+                client=client,
+                contracts=contracts,
+                counts=counts,
+                forget=OWN_CALLS.hold(owner, lambda: self.abandon(owner)),
             )
-            self._open[owner] = session
             return id, True
 
     def stop(self, database: Database, owner: str, contracts: Mapping[str, str]) -> str | None:
@@ -80,6 +87,7 @@ class OpenSessions:
                 return None
             changed = count_changed(session.contracts, contracts)
             with database.writing() as connection:
+                keep_started(connection, session.id, session.start, self._copy(session))
                 counts = {**self._copy(session), "contracts": changed}
                 keep_ended(connection, session.id, "stopped", counts, time.time())
             self._remove(owner)

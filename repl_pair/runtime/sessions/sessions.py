@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, cast
 
 from repl_pair.errors import RequestError, did_you_mean, next_step
 from repl_pair.records import record
-from repl_pair.runtime.clients.clients import Client, has_ended, this_process
+from repl_pair.runtime.clients.clients import Client, has_ended, is_visible, this_process
 from repl_pair.runtime.project.schema import write_time
 from repl_pair.runtime.sessions.counting import Counts
 from repl_pair.wire import PERSON, View, may_have
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
+    from sqlite3 import Connection, Row
 
 Status = Literal["open", "stopped", "abandoned"]
+UNSEEN_S = 7 * 86_400.0
+"""After how long without a count a session counts as left whose process cannot be seen."""
 
 
 class Summary(Counts):
@@ -32,7 +34,8 @@ class WorkSession(Summary):
     """A work session; times are ISO 8601 in UTC.
 
     One is abandoned where its client or its kernel ended before it was stopped: what was done in
-    the last second of a kernel may be missing then.
+    the last second of a kernel may be missing then. Whether those of another machine, container or
+    boot have ended is not known: such a session is abandoned after a week in which nothing counted.
     """
 
     id: str
@@ -46,22 +49,22 @@ class WorkSession(Summary):
 
 @record
 class Start:
-    """Who begins a session, and for what."""
+    """Who begins a session, for what, and when."""
 
     principal: str
+    at: float
     goal: str = ""
     rfc: str | None = None
 
 
-def keep_started(
-    connection: "Connection", id: str, start: Start, counts: Counts, at: float
-) -> None:
-    """Keep a session that begins in this process."""
+def keep_started(connection: "Connection", id: str, start: Start, counts: Counts) -> None:
+    """Keep a session of this process, unless it is kept: the database may be a new one."""
     process = json.dumps(this_process())
+    times = (start.at, time.time())
     connection.execute(
-        "INSERT INTO sessions (id, principal, process, goal, rfc, status, counts, started_at,"
-        " counted_at) VALUES (?, ?, ?, ?, ?, 'open', ?, ?, ?)",
-        (id, start.principal, process, start.goal, start.rfc, json.dumps(counts), at, at),
+        "INSERT OR IGNORE INTO sessions (id, principal, process, goal, rfc, status, counts,"
+        " started_at, counted_at) VALUES (?, ?, ?, ?, ?, 'open', ?, ?, ?)",
+        (id, start.principal, process, start.goal, start.rfc, json.dumps(counts), *times),
     )
 
 
@@ -85,17 +88,17 @@ def keep_ended(
 
 
 def find_dead(connection: "Connection | None") -> list[str]:
-    """Return the open sessions of processes that have certainly ended.
-
-    Whether those of another machine or container have is not known.
-    """
+    """Return the open sessions whose processes have ended."""
     if connection is None:
         return []
-    rows = connection.execute("SELECT id, process FROM sessions WHERE status = 'open'")
-    known = {row["id"]: json.loads(row["process"]) for row in rows}
-    return [
-        id for id, process in known.items() if has_ended(Client(id=id, principal="", **process))
-    ]
+    rows = connection.execute("SELECT * FROM sessions WHERE status = 'open'")
+    return [row["id"] for row in rows if _is_dead(row)]
+
+
+def _is_dead(row: "Row") -> bool:
+    process = Client(id=row["id"], principal="", **json.loads(row["process"]))
+    is_silent = time.time() - row["counted_at"] > UNSEEN_S
+    return has_ended(process) or (is_silent and not is_visible(process))
 
 
 def keep_abandoned(connection: "Connection", ids: Iterable[str]) -> None:
@@ -126,14 +129,16 @@ def read_session(connection: "Connection | None", view: View, id: str) -> WorkSe
         near = did_you_mean(id, list_session_ids(connection, view))
         steps = [next_step("list_sessions")]
         raise RequestError("not_found", f"There is no session {id!r}.{near}", next_steps=steps)
-    ended = row["ended_at"]
+    status, ended = row["status"], row["ended_at"]
+    if status == "open" and _is_dead(row):  # nothing could be written
+        status, ended = "abandoned", row["counted_at"]
     until = time.time() if ended is None else ended
     slots: dict[str, Any] = {
         "id": row["id"],
         "principal": row["principal"],
         "goal": row["goal"],
         "rfc": row["rfc"],
-        "status": row["status"],
+        "status": status,
         "started_at": write_time(row["started_at"]),
         "ended_at": None if ended is None else write_time(ended),
         "seconds": round(max(0.0, until - row["started_at"]), 3),

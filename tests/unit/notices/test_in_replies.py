@@ -38,11 +38,11 @@ def report(own_project):
     return make
 
 
-def call(notices, *, op="list_tags", client="one", view=ANN, reply=None, **slots):
+def call(notices, *, op="list_tags", client="one", view=ANN, reply=None, is_awaited=True, **slots):
     """Make a call that is answered at once; gives its reply."""
     request = Request(op=op, call="", client=client, view=view, **slots)
     answered = []
-    notices.follow(request, answered.append)(reply or {"ok": True})
+    notices.follow(request, answered.append, lambda: is_awaited)(reply or {"ok": True})
     return answered[0]
 
 
@@ -98,7 +98,7 @@ def test_calls_at_once_see_nothing_that_was_not_answered_before_them(notices, re
     report()
     request = Request(op="list_tags", call="", client="one", view=ANN)
     answered = []
-    both = [notices.follow(request, answered.append) for _ in range(2)]
+    both = [notices.follow(request, answered.append, lambda: True) for _ in range(2)]
     for answer in both:
         answer({"ok": True})
     assert answered[0] == answered[1]

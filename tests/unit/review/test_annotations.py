@@ -256,6 +256,19 @@ def test_a_review_takes_all_or_nothing(database, remark):
     assert list_reviews(database, ME)[1] == list_reviews(database, ME, PAGE)[1] == 2
 
 
+def test_an_agents_reply_neither_submits_a_draft_of_the_person_nor_lets_it_resolve_it(
+    database, remark
+):
+    draft = remark(ME, "A draft.")["id"]
+    reply = remark(CLAUDE, "Done.", parent_id=draft)["id"]
+    assert refusal(resolve_annotation, database, CLAUDE, draft).code == "forbidden"
+    assert get_annotation(database, ME, draft)["annotation"]["status"] == "draft"
+    (submitted,) = submit_review(database, ME, PAGE)["items"]
+    assert (submitted["id"], submitted["status"]) == (draft, "replied")
+    delete_annotation(database, CLAUDE, reply)
+    assert get_annotation(database, ME, draft)["annotation"]["status"] == "submitted"
+
+
 def test_a_draft_of_another_review_leaves_it_and_takes_it_along_where_it_was_the_last(
     database, remark
 ):
@@ -335,7 +348,7 @@ def test_remarks_are_reported_to_those_for_whom_they_are(database, remark):
     assert notices(database) == []
     submit_review(database, ME, PAGE)
     own = remark(CLAUDE, "A finding.")
-    assert "A finding." in notices(database)[1][2]
+    assert notices(database)[1][2] == f"claude remarked {own['id']} on {PAGE}"
     remark(ME, "Thanks.", parent_id=own["id"])
     remark(CODEX, "Same here.", parent_id=own["id"])
     remark(CLAUDE, "Done.", parent_id=one["id"])
@@ -344,7 +357,7 @@ def test_remarks_are_reported_to_those_for_whom_they_are(database, remark):
     found = notices(database)
     assert {to: count for to, *_, count in found} == {AGENTS: 2, PERSON: 4, "claude": 2}
     assert {subject for _, subject, *_ in found} == {PAGE}
-    assert found[0][2] == f"person reopened {one['id']} on {PAGE}: A draft."
+    assert found[0][2] == f"person reopened {one['id']} on {PAGE}"
 
 
 def test_what_a_view_does_not_see_is_not_listed_counted_named_or_found(database, project, remark):

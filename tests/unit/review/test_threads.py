@@ -38,7 +38,7 @@ class Model:
         place = self.remarks[parent][1] if parent else target
         status = "draft" if is_draft else "submitted"
         self.remarks[id] = [view.principal, place, status, parent, review]
-        if parent and self.remarks[parent][2] != "resolved":
+        if parent and self.remarks[parent][2] not in ("resolved", "draft"):
             self.remarks[parent][2] = "replied"
 
     def delete(self, id, view):
@@ -74,7 +74,8 @@ class Model:
             if id in ids or row[3] in ids:
                 row[4] = review
             if id in ids and row[2] == "draft":
-                row[2] = "submitted"
+                is_answered = any(one[3] == id for one in self.remarks.values())
+                row[2] = "replied" if is_answered else "submitted"
 
 
 def read_all(database):
