@@ -34,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
         )
         or any(config.getoption(name, False) for name in ("nbval", "nbval_lax"))
         or any(config.getini(name) != how["default"] for name, how in INI.items())
-        or _names_stories(config.invocation_params.dir)
+        or any(map(_names_stories, (config.invocation_params.dir, config.rootpath)))
     ):
         _load_hooks(config)
 

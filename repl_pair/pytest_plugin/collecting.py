@@ -16,12 +16,12 @@ from repl_pair.pytest_plugin.items import items_of
 from repl_pair.pytest_plugin.selecting import note_collected
 from repl_pair.pytest_plugin.snapshot_use import note_left_out
 from repl_pair.pytest_plugin.snapshots import note_file
-from repl_pair.runtime.loading.load import load_file
+from repl_pair.runtime.loading.load import DuplicateIds, load_file
 from repl_pair.runtime.loading.modules import name_of, put_on_path
 from repl_pair.runtime.loading.project import files_behind
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import file_of
-from repl_pair.runtime.registry.registry import REGISTRY, Noted
+from repl_pair.runtime.registry.registry import REGISTRY
 
 
 def collector_of(parent: pytest.Collector, path: Path) -> "StoriesFile":
@@ -52,6 +52,7 @@ class StoriesFile(pytest.Module):
         module: str = self.obj.__name__
         functions = list(super().collect())
         try:
+            self._refuse_doubled()
             choices = list(choices_of(self._own(module, before), self.config))
         except ReplPairError as error:
             raise self.CollectError(error.message) from error
@@ -65,9 +66,8 @@ class StoriesFile(pytest.Module):
         project = project_of(self.config)
         for folder in (project.base, project.root):
             put_on_path(folder)
-        noted = self.config.stash.setdefault(_NOTED, {})
         try:
-            module = load_file(self.path, name_of(self.path, project), noted, set())
+            module = load_file(self.path, name_of(self.path, project), set())
         except ReplPairError as error:
             raise self.CollectError(error.message) from error
         except SyntaxError as error:
@@ -75,6 +75,13 @@ class StoriesFile(pytest.Module):
             raise self.CollectError(info.from_exception(error).getrepr(style="short")) from error
         self.config.pluginmanager.consider_module(module)
         return module
+
+    def _refuse_doubled(self) -> None:
+        """Refuse an id that this file, or what it takes in, shares with what was loaded before."""
+        doubled = [(pair, {file_of(entry.origin) for entry in pair}) for pair in REGISTRY.doubled()]
+        helpers = {str(path) for path in self._helpers()} if doubled else ()
+        if pairs := [pair for pair, files in doubled if not files.isdisjoint(helpers)]:
+            raise DuplicateIds(pairs)
 
     def _own(self, module: str, before: int) -> Sequence[Entry]:
         """Return the variants that are the file's: its own, and what helpers registered for it."""
@@ -113,5 +120,3 @@ class StoriesFile(pytest.Module):
 _ASYNC_FIXTURES = "repl_pair_async_fixtures"
 _OWNERS = pytest.StashKey[dict[str, Path]]()
 """Which file each variant was collected from."""
-_NOTED = pytest.StashKey[Noted]()
-"""What the files of this session registered."""

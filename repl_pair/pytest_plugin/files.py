@@ -37,12 +37,18 @@ def files_elsewhere(config: pytest.Config) -> Sequence[str]:
     ]
 
 
+def _start_of(config: pytest.Config) -> Path:
+    """Return where the settings of stories are searched from: in the project of pytest's own."""
+    here, root = config.invocation_params.dir, config.rootpath
+    return here if here.is_relative_to(root) else root
+
+
 def _make(config: pytest.Config) -> Project:
     try:
         return make_project(
             config.rootpath,
             config.getini(INI),
-            config.invocation_params.dir,
+            _start_of(config),
             folders=[Path(arg).absolute() for arg in config.args],
             not_entered=config.getini("norecursedirs"),
             by_path=config.getoption("importmode") == "importlib",

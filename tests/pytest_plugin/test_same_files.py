@@ -231,6 +231,15 @@ def test_a_file_that_ends_the_process_as_it_is_loaded_is_an_error_with_its_place
 DOUBLED = {
     "in one file": {"stories_a.py": story("a") + "\nrepl_pair.variant('a/V', args={})\n"},
     "in two files": {"stories_a.py": story("a"), "stories_b.py": story("a")},
+    "in one file that was imported before": {
+        "conftest.py": "import stories_a\n",
+        "stories_a.py": story("a") + "\nrepl_pair.variant('a/V', args={})\n",
+    },
+    "in two files that were imported before": {
+        "conftest.py": "import stories_a, stories_b\n",
+        "stories_a.py": story("a"),
+        "stories_b.py": story("a"),
+    },
     "tags that differ": {
         "stories_a.py": story("a", "repl_pair.tag('slow', doc='1')"),
         "stories_b.py": story("b", "repl_pair.tag('slow', doc='2')"),
@@ -255,6 +264,57 @@ def test_an_id_twice_in_files_is_an_error_that_names_both_places(pytester, put, 
     result.stdout.fnmatch_lines(["Registered twice*", "*: *stories_?.py:? and *stories_?.py:?."])
     with pytest.raises(AuthoringError, match=r"stories_.\.py:\d and .*stories_.\.py:\d\."):
         load()
+
+
+def test_a_mode_that_two_conftests_define_otherwise_is_an_error(pytester, put, load):
+    for folder, currency in (("a", "EUR"), ("b", "USD")):
+        put(
+            {
+                f"{folder}/conftest.py": f"import repl_pair\n"
+                f"repl_pair.mode('money', args={{'currency': {currency!r}}})\n",
+                f"{folder}/stories_{folder}.py": story(folder),
+            }
+        )
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["mode 'money': *a/conftest.py:2 and *b/conftest.py:2."])
+    with pytest.raises(AuthoringError, match=r"a/conftest\.py:2 and .*b/conftest\.py:2\."):
+        load()
+
+
+def test_a_variant_of_each_conftest_is_its_folders_whatever_conftest_came_later(pytester, put):
+    for folder in ("a", "b"):
+        put(
+            {
+                f"{folder}/conftest.py": story(f"of.{folder}")
+                + f"\nrepl_pair.variant('of.{folder}/Kept',"
+                " play=[repl_pair.check.matches_snapshot()])\n",
+                f"{folder}/stories_{folder}.py": story(folder),
+            }
+        )
+    for words in (["a", "--pair-update"], ["b", "--pair-update"], ["a", "b"]):
+        result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *words)
+        result.assert_outcomes(passed=6 if words[-1] == "b" else 3)
+    kept = [str(file.relative_to(pytester.path)) for file in pytester.path.rglob("*.txt")]
+    assert sorted(kept) == [f"{n}/__repl_pair__/conftest/of.{n}.txt" for n in ("a", "b")]
+
+
+def test_a_file_that_its_package_imports_is_executed_once(pytester, put, load):
+    put({"shop/__init__.py": "from . import stories_a\n", "shop/stories_a.py": story("a")})
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
+    assert load() == ["a"]
+
+
+def test_stories_are_named_by_the_project_of_pytests_own_settings(pytester, put):
+    put(
+        {
+            "a/pyproject.toml": "[tool.pytest.ini_options]\n"
+            "[tool.repl_pair]\nstories = ['cases_*.py']\n",
+            "a/cases_a.py": story("a"),
+        }
+    )
+    for words in (["a"], ["-c", "a/pyproject.toml", "a"], ["a/cases_a.py"]):
+        pytester.runpytest_subprocess("-p", "no:cacheprovider", *words).assert_outcomes(passed=1)
 
 
 def test_collecting_and_running_write_nothing_beside_the_stories(pytester, put, monkeypatch):

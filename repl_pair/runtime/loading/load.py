@@ -15,8 +15,8 @@ from repl_pair.errors import AuthoringError, ReplPairError
 from repl_pair.runtime.loading.modules import execute, name_of, put_on_path
 from repl_pair.runtime.loading.project import Project, find_files, read_project
 from repl_pair.runtime.registry.model import Entry
-from repl_pair.runtime.registry.origin import file_of
-from repl_pair.runtime.registry.registry import REGISTRY, Noted
+from repl_pair.runtime.registry.origin import MODULE, file_of
+from repl_pair.runtime.registry.registry import REGISTRY
 
 
 class SkippedFile(UserWarning):
@@ -49,11 +49,11 @@ def load_stories(
     project = read_project((start or Path.cwd()).resolve())
     for folder in (*project.import_paths, project.base, project.root):
         put_on_path(folder)
-    again, noted = set(sys.modules), Noted()
+    again = set(sys.modules)
     loaded: list[Path] = []
     for file in find_files(project):
         try:
-            is_loaded = _load_with_conftests(file, project, noted, again)
+            is_loaded = _load_with_conftests(file, project, again)
         except Exception as error:
             if on_error is None:
                 raise
@@ -72,33 +72,36 @@ def load_stories(
     return loaded
 
 
-def load_file(file: Path, name: str, noted: Noted, again: set[str]) -> ModuleType:
+def load_file(file: Path, name: str, again: set[str]) -> ModuleType:
     """Execute one file as a module of this name, unless it was; those in `again` once more.
 
-    AuthoringError where it registers an id that `noted` has already, or ends the process.
+    DuplicateIds where it registers an id that it or another module has registered, other than those
+    in `again`. AuthoringError where it ends the process.
     """
     module = sys.modules.get(name)
     if module is not None and name not in again:
         return module
     again.discard(name)
-    with REGISTRY.noting(noted), _place_errors(file):
+    before = REGISTRY.revision
+    with REGISTRY.loading(), _place_errors(file):
         module = execute(name, file, module)
-    if doubled := {
-        key: entries for key, entries in noted.items() if _is_duplicate(key[0], entries)
-    }:
-        noted.update((key, entries[-1:]) for key, entries in doubled.items())
-        raise DuplicateIds([(first, again) for first, *_, again in doubled.values()])
+    if doubled := [
+        (first, last)
+        for first, last in REGISTRY.doubled()
+        if last.revision > before and first.origin.key.removeprefix(MODULE) not in again
+    ]:
+        raise DuplicateIds(doubled)
     return module
 
 
-def _load_with_conftests(file: Path, project: Project, noted: Noted, again: set[str]) -> bool:
+def _load_with_conftests(file: Path, project: Project, again: set[str]) -> bool:
     """Load a file; False where it is to be ignored or skips itself."""
     try:
         for conftest in project.conftests(file):
-            module = load_file(conftest, name_of(conftest, project), Noted(), again)
+            module = load_file(conftest, name_of(conftest, project), again)
             if _is_ignored(file, module, conftest.parent):
                 return False
-        load_file(file, name_of(file, project), noted, again)
+        load_file(file, name_of(file, project), again)
     except BaseException as error:
         if not is_outcome(error, "Skipped"):
             raise
@@ -153,13 +156,6 @@ def _raised_at(error: BaseException, file: Path) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(file)]
     return f"{file}:{lines[-1] if lines else 1}"
-
-
-def _is_duplicate(kind: str, entries: Sequence[Entry]) -> bool:
-    """Return whether an id has two meanings; two equal tags, modes and so on have one."""
-    return len(entries) > 1 and (
-        kind in ("story", "variant") or any(one.body != entries[0].body for one in entries[1:])
-    )
 
 
 def place_of(entry: Entry) -> str:

@@ -44,6 +44,9 @@ def execute(name: str, file: Path, module: ModuleType | None) -> ModuleType:
         put_on_path(folder)
     parent, _, tail = name.rpartition(".")
     _import_packages(parent, file.parent)
+    if module is None and _is_of(imported := sys.modules.get(name), file):
+        assert imported is not None, name
+        return imported  # by its package
     spec = _find_spec(name, file)
     assert spec is not None, file
     assert spec.loader is not None, file

@@ -11,11 +11,13 @@ from typing import Any
 
 from repl_pair.runtime.capture.own_threads import frames_of_threads
 from repl_pair.runtime.ipython import interactive_shell
-from repl_pair.runtime.registry.model import Origin
+from repl_pair.runtime.registry.model import Entry, Origin
 from repl_pair.wire import PERSON, may_have
 
 _PACKAGE = __name__.split(".")[0]
 
+MODULE = "module:"
+"""Prefix of the origin key of entries of a module, before its name."""
 BUILTIN = "builtin"
 """The origin key of entries that ship with the package."""
 SENT = "sent:"
@@ -85,7 +87,7 @@ def find_origin() -> Origin:
         run = shell.execution_count - 1
         return Origin(key=f"{SCRIPT}{file}", label=label, line=frame.f_lineno, run=run)
     run = module_run(sys.modules.get(module))
-    return Origin(key=f"module:{module}", label=module, line=frame.f_lineno, run=run)
+    return Origin(key=f"{MODULE}{module}", label=module, line=frame.f_lineno, run=run)
 
 
 @contextmanager
@@ -115,8 +117,13 @@ def cell_origin(shell: Any, line: int = 0) -> Origin:
 
 
 def file_of(origin: Origin) -> str | None:
-    """Return the file of the module that registered something, None without one."""
-    return getattr(sys.modules.get(origin.key.removeprefix("module:")), "__file__", None)
+    """Return the file of the module that registered something, None without one.
+
+    Each `conftest.py` is the module of that name for pytest: the spec has the file.
+    """
+    if getattr(origin.run, "has_location", False):
+        return origin.run.origin
+    return getattr(sys.modules.get(origin.key.removeprefix(MODULE)), "__file__", None)
 
 
 def module_run(module: ModuleType | None) -> Any:
@@ -127,6 +134,14 @@ def module_run(module: ModuleType | None) -> Any:
 def is_same_run(one: Any, other: Any) -> bool:
     """Return whether two runs of a place are one: specs of two executions are equal, not one."""
     return one is other or (isinstance(one, int) and one == other)
+
+
+def is_standing(entry: Entry) -> bool:
+    """Return whether the module of an entry is loaded, and was not executed again since."""
+    module = sys.modules.get(entry.origin.key.removeprefix(MODULE))
+    if module is None or module_run(module) is entry.origin.run:
+        return module is not None
+    return getattr(module, "__file__", None) != file_of(entry.origin)
 
 
 def is_executing(module: ModuleType) -> bool:

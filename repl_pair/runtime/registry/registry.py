@@ -12,18 +12,17 @@ from repl_pair.records import Undo, replace
 from repl_pair.runtime.registry.ids import check_id, story_of
 from repl_pair.runtime.registry.model import KINDS, Component, Entry, Kind, Origin, Outline
 from repl_pair.runtime.registry.origin import (
+    MODULE,
     SCRIPT,
     is_agents,
     is_executing,
     is_same_run,
+    is_standing,
     may_replace,
     module_run,
     outside,
 )
 from repl_pair.runtime.store import ANY, STORE, Collection, Store
-
-Noted = dict[tuple[str, str], list[Entry]]
-"""What was registered, by kind and id, in the order of registration."""
 
 
 class RegistrationWarning(UserWarning):
@@ -43,7 +42,9 @@ class Registry:
         """Origin key of each registering module -> its latest known run."""
         self._places: dict[str, set[tuple[str, str]]] = {}
         """Origin key -> kinds and ids registered there, perhaps retired since."""
-        self._noted: Noted | None = None
+        self._doubled: dict[tuple[str, str], tuple[Entry, Entry]] = {}
+        """By kind and id, what came twice from modules: the first, and the last."""
+        self._is_loading = False
         self._aside: dict[str, Entry] = {}
         """Variants of the person whose story was retired; they come back with it."""
         for kind in kinds.values():
@@ -68,17 +69,20 @@ class Registry:
         entry = Entry(
             kind=kind, id=id, body=body, origin=origin, revision=self.revision + 1, tier=tier
         )
-        is_reported = self._noted is not None and (kind, id) in self._noted
+        if old is not None and _is_second(old.origin, origin):
+            first, last = self._doubled.get((kind, id), (old, old))
+            self._doubled[kind, id] = (first if last is old else old, entry)
         if old is not None and old.origin.key != origin.key and not is_agents(origin):
             place, _, module = old.origin.key.partition(":")
-            if (place != "module" or module in sys.modules) and not is_reported:
+            is_loaded = module in sys.modules and not self._is_loading
+            if place != "module" or is_loaded:
                 message = (
                     f"{kind} {id!r} was registered by {old.origin.label} line {old.origin.line} "
                     f"and is now replaced by {origin.label} line {origin.line}."
                 )
                 STORE.emit("notices", message, before=old.outline, after=entry.outline)
                 warnings.warn(message, RegistrationWarning, stacklevel=outside()[1])
-        if origin.key.startswith("module:"):
+        if origin.key.startswith(MODULE):
             if _file_of(self._runs.get(origin.key)) != _file_of(origin.run):
                 self._runs[origin.key] = origin.run
             self._runs.setdefault(origin.key, origin.run)
@@ -86,8 +90,6 @@ class Registry:
             self._runs[origin.key] = origin.run
         self._places.setdefault(origin.key, set()).add((kind, id))
         if not is_agents(origin):
-            if self._noted is not None:
-                self._noted.setdefault((kind, id), []).append(entry)
             self.store.put(known.collection, id, entry)
             self._bring_back(f"{id}/" if kind == "story" else "")
             return entry
@@ -99,19 +101,25 @@ class Registry:
         return entry
 
     @contextmanager
-    def noting(self, noted: Noted) -> Generator[None]:
-        """Note all that the person's code registers, by kind and id, also what is replaced."""
-        before, self._noted = self._noted, noted
+    def loading(self) -> Generator[None]:
+        """Give no warning of what modules register twice: who loads them reports it."""
+        before, self._is_loading = self._is_loading, True
         try:
             yield
         finally:
-            self._noted = before
+            self._is_loading = before
+
+    def doubled(self) -> Sequence[tuple[Entry, Entry]]:
+        """Return what loaded modules register with two meanings: the first, and the last."""
+        return [
+            (first, last)
+            for (kind, id), (first, last) in self._doubled.items()
+            if self.find(kind, id) is last and is_standing(first) and _differ(first, last)
+        ]
 
     def unregister(self, kind: str, id: str, *, entry: Entry | None = None) -> bool:
         """Remove one entry, with `entry` only that very one; False if nothing was removed."""
         only = ANY if entry is None else entry
-        if self._noted is not None:
-            self._noted.pop((kind, id), None)
         return self.store.remove(self._kind(kind).collection, id, only=only)
 
     def get(self, kind: str, id: object) -> Entry:
@@ -211,7 +219,7 @@ class Registry:
         if self._holder not in (None, threading.get_ident()):
             return
         for key, seen in list(self._runs.items()):
-            module = sys.modules.get(key.removeprefix("module:"))
+            module = sys.modules.get(key.removeprefix(MODULE))
             if module is None or module_run(module) is seen or is_executing(module):
                 continue
             self._runs[key] = module_run(module)
@@ -222,7 +230,7 @@ class Registry:
     def keep_unrenewed(self) -> None:
         """Keep the entries of modules whose re-execution failed."""
         for key in self._runs:
-            self._runs[key] = module_run(sys.modules.get(key.removeprefix("module:")))
+            self._runs[key] = module_run(sys.modules.get(key.removeprefix(MODULE)))
 
     def checkpoint(self, *, origin: str = "") -> Callable[[], None]:
         """Remember every entry; the undo restores exactly these.
@@ -264,6 +272,22 @@ class Registry:
 
 def _outline(entry: Entry) -> Outline:
     return entry.outline
+
+
+def _is_second(one: Origin, other: Origin) -> bool:
+    """Return whether an id comes a second time from modules, and not from a later execution."""
+    if not (one.key.startswith(MODULE) and other.key.startswith(MODULE)):
+        return False
+    is_later = one.key == other.key and not is_same_run(one.run, other.run)
+    return not is_later or _file_of(one.run) != _file_of(other.run)
+
+
+def _differ(one: Entry, other: Entry) -> bool:
+    """Return whether an id has two meanings; two equal tags or modes have one."""
+    try:
+        return one.kind in ("story", "variant") or bool(one.body != other.body)
+    except Exception:  # noqa: BLE001  the person's values may have no such comparison
+        return True
 
 
 def _file_of(spec: Any) -> str | None:

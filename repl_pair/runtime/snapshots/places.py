@@ -3,13 +3,13 @@
 import importlib.util
 import json
 import re
-import sys
 from hashlib import sha256
 from pathlib import Path
 
 from repl_pair.runtime.project.root import FOLDER, find_root
 from repl_pair.runtime.registry.ids import name_run, story_of
-from repl_pair.runtime.registry.origin import SENT
+from repl_pair.runtime.registry.model import Origin
+from repl_pair.runtime.registry.origin import SENT, file_of
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.snapshots.records import SnapshotKey
 
@@ -26,7 +26,7 @@ def folder_of(variant_id: str) -> Path:
     an agent's variant, `.repl_pair/snapshots` of the project that the process works in.
     """
     entry = REGISTRY.find("variant", variant_id)
-    file = None if entry is None else _file_of(entry.origin.key.removeprefix(SENT))
+    file = None if entry is None else _file_of(entry.origin)
     if file is not None:
         return folder_beside(file)
     return find_root(Path.cwd()) / FOLDER / "snapshots"
@@ -56,11 +56,11 @@ def _digest(words: object) -> str:
     return sha256(json.dumps(words).encode()).hexdigest()[:8]
 
 
-def _file_of(origin: str) -> Path | None:
-    place, _, module = origin.partition(":")
+def _file_of(origin: Origin) -> Path | None:
+    place, _, module = origin.key.removeprefix(SENT).partition(":")
     if place != "module" or module == "__main__":
         return None
-    file = getattr(sys.modules.get(module), "__file__", None)
+    file = file_of(origin)
     if not file:  # another process has imported it
         try:
             spec = importlib.util.find_spec(module)
