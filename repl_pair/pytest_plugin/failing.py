@@ -14,6 +14,8 @@ from repl_pair.runtime.registry.origin import file_of
 from repl_pair.runtime.results.diff_lines import describe_difference
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.secrets.truncation import Limits
 
 _LIMITS = Limits(depth=16, width=5_000, text=200_000, nodes=20_000)
@@ -79,12 +81,12 @@ def repeat_line(item: RunningItem) -> str:
 def _failure_repr(
     item: RunningItem, excinfo: pytest.ExceptionInfo[BaseException], text: str, summary: str
 ) -> Any:
-    info = _ExceptionInfo.from_exception(_FailureText(text).with_traceback(excinfo.tb))
-    shown = info.getrepr(style="value")
+    error = _FailureText(scrub_known(text)).with_traceback(excinfo.tb)
+    shown = _ExceptionInfo.from_exception(error).getrepr(style="value")
     file, line = item.source
     if shown.reprcrash is not None:
         shown.reprcrash.path, shown.reprcrash.lineno = file, line
-        shown.reprcrash.message = summary
+        shown.reprcrash.message = scrub_known(summary)
     return shown
 
 
@@ -104,8 +106,27 @@ def _traceback_repr(item: RunningItem, error: NotPassed, text: str) -> Any:
         showlocals=item.config.getoption("showlocals"),
         tbfilter=False,
     )
-    shown.addsection(item.name, text, "-")
+    for traceback, crash, _ in shown.chain:
+        _scrub_traceback(traceback)
+        if crash is not None:
+            crash.message = scrub_known(crash.message)
+    shown.addsection(item.name, scrub_known(text), "-")
     return shown
+
+
+def _scrub_traceback(traceback: Any) -> None:
+    for entry in traceback.reprentries:
+        entry.lines[:] = map(scrub_known, entry.lines)
+        if (given := getattr(entry, "reprfuncargs", None)) is not None:
+            given.args = [(name, scrub_known(text)) for name, text in given.args]
+        if (local := getattr(entry, "reprlocals", None)) is not None:
+            local.lines[:] = map(scrub_known, local.lines)
+
+
+def scrub_known(text: str) -> str:
+    """Return a text without the secrets that this process knows now: CI keeps what is shown."""
+    learn_secrets()
+    return NEEDLES.scrub(text)[0]
 
 
 def _is_own(entry: Any) -> bool:
@@ -144,6 +165,7 @@ def _where(item: RunningItem) -> str:
 
 def _clean(record: RunRecord) -> Mapping[str, Any]:
     """Return what is shown of a record, its secrets hidden: what CI prints is kept."""
+    learn_secrets()
     names = ("expected", "actual", "reason", "payload")
     slots = [{name: getattr(one, name) for name in names} for one in record.assertions]
     seen = {"reason": record.reason, "assertions": slots}

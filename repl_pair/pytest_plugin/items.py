@@ -11,7 +11,13 @@ import pytest
 from repl_pair.errors import RequestError
 from repl_pair.pytest_plugin.async_fixtures import loop_of
 from repl_pair.pytest_plugin.choices import Choice
-from repl_pair.pytest_plugin.failing import NotPassed, RefusedWarning, RunningItem, show_failure
+from repl_pair.pytest_plugin.failing import (
+    NotPassed,
+    RefusedWarning,
+    RunningItem,
+    scrub_known,
+    show_failure,
+)
 from repl_pair.pytest_plugin.marks import properties_of
 from repl_pair.pytest_plugin.snapshots import note_run, rules_in
 from repl_pair.runtime.assertions.events import is_warning
@@ -140,9 +146,9 @@ class VariantItem(RunningItem):
             record.variant_id, record.active_modes, record.status, record.total, **more
         )
         if out := record.stdout + record.unattributed:
-            sys.stdout.write(out)
+            sys.stdout.write(scrub_known(out))
         if record.stderr:
-            sys.stderr.write(record.stderr)
+            sys.stderr.write(scrub_known(record.stderr))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
         """Return the report of a run that did not pass."""

@@ -227,6 +227,43 @@ def test_a_secret_is_not_in_what_is_shown(pytester, run):
     assert "tok-9f8e7d6c5b" not in failure.partition("Captured")[0]
 
 
+def test_what_the_process_holds_in_secret_is_in_no_report_and_no_stored_output(
+    pytester, run, monkeypatch
+):
+    monkeypatch.setenv("SHOP_API_TOKEN", "tok-9f8e7d6c5b")
+    pytester.makepyfile(
+        stories_a="""
+        import os
+        from repl_pair import check, story, variant
+
+        CONFIG = {"password": "hunter-two-hundred"}
+
+        @story("a.b")
+        def leak(how: str):
+            held = [os.environ["SHOP_API_TOKEN"], CONFIG["password"]]
+            print(held)
+            if how == "raise":
+                raise ValueError(f"refused: {held}")
+            return {"held": " ".join(held)}
+
+        variant("a.b/Wrong", args={"how": "give"}, play=[check.path_equals("result.held", "x")])
+        variant("a.b/Raises", args={"how": "raise"})
+        variant("a.b/Kept", args={"how": "give"}, play=[check.matches_snapshot()])
+        """
+    )
+    result = run("--junitxml=o.xml", "--pair-update", "--showlocals")
+    result.assert_outcomes(passed=1, failed=2)
+    (stored,) = pytester.path.glob("__repl_pair__/*/*.txt")
+    for text in (
+        "\n".join(result.outlines),
+        Path(pytester.path, "o.xml").read_text(),
+        stored.read_text(),
+    ):
+        assert "[redacted]" in text
+        assert "tok-9f8e" not in text
+        assert "two-hundred" not in text
+
+
 FIXTURES = """
     import pytest
 

@@ -18,6 +18,7 @@ from repl_pair.runtime.registry.registry import REGISTRY, is_over
 from repl_pair.runtime.registry.steps import STEPS, looks_at, name_in, named_by
 from repl_pair.runtime.secrets.egress import learn_from
 from repl_pair.runtime.secrets.known import made_of
+from repl_pair.runtime.secrets.learning import learn_module
 from repl_pair.runtime.store import STORE
 from repl_pair.runtime.values.frozen import merge, refs_in
 from repl_pair.runtime.values.takes import takes_of
@@ -131,6 +132,7 @@ def plan_variant(
         by_others=tuple(part for part in by_agents if not is_of_agent(part.origin, caller)),
     )
     check(plan, caller)
+    learn_module(component)
     with made_of(plan.sent, plan.sent_by_others):
         learn_from(plan.args, sensitive=plan.secret_places)
     return plan

@@ -17,6 +17,7 @@ from repl_pair.runtime.registry.tags import tags_of
 from repl_pair.runtime.results.notebook_results import RESULTS_MIME, RESULTS_VERSION, RunResult
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets
+from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.secrets.truncation import Limits
 
 MAX_LINES = 30
@@ -127,6 +128,7 @@ def failure_reason(
 
 def clean_text(text: str) -> str:
     """Take known secrets, times and addresses out of a text, and cut it to a bounded length."""
+    learn_secrets()
     clean = _VOLATILE.sub("…", NEEDLES.scrub(text)[0])
     return clean if len(clean) <= _LONGEST else f"{clean[:_LONGEST]} …"
 

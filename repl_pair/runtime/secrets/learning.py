@@ -119,6 +119,18 @@ def learn_before_output(components: Iterable[Callable[..., Any]]) -> None:
     _unsearched = found.left_out
 
 
+def learn_module(component: Callable[..., Any]) -> None:
+    """Search the module of a component, as `learn_before_output`, once for each execution of it."""
+    name = getattr(component, "__module__", None) or ""
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    if spec is not None and _searched.get(name) is not spec:
+        _searched[name] = spec
+        learn_before_output([component])
+
+
+_searched: dict[str, Any] = {}
+
+
 def unsearched() -> int:
     """Return how many parts of what the person holds the last search left out."""
     return _unsearched
