@@ -11,7 +11,7 @@ import pytest
 from repl_pair.pytest_plugin.choices import Choice
 from repl_pair.pytest_plugin.files import project_of
 from repl_pair.pytest_plugin.snapshot_use import SnapshotUse, gone_folders, is_partial
-from repl_pair.records import mutable
+from repl_pair.records import mutable, replace
 from repl_pair.runtime.loading.project import find_files
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -75,8 +75,10 @@ def use_in(session: pytest.Session) -> SnapshotUse:
     """Return what this process met, as plain data."""
     met, config = _session(session.config), session.config
     is_all = config.args_source is not _FROM_ARGS and not is_partial(session)
-    # `--lf` and `--ignore` leave out files that no hook of pytest's names.
-    folders = _folders(met, is_all and {*find_files(project_of(config))} <= met.whole)
+    # `--lf`, `--ignore` and `testpaths` leave out files that no hook of pytest's names.
+    whole = replace(project_of(config), folders=[config.rootpath])
+    is_all = is_all and {*find_files(whole)} <= met.whole
+    folders = _folders(met, config.rootpath if is_all else None)
     stores = [SnapshotStore(folder) for folder in folders]
     kept = {key.variant_id for store in stores for key in store.listed()}
     is_readable = all(store.read(path).fault is None for store in stores for path in store.files())
@@ -146,13 +148,19 @@ def _read_tolerance(config: pytest.Config) -> float:
     raise pytest.UsageError(f"{TOLERANCE} is a share from 0 to 1, not {given!r}.")
 
 
-def _folders(session: Session, is_all: bool) -> dict[Path, bool]:
-    """Return the folders of stored snapshots, each with whether all that it is for was chosen."""
+def _folders(session: Session, root: Path | None) -> dict[Path, bool]:
+    """Return the folders of stored snapshots, each with whether all that it is for was chosen.
+
+    That of a helper is for all files of its project; of one outside of `root`, of others too. There
+    is no `root` where not all files were chosen.
+    """
     files = session.files
     found = {folder_beside(path.resolve()): path in session.whole for path in files}
     firsts = {c.entry.origin.key: c for _, listed in files.values() for c in listed}
     for choice in firsts.values():
-        found.setdefault(folder_of(choice.entry.id), is_all and session.whole == files.keys())
+        folder = folder_of(choice.entry.id)
+        is_whole = root is not None and folder.is_relative_to(root.resolve())
+        found.setdefault(folder, is_whole and session.whole == files.keys())
     return found
 
 

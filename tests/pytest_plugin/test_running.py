@@ -254,11 +254,8 @@ def test_what_the_process_holds_in_secret_is_in_no_report_and_no_stored_output(
     result = run("--junitxml=o.xml", "--pair-update", "--showlocals")
     result.assert_outcomes(passed=1, failed=2)
     (stored,) = pytester.path.glob("__repl_pair__/*/*.txt")
-    for text in (
-        "\n".join(result.outlines),
-        Path(pytester.path, "o.xml").read_text(),
-        stored.read_text(),
-    ):
+    files = (pytester.path / "o.xml", stored)
+    for text in (result.stdout.str(), *(file.read_text() for file in files)):
         assert "[redacted]" in text
         assert "tok-9f8e" not in text
         assert "two-hundred" not in text

@@ -171,6 +171,27 @@ def test_of_a_helper_nothing_is_removed_where_a_file_is_left_out(helped, left_ou
     assert before != helped.stored() != BOTH
 
 
+@pytest.mark.parametrize("settings", ["[pytest]\npythonpath = ../lib\n", None])
+def test_of_a_helper_nothing_is_removed_that_files_elsewhere_use(tmp_path, settings):
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "cases.py").write_text(CASES)
+    whole = new_stories(tmp_path)
+    whole.write("pytest.ini", "[pytest]\npythonpath = lib\ntestpaths = Two\n")
+    for name in ("One", "Two"):
+        (tmp_path / name).mkdir()
+        source = f"import cases, repl_pair\ncases.case({name!r}, 1)\n"
+        whole.write(f"{name}/stories_{name}.py", source)
+        if settings is not None:  # each is a project
+            part = new_stories(tmp_path / name)
+            part.write("pytest.ini", settings)
+            assert part.pytest("--pair-update").code == 0
+    if settings is None:
+        assert whole.pytest("One", "Two", "--pair-update").code == 0
+        assert whole.pytest("--pair-update").code == 0
+    (stored,) = tmp_path.glob("lib/__repl_pair__/cases/*.txt")
+    assert [name in stored.read_text() for name in ("cases/One", "cases/Two")] == [True, True]
+
+
 ROWS = """
 import os
 import repl_pair as rp

@@ -33,7 +33,10 @@ class SnapshotStore:
         return None if entry is None else _open(path, key, entry)
 
     def write(self, key: SnapshotKey, given: Stored) -> None:
-        """Store an output, in the place of an older one, and of what can't be read in its file."""
+        """Store an output, in the place of an older one.
+
+        What can't be read in its file stays there, until all of its outputs are stored again.
+        """
         path = self.path_of(key)
         images = {_image_path(path, key, name): name for name in given.images}
         with self._changing(path) as entries:
@@ -94,10 +97,11 @@ class SnapshotStore:
             # A time stamp may be too coarse to tell what another process has just written.
             if known is None or known.content != before:
                 known = self._note(path, before) if before else None
-            entries = {} if known is None else dict(known.story.entries)
+            story = story_text.StoryText(entries={}) if known is None else known.story
+            entries = dict(story.entries)
             yield entries
-            after = story_text.write_story(entries)
-            if not entries:
+            after = story_text.write_story(entries, story)
+            if not after:
                 path.unlink(missing_ok=True)
             elif after != before:
                 write_whole(path, after)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
@@ -26,21 +27,29 @@ class EntryText:
 
 @record
 class Block:
-    """What is between two empty lines: outputs by key, and what is wrong; lines count from 0."""
+    """What is between two empty lines: outputs by key, and what is wrong; lines count from 0.
+
+    `keys` are also those of outputs that are spoilt by what is wrong.
+    """
 
     entries: Mapping[SnapshotKey, EntryText]
     faults: Sequence[tuple[int, str]]
+    keys: frozenset[SnapshotKey]
 
 
 @record
 class StoryText:
     """The outputs of one file; `fault` is the number and a description of a line that is wrong.
 
-    With a fault, `entries` are those that it does not touch. `blocks` are what was read by text.
+    With a fault, `entries` are those that it does not touch, and `unread` the texts of the others
+    with their keys; `is_cut`: the last of these may lack its end. `blocks` are what was read by
+    text.
     """
 
     entries: Mapping[SnapshotKey, EntryText]
     fault: tuple[int, str] | None = None
+    unread: Sequence[tuple[str, frozenset[SnapshotKey]]] = ()
+    is_cut: bool = False
     blocks: Mapping[str, Block] = field(default_factory=dict[str, Block])
 
 
@@ -53,10 +62,18 @@ class Body:
     images: Mapping[str, str]
 
 
-def write_story(entries: Mapping[SnapshotKey, EntryText]) -> bytes:
-    """Return the file of these outputs, in the order of their keys."""
+def write_story(entries: Mapping[SnapshotKey, EntryText], before: StoryText) -> bytes:
+    """Return the file of these outputs, in the order of their keys; nothing where there is none.
+
+    What could not be read of the file `before` stays in it as it is, and a fault, unless all of its
+    outputs are among these.
+    """
+    kept = [text for text, keys in before.unread if not keys <= entries.keys()]
+    is_cut = before.is_cut and bool(kept) and kept[-1] == before.unread[-1][0]
     keys = sorted(entries, key=lambda key: key.order)
-    return ("\n\n".join([FIRST, *(entries[key].text for key in keys), LAST]) + "\n").encode()
+    parts = [*(entries[key].text for key in keys), *kept]
+    end = [] if is_cut else [LAST]
+    return ("\n\n".join([FIRST, *parts, *end]) + "\n").encode(errors=_BYTES) if parts else b""
 
 
 def write_entry(key: SnapshotKey, body: Body) -> EntryText:
@@ -77,10 +94,7 @@ def read_story(content: bytes, before: StoryText | None = None) -> StoryText:
 
     Blocks that stood in it before are not read again.
     """
-    try:
-        text = content.decode().replace("\r\n", "\n")  # as git writes it on Windows
-    except UnicodeDecodeError as error:
-        return StoryText(entries={}, fault=(content.count(b"\n", 0, error.start) + 1, "not UTF-8"))
+    text = content.decode(errors=_BYTES).replace("\r\n", "\n")  # as git writes it on Windows
     first, _, rest = text.partition("\n")
     if first != FIRST:
         return StoryText(entries={}, fault=(1, f"it is {first[:60]!r} and not {FIRST!r}"))
@@ -88,21 +102,35 @@ def read_story(content: bytes, before: StoryText | None = None) -> StoryText:
     blocks: dict[str, Block] = {}
     entries: dict[SnapshotKey, EntryText] = {}
     faults: list[tuple[int, str]] = []
+    found: Counter[SnapshotKey] = Counter()
     number, last = 2, ""
     for part in rest.split("\n\n"):
         block = blocks[part] = known.get(part) or _read_block(part)
         faults += [(number + at, what) for at, what in block.faults]
         for key, entry in block.entries.items():
-            if key in entries:
-                faults.append((number + entry.line, "its output is there twice"))
+            if key in found:
+                faults.append((number + entry.line, _TWICE))
             entries[key] = EntryText(line=number + entry.line, text=entry.text)
+        found.update(block.keys)
         number += part.count("\n") + 2
-        last = part.strip("\n") or last
-    if last != LAST:
+        last = part if part.strip("\n") else last
+    if is_cut := last.strip("\n") != LAST:
         faults.append((number - 2, f"it was cut: the last line is not {LAST!r}"))
-        for key in _read_block(last).entries:  # of which the end may be missing
-            del entries[key]
-    return StoryText(entries=entries, fault=min(faults, default=None), blocks=blocks)
+    doubled = {key for key, count in found.items() if count > 1}
+    unread = [
+        (part.strip("\n"), block.keys)
+        for part, block in blocks.items()
+        if block.keys and (block.faults or doubled & block.keys or (is_cut and part == last))
+    ]
+    for key in (key for _, keys in unread for key in keys):
+        entries.pop(key, None)
+    return StoryText(
+        entries=entries,
+        fault=min(faults, default=None),
+        unread=unread,
+        is_cut=is_cut,
+        blocks=blocks,
+    )
 
 
 def _read_block(text: str) -> Block:
@@ -113,7 +141,7 @@ def _read_block(text: str) -> Block:
     for number, line in enumerate(text.split("\n")):
         key = None if line[:1] in ("", " ") else _key_in(line)
         if key is not None:
-            fault = "its output is there twice" if key in found else ""
+            fault = _TWICE if key in found else ""
             found[key], current = (number, [line]), key
         else:
             fault = _fault_in(line, current)
@@ -127,7 +155,7 @@ def _read_block(text: str) -> Block:
         for key, (at, lines) in found.items()
         if key not in spoilt
     }
-    return Block(entries=entries, faults=faults)
+    return Block(entries=entries, faults=faults, keys=frozenset(found))
 
 
 def read_entry(entry: EntryText) -> Body:
@@ -161,6 +189,9 @@ def read_entry(entry: EntryText) -> Body:
     )
 
 
+_BYTES = "surrogateescape"
+_NO_TEXT = re.compile("[\udc80-\udcff]")
+_TWICE = "its output is there twice"
 _UNENDED = "  \\ no newline at the end"
 _HEADER = re.compile(r"([\w.-]+/[\w.-]+)(?:\[([\w/+-]+)\])?(?: (\".+\"))?", re.ASCII)
 _LINE = re.compile(
@@ -188,6 +219,8 @@ def _key_in(line: str) -> SnapshotKey | None:
 def _fault_in(line: str, current: SnapshotKey | None) -> str:
     if line in ("", LAST):
         return ""
+    if _NO_TEXT.search(line):
+        return "not UTF-8"
     if line.startswith(_CONFLICT):
         return "git could not merge it, and its conflict markers are there"
     if current is None or not _LINE.fullmatch(line):

@@ -213,6 +213,39 @@ def test_git_merges_entries_that_are_apart_and_what_it_cannot_is_unreadable(tmp_
     assert "git could not merge it" in found.what
 
 
+TWO = b"shop.quote/Two\n  | 2\n"
+SPOILT = {
+    "a conflict in one output": b"<<<<<<< a\nshop.quote/Two\n  | 2\n=======\n"
+    b"shop.quote/Two\n  | 3\n>>>>>>> b\n",
+    "a conflict with empty lines": b"<<<<<<< a\n\nshop.quote/Two\n  | 2\n\n=======\n\n"
+    b"shop.quote/Two\n  | 3\n\n>>>>>>> b\n",
+    "one there twice": TWO + b"\nshop.quote/Two\n  | 3\n",
+    "one that is no text": b"shop.quote/Two\n  | \xff\n",
+    "one with bad JSON": b'shop.quote/Two\n  : "2\n',
+    "one that was cut": None,
+}
+
+
+@pytest.mark.parametrize("spoilt", SPOILT.values(), ids=SPOILT)
+def test_what_is_spoilt_stays_and_is_named_until_that_output_is_stored_again(store, spoilt):
+    one, two = key(), key(variant="Two")
+    for each, text in ((one, "1\n"), (two, "2\n")):
+        store.write(each, Stored(text=text))
+    path = store.path_of(one)
+    good = path.read_bytes()
+    assert TWO in good
+    path.write_bytes(good[: -len(b"\nend\n")] if spoilt is None else good.replace(TWO, spoilt))
+    for _ in range(2):
+        store.write(one, Stored(text="1\n"))
+        assert isinstance(store.find(two), Unreadable)
+        kept = path.read_bytes()
+        for line in (TWO if spoilt is None else spoilt).splitlines():
+            assert line in kept or line.startswith((b"<", b"=", b">"))
+        assert kept.count(b"/Two") == (1 if spoilt is None else spoilt.count(b"/Two"))
+    store.write(two, Stored(text="2\n"))
+    assert path.read_bytes() == good
+
+
 def test_ids_that_libraries_make_up_are_numbered_and_others_stay():
     html = (
         '<table id="T_0a1b2"><td id="T_0a1b2_row0" class="x">1</td></table>'
