@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -149,7 +149,12 @@ def demo(as_json: bool) -> None:
 
 def main() -> None:
     """Run the command that the command line names."""
-    program(prog_name="repl-pair")
+    try:
+        program(prog_name="repl-pair")
+    finally:
+        with suppress(OSError):
+            sys.stdout.flush()
+        sys.stdout = sys.stderr  # what the project's code prints at exit is no answer
 
 
 if __name__ == "__main__":

@@ -2,15 +2,14 @@
 
 import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout
 from pathlib import Path
 
 import click
 
 from repl_pair.cli.answers import FAIL, PASS, answer, report_refusal
+from repl_pair.cli.project_code import load_project
 from repl_pair.cli.tables import escape
 from repl_pair.records import to_dict
-from repl_pair.runtime.loading.load import load_stories
 from repl_pair.runtime.snapshots.artifacts import Accepted, accept_rendered
 from repl_pair.wire import ok_reply
 
@@ -26,8 +25,7 @@ def accept(folder: Path, as_json: bool) -> None:
     something was refused, 2 for a folder without outputs.
     """
     with report_refusal(as_json=as_json):
-        with redirect_stdout(sys.stderr):
-            load_stories()
+        load_project()
         found = accept_rendered(folder)
     items = [to_dict(one) for one in found]
     answer(ok_reply({"items": items, "total": len(items)}), lambda _: _show(found), as_json=as_json)

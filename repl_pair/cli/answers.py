@@ -14,7 +14,7 @@ import click
 from repl_pair.bridge.suggestions import write_step
 from repl_pair.cli.options import Choice, open_session, session_options
 from repl_pair.cli.tables import escape
-from repl_pair.errors import ReplPairError
+from repl_pair.errors import ReplPairError, RequestError
 from repl_pair.wire import Args, Reply, error_reply
 
 if TYPE_CHECKING:
@@ -75,11 +75,19 @@ def answer(reply: Reply, show: Show, *, as_json: bool) -> int:
 
 @contextmanager
 def report_refusal(*, as_json: bool) -> Generator[None]:
-    """Print a ReplPairError of the block as the reply that it is, and end with its exit code."""
+    """Print a ReplPairError of the block as the reply that it is, and end with its exit code.
+
+    So a file that cannot be read or written, as `cannot_run`.
+    """
     try:
         yield
     except ReplPairError as error:
         sys.exit(answer(error_reply(error), print, as_json=as_json))
+    except OSError as error:
+        if error.filename is None:
+            raise
+        refusal = RequestError("cannot_run", f"{error.filename}: {error.strerror}.")
+        sys.exit(answer(error_reply(refusal), print, as_json=as_json))
 
 
 def print_json(reply: Any) -> None:
@@ -158,10 +166,13 @@ def run_session(choice: Choice, ask: Callable[[Caller], Awaitable[T]]) -> T:
     if not choice.here:
         return asyncio.run(_ask(open_session(choice), choice, ask))
     from repl_pair.cli.beside import run_beside  # the runtime, which no kernel's command needs
+    from repl_pair.cli.project_code import own_stdout
     from repl_pair.runtime.kernel.lanes import LocalLanes
 
     lanes = LocalLanes(own_thread=False)
-    return run_beside(lanes, _ask(open_session(choice, lanes=lanes), choice, ask))
+    session = open_session(choice, lanes=lanes)
+    with own_stdout():
+        return run_beside(lanes, _ask(session, choice, ask))
 
 
 async def _ask(session: "Session", choice: Choice, ask: Callable[[Caller], Awaitable[T]]) -> T:

@@ -9,7 +9,7 @@ import click
 from repl_pair.bridge.kernel_info import known_only
 from repl_pair.cli.answers import Caller, session_command
 from repl_pair.cli.choosing import MODE, OVERRIDE, find_op, how_to_run
-from repl_pair.cli.options import parse_json, parse_pairs
+from repl_pair.cli.options import parse_map, parse_pairs
 from repl_pair.cli.tables import show_kernels, show_page, show_record, show_rows, show_slots
 from repl_pair.version import VERSION
 from repl_pair.wire import ok_reply
@@ -72,9 +72,8 @@ async def ops(caller: Caller) -> int:
 @session_command(as_json=False)
 async def op(caller: Caller, name: str, args: str) -> int:
     """Call one op and print its whole envelope, always as JSON."""
-    return await caller.show(
-        name, parse_json(args, "--json", """--json '{"code": "1 + 1"}'"""), show_record
-    )
+    example = """--json '{"code": "1 + 1"}'"""
+    return await caller.show(name, parse_map(args, "--json", example), show_record)
 
 
 @main.command("list")

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-import traceback
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import redirect_stdout
 from importlib.util import find_spec
@@ -12,6 +11,7 @@ from pathlib import Path
 import click
 
 from repl_pair.cli.answers import FAIL, PASS, answer, report_refusal
+from repl_pair.cli.project_code import describe_error, line_in, own_stdout
 from repl_pair.cli.tables import escape
 from repl_pair.errors import did_you_mean
 from repl_pair.records import to_dict
@@ -33,7 +33,7 @@ def lint(as_json: bool) -> None:
     each: file, line, code. Exit code: 0 for nothing found, 1 for something, 2 for no stories.
     """
     faults: list[Fault] = []
-    with report_refusal(as_json=as_json), redirect_stdout(sys.stderr):
+    with report_refusal(as_json=as_json), own_stdout(), redirect_stdout(sys.stderr):
         files = load_stories(on_error=lambda file, error: faults.extend(_describe(file, error)))
     # What did not load leaves others without what it registers.
     if not any(fault.code == "does-not-load" for fault in faults):
@@ -55,14 +55,12 @@ def _describe(file: Path, error: Exception) -> Iterator[Fault]:
                 line=again.origin.line,
             )
         return
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
     yield Fault(
         code="does-not-load",
-        what=f"{type(error).__name__}: {error}",
+        what=describe_error(error),
         remedy="Fix the file; the others were checked for this alone.",
         file=str(file),
-        line=(lines[-1] if lines else getattr(error, "lineno", None)) or 1,
+        line=line_in(file, error),
     )
 
 
@@ -131,5 +129,5 @@ def _list_fixtures(files: Collection[Path]) -> tuple[list[tuple[str, Path]], str
         )
     except subprocess.TimeoutExpired:
         return [], f"it did not end in {LISTING_S} s"
-    found = [(name, Path(at).absolute()) for name, at in _LISTED.findall(listed.stdout)]
+    found = [(name, Path(at).resolve()) for name, at in _LISTED.findall(listed.stdout)]
     return found, "" if found else (listed.stderr or listed.stdout).strip()[-400:] or "no output"

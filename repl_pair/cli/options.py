@@ -2,13 +2,11 @@
 
 import json
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -194,10 +192,9 @@ def open_session(
         )
     if choice.kernel is not None or choice.kernels or choice.inject:
         raise RequestError("bad_arguments", "--here asks no kernel: leave one of the two out.")
-    from repl_pair.runtime.loading.load import load_stories  # what no server needs
+    from repl_pair.cli.project_code import load_project  # what no server needs
 
-    with redirect_stdout(sys.stderr):
-        load_stories()
+    load_project()
     return session.Session.direct(policy, principal=principal, lanes=lanes)
 
 
@@ -241,6 +238,14 @@ def parse_json(text: str, what: str, example: str = """--override 'tier="GOLD"'"
             f"{what} takes JSON; {text!r} is not JSON ({error}). A text needs quotes of its own, "
             f"as in {example}.",
         ) from error
+
+
+def parse_map(text: str, what: str, example: str = "") -> dict[str, Any]:
+    """Read a JSON object from the command line; `bad_arguments` for anything else."""
+    found = parse_json(text, what, *filter(None, [example]))
+    if not isinstance(found, dict):
+        raise RequestError("bad_arguments", f"{what} takes a JSON object, not {text!r}.")
+    return cast("dict[str, Any]", found)
 
 
 def parse_pairs(pairs: Sequence[str], option: str) -> Mapping[str, Any]:

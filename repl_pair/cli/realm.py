@@ -9,7 +9,7 @@ import click
 
 from repl_pair.cli.answers import FAIL, PASS, Caller, answer, report_refusal, session_command
 from repl_pair.cli.live_schemas import check_schema, read_live_schema
-from repl_pair.cli.options import parse_json
+from repl_pair.cli.options import parse_json, parse_map
 from repl_pair.cli.tables import escape, show_rows
 from repl_pair.errors import RequestError, count_of, did_you_mean
 from repl_pair.runtime.project.database import project
@@ -125,7 +125,7 @@ async def save(
     edition = saving.Edition(
         schema=schema,
         value=None if value is None else parse_json(value, "--value"),
-        validation=None if validation is None else _check_map(validation, "--validation"),
+        validation=None if validation is None else parse_map(validation, "--validation"),
         **given,
     )
     made = saving.save_contract(home, domain, contract, edition)
@@ -160,13 +160,6 @@ def _home() -> Home:
     """Return the place of the project in its realm; refuse where it is in none."""
     open_realm(project().root)
     return cast("Home", find_home(project().root))
-
-
-def _check_map(text: str, option: str) -> dict[str, Any]:
-    found = parse_json(text, option)
-    if not isinstance(found, dict):
-        raise RequestError("bad_arguments", f"{option} takes a JSON object, not {text!r}.")
-    return cast("dict[str, Any]", found)
 
 
 def _show_checked(checked: CheckedRealm) -> None:

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from traceback import TracebackException
 from typing import Any
 
 import click
@@ -21,14 +20,13 @@ from repl_pair.cli.answers import (
 from repl_pair.cli.choosing import MODE, OVERRIDE, TAGS, VARIANTS, choose, how_to_run
 from repl_pair.cli.expectations import judge_row, read_expectation
 from repl_pair.cli.junit import write_junit
+from repl_pair.cli.project_code import traceback_of
 from repl_pair.cli.verdicts import FAILING, show_totals, show_verdicts
 from repl_pair.errors import RequestError
 from repl_pair.runtime.capture.capture import listen_to_runs
 from repl_pair.runtime.loading.load import place_of
 from repl_pair.runtime.loading.pytest_settings import read_settings
-from repl_pair.runtime.reading.code_files import is_engine
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.snapshots.review import Rules, rules_of
 from repl_pair.wire import Args, Reply, error_reply, ok_reply
 
@@ -144,14 +142,14 @@ async def run_all(
             if codes[-1] == NO_KERNEL:
                 break
     finally:
-        if junit is not None:
-            write_junit(junit, verdicts, refused | left)
         if not caller.choice.as_json:
             show_verdicts(verdicts)
             for reply in refused.values():
                 answer(reply, print, as_json=False)
             if len(ids) > 1:
                 show_totals(verdicts, refused=len(refused), left=len(left))
+        if junit is not None:
+            write_junit(junit, verdicts, refused | left)
     return max(codes)
 
 
@@ -176,24 +174,11 @@ def _verdicts(
     entry = REGISTRY.find("variant", id)
     known: dict[str, Any] = {} if entry is None else {"place": place_of(entry)}
     if "items" not in result:
-        traceback = {"traceback": _traceback_of(raised[0])} if raised else {}
+        traceback = {"traceback": traceback_of(raised[0])} if raised else {}
         modes = result.get("active_modes", ())
         return [{"variant_id": id, "modes": modes, **known, **traceback, **result}]
     rows: list[Mapping[str, Any]] = [{**_NO_RUN, **known, **row} for row in result["items"]]
     return sorted(rows, key=lambda row: (len(row["modes"]), row["modes"]))
-
-
-def _traceback_of(error: BaseException) -> str:
-    """Return a traceback with the frames that are not of this package, without known secrets."""
-    shown = TracebackException.from_exception(error)
-    _keep_own(shown)
-    return NEEDLES.scrub("".join(shown.format()))[0]
-
-
-def _keep_own(shown: TracebackException) -> None:
-    shown.stack[:] = [f for f in shown.stack if not is_engine(f.filename)] or shown.stack
-    for before in filter(None, (shown.__cause__, shown.__context__)):
-        _keep_own(before)
 
 
 _NO_RUN: Mapping[str, Any] = {"modes": [], "total": 0, "elapsed_ms": 0.0, "assertions": []}

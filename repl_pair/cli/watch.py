@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Set
-from contextlib import redirect_stdout
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +20,16 @@ from repl_pair.cli.answers import FAIL, PASS, Caller, run_session
 from repl_pair.cli.choosing import TAGS, VARIANTS, choose
 from repl_pair.cli.expectations import judge_row, read_expectation
 from repl_pair.cli.options import Choice
+from repl_pair.cli.project_code import describe_error
 from repl_pair.cli.run import RUN_S
 from repl_pair.cli.tables import COLOURS, escape, format_cell
 from repl_pair.cli.verdicts import FAILING
 from repl_pair.errors import ReplPairError
 from repl_pair.runtime.capture.capture import listen_to_runs
-from repl_pair.runtime.loading.project import read_project
+from repl_pair.runtime.loading.project import files_behind, read_project
 from repl_pair.runtime.planning.module_reach import files_of
+from repl_pair.runtime.registry.origin import file_of
+from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.wire import raise_for_error
 
 if TYPE_CHECKING:
@@ -101,6 +104,9 @@ def _watch_round(asked: dict[str, Any], files: "ChangedFiles") -> None:
         lines = list(_show(map(json.loads, child.stdout)))
     files.end()
     if child.returncode:
+        if child.returncode < 0:
+            name = signal.Signals(-child.returncode).name
+            click.echo(f"the round was ended by {name}; watching", err=True)
         asked["code"] = FAIL
         return
     files.imported.update(lines.pop()["imported"])
@@ -117,7 +123,10 @@ def run_round() -> None:
     One more has the files that the round imported.
     """
     asked: Any = json.load(sys.stdin)
-    out = sys.stdout
+    # What the project's code writes to stdout, be it at the end of the process, is no line.
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
 
     async def run_changed(caller: Caller) -> None:
         changed = {path.resolve(): _saved_at(path) for path in map(Path, asked["changed"])}
@@ -129,14 +138,13 @@ def run_round() -> None:
         print(json.dumps({"imported": [file for file in modules if file]}), file=out, flush=True)
 
     try:
-        with redirect_stdout(sys.stderr):
-            run_session(Choice(here=True), run_changed)
+        run_session(Choice(here=True), run_changed)
     except ReplPairError as error:
         sys.exit(f"{error.code}: {error.message}")
     except KeyboardInterrupt:
         sys.exit(1)  # Ctrl-C goes to the round too, and the watcher reports it
     except Exception as error:  # noqa: BLE001  the files of the project are the person's code
-        sys.exit(f"{type(error).__name__}: {error}")
+        sys.exit(describe_error(error))
 
 
 def _saved_at(path: Path) -> int:
@@ -177,13 +185,26 @@ async def _run_if_drifted(
 def _depends_on_changed(id: str, changed: Set[Path], late: Set[Path]) -> bool:
     """Return whether a file changed that the hashes do not follow: data, or what is imported.
 
+    A constant that is imported from a module does not lead to it, its `import` does; a conftest.py
+    is loaded first.
+
     Nor do they follow what was saved `late`, after the last round began: that one may have imported
     the file before, and hashed it after.
     """
     if any(path.suffix != ".py" for path in changed):
         return True
-    own, behind = files_of(id, read_project(Path.cwd()).root.resolve())
-    return not (own.isdisjoint(late) and behind.isdisjoint(changed))
+    project = read_project(Path.cwd())
+    own, behind = files_of(id, project.root.resolve())
+    entry = REGISTRY.find("variant", id)
+    file = None if entry is None else file_of(entry.origin)
+    first = () if file is None else project.conftests(Path(file))
+    imported = {one for path in (*own, *first) for one in _imported_by(path, project.root)}
+    return not (own.isdisjoint(late) and (behind | imported - own).isdisjoint(changed))
+
+
+@cache
+def _imported_by(file: Path, root: Path) -> frozenset[Path]:
+    return frozenset(one.resolve() for one in files_behind(file, root))
 
 
 def _show(lines: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

@@ -11,6 +11,7 @@ import pytest
 from repl_pair.errors import ReplPairError
 from repl_pair.pytest_plugin.async_fixtures import AsyncFixtureHooks
 from repl_pair.pytest_plugin.choices import choices_of
+from repl_pair.pytest_plugin.failing import scrub_shown
 from repl_pair.pytest_plugin.files import project_of
 from repl_pair.pytest_plugin.items import items_of
 from repl_pair.pytest_plugin.selecting import note_collected
@@ -60,6 +61,10 @@ class StoriesFile(pytest.Module):
         note_collected(self, choices, [item.name for item in (*functions, *items)])
         note_file(self, choices, items)
         return [*functions, *items]
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
+        """Return what pytest shows of a file that does not load, its secrets hidden."""
+        return scrub_shown(super().repr_failure(excinfo))
 
     def _getobj(self) -> ModuleType:
         """Load the file as the commands and a kernel do; pytest asks for it once."""

@@ -97,6 +97,19 @@ class _FailureText(Exception):
     """Carries the text of a failure through pytest's own forms, which xdist can send."""
 
 
+def scrub_shown(shown: Any) -> Any:
+    """Take the secrets out of what pytest shows of an error: a text, or its own forms."""
+    if isinstance(shown, str):
+        return scrub_known(shown)
+    for traceback, crash, _ in getattr(shown, "chain", ()):
+        _scrub_traceback(traceback)
+        if crash is not None:
+            crash.message = scrub_known(crash.message)
+    if isinstance(text := getattr(shown, "longrepr", None), str):
+        shown.longrepr = scrub_known(text)
+    return shown
+
+
 def _traceback_repr(item: RunningItem, error: NotPassed, text: str) -> Any:
     info = _ExceptionInfo.from_exception(error.raised[0])
     info.traceback = info.traceback.filter(_is_own) or info.traceback
@@ -106,12 +119,8 @@ def _traceback_repr(item: RunningItem, error: NotPassed, text: str) -> Any:
         showlocals=item.config.getoption("showlocals"),
         tbfilter=False,
     )
-    for traceback, crash, _ in shown.chain:
-        _scrub_traceback(traceback)
-        if crash is not None:
-            crash.message = scrub_known(crash.message)
     shown.addsection(item.name, scrub_known(text), "-")
-    return shown
+    return scrub_shown(shown)
 
 
 def _scrub_traceback(traceback: Any) -> None:

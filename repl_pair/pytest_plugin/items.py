@@ -142,9 +142,12 @@ class VariantItem(RunningItem):
         if record.status == "pass" and self.config.getoption("pair_plays") == "auto":
             more |= {"not_run": record.reason} if record.reason else {}
         more["phases"] = ", ".join(f"{one.phase} {one.elapsed_ms} ms" for one in record.phases)
-        self.user_properties += properties_of(
+        given = properties_of(
             record.variant_id, record.active_modes, record.status, record.total, **more
         )
+        names = {name for name, _ in given}  # a plugin may run it again
+        kept = [one for one in self.user_properties if one[0] not in names]
+        self.user_properties[:] = [*kept, *given]
         if out := record.stdout + record.unattributed:
             sys.stdout.write(scrub_known(out))
         if record.stderr:

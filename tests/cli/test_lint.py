@@ -164,6 +164,10 @@ def test_a_fixture_is_known_where_pytest_finds_it_whatever_colours_are_forced(
         ("unknown-fixture", "variant shop.low/Ofown"),
         ("unknown-fixture", "variant shop.add/Ofdeep"),
     ]
+    monkeypatch.chdir(project / "below")
+    found = json.loads(pair("lint", "--json").stdout)["result"]["items"]
+    below = [f["what"].split(":")[0] for f in found if f["file"].endswith("stories_low.py")]
+    assert below == ["variant shop.low/Ofown"]
 
 
 def test_fixtures_that_pytest_cannot_list_are_a_fault(stories, project, pair):

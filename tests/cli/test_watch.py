@@ -112,7 +112,7 @@ def test_what_drifted_runs_again_and_nothing_else_until_ctrl_c(watch):
         "1 ran, 1 of 2 failing; watching",
     ]
     watch.write("shop.py", "def double(n:\n")
-    assert "SyntaxError" in watch.until("SyntaxError")[-1]
+    assert "SyntaxError" in watch.until("bad_body: ")[-1]
     watch.write("shop.py", SHOP)
     assert watch.until("; watching") == ["PASS shop.double/Two", "1 ran, 0 of 2 failing; watching"]
     watch.write("parts.py", "TWO = 4\n")
@@ -239,6 +239,26 @@ def test_a_module_that_is_saved_after_a_round_imported_it_is_run_as_saved(watch,
     watch.write("shop.py", before)
     watch.write("stories_aa.py", SAVES.format(text=after))
     watch.until("FAIL shop.double/Two - path_equals: result: expected 4, got 6")
+
+
+def test_a_constant_that_is_imported_and_what_a_conftest_sets_run_what_uses_them_again(watch):
+    watch.until("; watching")
+    watch.write("rates.py", "RATE = 2\n")
+    watch.write("halves.py", "from rates import RATE\n\n\ndef half(n):\n    return n / RATE\n")
+    watch.until("PASS shop.half/Two")
+    watch.until("; watching")
+    watch.write("rates.py", "RATE = 4\n")
+    watch.until("FAIL shop.half/Two - path_equals: result: expected 1, got 0.5")
+    watch.write("rates.py", "RATE = 2\n")
+    watch.until("1 ran, 0 of 2 failing; watching")
+    watch.write("conftest.py", "import shop\nshop.double = lambda n: 5\n")
+    watch.until("FAIL shop.double/Two - path_equals: result: expected 4, got 5")
+
+
+def test_a_round_that_a_signal_ends_is_named(watch):
+    watch.until("; watching")
+    watch.write("shop.py", SHOP + "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    watch.until("the round was ended by SIGKILL; watching")
 
 
 @pytest.fixture

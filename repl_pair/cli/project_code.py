@@ -1,0 +1,92 @@
+"""The project's code in the process of a command: what it writes to stdout, and what it raises."""
+
+import os
+import re
+import sys
+import traceback
+from collections.abc import Generator
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from traceback import TracebackException
+
+import click
+
+from repl_pair.cli.tables import escape
+from repl_pair.errors import AuthoringError, ReplPairError
+from repl_pair.runtime.loading.load import load_stories
+from repl_pair.runtime.reading.code_files import is_engine
+from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.learning import learn_secrets
+
+
+@contextmanager
+def own_stdout() -> Generator[None]:
+    """Keep stdout for the lines of the command: in the block, descriptor 1 leads to stderr.
+
+    So do the processes that are started meanwhile, for as long as they run.
+    """
+    sys.stdout.flush()
+    own, before = os.dup(1), sys.stdout
+    os.dup2(2, 1)
+    if is_real := before is sys.__stdout__:
+        sys.stdout = open(  # noqa: SIM115  it is closed below
+            os.dup(own), "w", encoding=before.encoding, errors=before.errors
+        )
+    try:
+        yield
+    finally:
+        if is_real:
+            sys.stdout.close()
+            sys.stdout = before
+        os.dup2(own, 1)
+        os.close(own)
+
+
+def load_project() -> None:
+    """Load the stories of this project; what they print goes to stderr.
+
+    AuthoringError `bad_body` for a file that does not load, with its line; its traceback goes to
+    stderr.
+    """
+    with own_stdout(), redirect_stdout(sys.stderr):
+        load_stories(on_error=_refuse)
+
+
+def _refuse(file: Path, error: Exception) -> None:
+    if isinstance(error, ReplPairError):
+        raise error
+    for shown in traceback_of(error).splitlines():
+        click.echo(escape(shown), err=True)
+    line = line_in(file, error)
+    raise AuthoringError("bad_body", f"{file}:{line}: {describe_error(error)}") from error
+
+
+def line_in(file: Path, error: BaseException) -> int:
+    """Return the line of a file from which an error came, or where its syntax is wrong."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
+    return (lines[-1] if lines else getattr(error, "lineno", None)) or 1
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the class and text of an error of the project's code, without known secrets."""
+    learn_secrets()
+    return NEEDLES.scrub(f"{type(error).__name__}: {error}")[0]
+
+
+def traceback_of(error: BaseException) -> str:
+    """Return a traceback with the frames that are not of this package, without known secrets."""
+    shown = TracebackException.from_exception(error)
+    _keep_own(shown)
+    learn_secrets()
+    return NEEDLES.scrub("".join(shown.format()))[0]
+
+
+_IMPORTS = re.compile("<frozen importlib")
+
+
+def _keep_own(shown: TracebackException) -> None:
+    own = [f for f in shown.stack if not is_engine(f.filename) and not _IMPORTS.match(f.filename)]
+    shown.stack[:] = own or shown.stack
+    for before in filter(None, (shown.__cause__, shown.__context__)):
+        _keep_own(before)
