@@ -1,5 +1,6 @@
 """Plays the demo: step by step, until one is not what it should be."""
 
+import signal
 import sys
 import time
 import traceback
@@ -25,7 +26,18 @@ OPENING = "A person's kernel runs the cells of examples/pricing"
 
 
 def show() -> int:
-    """Play all steps on a kernel of its own; 1 as soon as one is not what it should be."""
+    """Play all steps on a kernel of its own; 1 as soon as one is not what it should be.
+
+    SIGTERM ends it as Ctrl-C does: nothing is left of it.
+    """
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return _show()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _show() -> int:
     started = time.perf_counter()
     _print_title(0, OPENING)
     try:

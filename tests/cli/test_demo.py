@@ -1,11 +1,18 @@
 """The demo, as the newcomer runs it."""
 
 import json
+import os
+import subprocess
+import sys
 from base64 import b64encode
+from pathlib import Path
 
 from repl_pair.demo import program, steps
 from repl_pair.demo.program import OPENING
 from repl_pair.demo.stage import expect, find_example, forms_of, read_cells, read_secret
+
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_demo_shows_every_step_and_ends_well_its_verdict_alone_on_stdout(shell):
@@ -43,6 +50,23 @@ def test_a_step_that_is_not_what_it_should_be_is_named_and_ends_the_demo(monkeyp
         "Step 1 (Sums) is not what it should be: expected that two and two are five" in printed.err
     )
     assert not any(title in printed.out for title in steps.STEPS)
+
+
+def test_a_demo_that_a_signal_ends_leaves_nothing_behind(tmp_path):
+    demo = subprocess.Popen(
+        [sys.executable, "-u", "-m", "repl_pair", "demo"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
+    )
+    with demo:
+        begun = next(line for line in demo.stdout if line.startswith(" 1  "))
+        assert list(tmp_path.iterdir()), begun
+        demo.terminate()
+        demo.stdout.read()
+    assert demo.returncode == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_cells_of_a_file_stand_between_its_marks(tmp_path):
