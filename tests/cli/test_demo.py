@@ -11,7 +11,6 @@ from repl_pair.demo import program, steps
 from repl_pair.demo.program import OPENING
 from repl_pair.demo.stage import expect, find_example, forms_of, read_cells, read_secret
 
-
 ROOT = Path(__file__).parents[2]
 
 
