@@ -2,11 +2,14 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from bounds import BOUND_S
 from mcp import MCPError
 from serving import ERAS, HANDSHAKE, STATELESS, make_token, read_all, run_command, serve
 
@@ -124,6 +127,21 @@ def test_a_removed_token_opens_nothing_and_its_streams_end(own_env, kernel, unti
             assert server.ask(token, "tools/list").status == 401
             assert b"0\r\n\r\n" in read_all(stream)
         assert server.send(headers, {"jsonrpc": "2.0", "id": 3, "method": "ping"}).status == 401
+
+
+def test_a_call_that_waits_as_its_token_is_removed_is_refused_like_those_after_it(own_env, kernel):
+    token = make_token(own_env, "gone", kernels=(kernel.id,), ask=("eval",))
+    make_token(own_env, "stays")
+    with serve(own_env, "--ask-wait", "1") as server, ThreadPoolExecutor(1) as waiting:
+        asked = {"name": "eval_code", "arguments": {"code": "1"}}
+        pending = server.ask(token, "tools/call", asked).message["result"]
+        handle = re.search(r"read_approval\(handle=\"([^\"]+)", pending["content"][0]["text"])[1]
+        read = {"name": "read_approval", "arguments": {"handle": handle, "wait_s": 20}}
+        answer = waiting.submit(server.ask, token, "tools/call", read)
+        # A process starts: by its end the call has come.
+        assert run_command("token", "remove", "gone", env=own_env).returncode == 0
+        assert server.ask(token, "tools/list").status == 401
+        assert answer.result(BOUND_S).status == 401
 
 
 def test_a_token_is_nowhere_but_with_its_owner(own_env, kernel, until):

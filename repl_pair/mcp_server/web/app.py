@@ -45,11 +45,16 @@ class App:
             await send_refusal(refusal, send)
             status = refusal.status.value
         except Exception:
-            _log.exception("a request failed")
+            # As a token is removed its agent's session ends, and with it a call that waits there.
+            is_removed = self.tokens.find(read_token(scope)) is None
+            if not is_removed:
+                _log.exception("a request failed")
             if has_begun:
                 raise
-            await send_refusal(Refusal(HTTPStatus.INTERNAL_SERVER_ERROR), send)
-            status = 500
+            failed = Refusal(HTTPStatus.INTERNAL_SERVER_ERROR)
+            refusal = refuse_token() if is_removed else failed
+            await send_refusal(refusal, send)
+            status = refusal.status.value
         ms = 1000 * (time.monotonic() - began)
         _log.debug("%s: %d after %.1f ms", scope["method"], status, ms)
 
