@@ -152,7 +152,7 @@ def main() -> None:
     try:
         program(prog_name="repl-pair")
     finally:
-        with suppress(OSError):
+        with suppress(OSError, ValueError, AttributeError):  # it is closed
             sys.stdout.flush()
         sys.stdout = sys.stderr  # what the project's code prints at exit is no answer
 

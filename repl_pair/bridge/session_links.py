@@ -176,6 +176,11 @@ class SessionLinks:
         return self.in_use is not None or (self._held is None and may_look)
 
     @property
+    def is_to_be_called(self) -> bool:
+        """Return whether a call needs no choice of a kernel: one it left is attached to again."""
+        return self.is_chosen or self._held is not None
+
+    @property
     def are_several(self) -> bool:
         """Return whether this session has called more than one kernel."""
         return len(self._links) > 1

@@ -69,7 +69,7 @@ def _show_approvals(page: Mapping[str, Any]) -> None:
         click.echo("Agents are paused: `repl-pair resume` resumes them.", err=True)
     lines = [line for item in page["items"] for line in _describe(item)]
     lines += [
-        GAP.join((grant["handle"], grant["principal"], grant["op"], "approved for its session"))
+        GAP.join((grant["handle"], grant["principal"], grant["covers"], "approved for its session"))
         for grant in page["grants"]
     ]
     _print_pages(lines)

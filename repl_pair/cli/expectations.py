@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from repl_pair.cli.verdicts import FAILING
+from repl_pair.errors import error_text
 from repl_pair.records import record
 from repl_pair.runtime.loading.load import is_outcome
 from repl_pair.runtime.loading.pytest_settings import read_settings
@@ -59,8 +60,7 @@ def judge_row(
 
 def _head_of(error: BaseException) -> str:
     """Return how the reason of a run that raised this begins."""
-    name, text = type(error).__name__, str(error)
-    return f"{name}: {text}"[:_HEAD] if text else name
+    return error_text(error)[:_HEAD]
 
 
 def _of_tags(entry: Entry) -> Iterator[Expectation]:

@@ -12,7 +12,7 @@ from traceback import TracebackException
 import click
 
 from repl_pair.cli.tables import escape
-from repl_pair.errors import AuthoringError, ReplPairError
+from repl_pair.errors import AuthoringError, ReplPairError, error_text
 from repl_pair.runtime.loading.load import load_stories
 from repl_pair.runtime.reading.code_files import is_engine
 from repl_pair.runtime.secrets.known import NEEDLES
@@ -25,19 +25,22 @@ def own_stdout() -> Generator[None]:
 
     So do the processes that are started meanwhile, for as long as they run.
     """
-    sys.stdout.flush()
-    own, before = os.dup(1), sys.stdout
+    before = sys.stdout
+    if before is None:  # pyright: ignore[reportUnnecessaryComparison]  it was closed
+        yield
+        return
+    before.flush()
+    own = os.dup(1)
     os.dup2(2, 1)
-    if is_real := before is sys.__stdout__:
-        sys.stdout = open(  # noqa: SIM115  it is closed below
+    if before is sys.__stdout__:
+        sys.stdout = open(  # noqa: SIM115  what the project's code keeps of it stays open
             os.dup(own), "w", encoding=before.encoding, errors=before.errors
         )
     try:
         yield
+        sys.stdout.flush()
     finally:
-        if is_real:
-            sys.stdout.close()
-            sys.stdout = before
+        sys.stdout = before
         os.dup2(own, 1)
         os.close(own)
 
@@ -71,7 +74,7 @@ def line_in(file: Path, error: BaseException) -> int:
 def describe_error(error: BaseException) -> str:
     """Return the class and text of an error of the project's code, without known secrets."""
     learn_secrets()
-    return NEEDLES.scrub(f"{type(error).__name__}: {error}")[0]
+    return NEEDLES.scrub(error_text(error))[0]
 
 
 def traceback_of(error: BaseException) -> str:

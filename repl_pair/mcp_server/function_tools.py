@@ -63,6 +63,8 @@ class FunctionTools:
         """What the client was last shown, or all clients know of; None before the first list."""
         self._lists = 0
         """How many lists are being made now."""
+        self._calls = 0
+        """How many calls look for their tool now."""
         self._is_stale = True
         self._reading: asyncio.Task[None] | None = None
 
@@ -81,9 +83,16 @@ class FunctionTools:
         return [known.tool for known in found.values()]
 
     async def find(self, name: str) -> FunctionTool | None:
-        """Return the function that a tool is; one that is not known is looked for once more."""
+        """Return the function that a tool is; one that is not known is looked for once more.
+
+        As any call, it attaches again to the kernel that was left.
+        """
         if name not in self._known and NAME.fullmatch(name):
-            await self._read_within(LISTED_S)
+            self._calls += 1
+            try:
+                await self._read_within(LISTED_S)
+            finally:
+                self._calls -= 1
         return self._known.get(name)
 
     @property
@@ -125,7 +134,8 @@ class FunctionTools:
 
     async def _read_once(self) -> None:
         links = self._session.links
-        link = await links.get() if links.is_chosen else None
+        is_chosen = links.is_to_be_called if self._calls else links.is_chosen
+        link = await links.get() if is_chosen else None
         if link is not self._link:
             self._leave()
         if link is None:

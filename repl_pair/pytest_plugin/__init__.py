@@ -24,6 +24,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         parser.addini(name, **how)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests() -> None:
+    """Let an id be registered once from here on, also in a kernel that has registered it before."""
+    if (module := sys.modules.get(_REGISTRY)) is not None:
+        module.REGISTRY.begin_load()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Load the hooks where an option or a setting asks for them."""
     options = {flag.strip("-").replace("-", "_"): how for flag, how in OPTIONS.items()}
@@ -104,3 +111,4 @@ class _AsWritten(PathFinder):
 
 
 _HOOKS = "repl_pair_hooks"
+_REGISTRY = "repl_pair.runtime.registry.registry"

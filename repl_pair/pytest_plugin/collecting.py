@@ -82,10 +82,18 @@ class StoriesFile(pytest.Module):
         return module
 
     def _refuse_doubled(self) -> None:
-        """Refuse an id that this file, or what it takes in, shares with what was loaded before."""
-        doubled = [(pair, {file_of(entry.origin) for entry in pair}) for pair in REGISTRY.doubled()]
-        helpers = {str(path) for path in self._helpers()} if doubled else ()
-        if pairs := [pair for pair, files in doubled if not files.isdisjoint(helpers)]:
+        """Refuse an id that this file, or what it takes in, shares with what was loaded before.
+
+        A file that others import under a second name is one, of which pytest warns.
+        """
+        doubled = [(pair, [file_of(entry.origin) for entry in pair]) for pair in REGISTRY.doubled()]
+        helpers = {str(path) for path in self._helpers()} if doubled else set[str]()
+        if pairs := [
+            (first, last)
+            for (first, last), files in doubled
+            if not helpers.isdisjoint(files)
+            and (files[0] != files[1] or first.origin.key == last.origin.key)
+        ]:
             raise DuplicateIds(pairs)
 
     def _own(self, module: str, before: int) -> Sequence[Entry]:

@@ -101,7 +101,8 @@ def scrub_shown(shown: Any) -> Any:
     """Take the secrets out of what pytest shows of an error: a text, or its own forms."""
     if isinstance(shown, str):
         return scrub_known(shown)
-    for traceback, crash, _ in getattr(shown, "chain", ()):
+    alone = [(shown.reprtraceback, shown.reprcrash, None)] if hasattr(shown, "reprcrash") else []
+    for traceback, crash, _ in getattr(shown, "chain", alone):
         _scrub_traceback(traceback)
         if crash is not None:
             crash.message = scrub_known(crash.message)

@@ -113,6 +113,20 @@ def test_what_lint_and_pytest_report_of_it_has_no_secret(project, shell, monkeyp
         assert SECRET not in text
 
 
+@pytest.mark.parametrize("pipe", ["| head -1", ">&-"])
+def test_a_reader_that_wants_no_more_gets_no_traceback(project, pipe):
+    words = f"{sys.executable} -m repl_pair run --here --json {pipe}"
+    ran = subprocess.run(
+        ["sh", "-c", words],
+        capture_output=True,
+        text=True,
+        timeout=BOUND_S,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert "Traceback" not in ran.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "code", "what"),
     [

@@ -1,11 +1,35 @@
 """Functions of the app over each link: what a view sees, how one is called, and what it asks."""
 
+import json
+
 import pytest
 from bounds import BOUND_S, DEADLINE_S
 
 from repl_pair.wire import PERSON, View
 
 pytestmark = pytest.mark.anyio
+
+SECRETIVE = """
+from typing import Annotated, Literal
+import repl_pair
+api_key = "hunter-9f8e7d6c5b4a"
+@repl_pair.function("shop.pick", expose=True, mutates=False)
+def pick(
+    kind: Literal["a", "hunter-9f8e7d6c5b4a"] = "a",
+    by: Annotated[str, "as hunter-9f8e7d6c5b4a"] = "x-hunter-9f8e7d6c5b4a",
+) -> str:
+    return kind
+repl_pair.surface("app").cell("kind", Literal["a", "hunter-9f8e7d6c5b4a"], expose=True)
+"""
+
+
+@pytest.mark.parametrize("op", ["list_functions", "list_surfaces"])
+async def test_the_first_list_of_an_agent_has_no_secret_in_its_schemas(link, op):
+    await link.define(SECRETIVE)
+    reply = await link.ask(op)
+    assert "[redacted]" in json.dumps(reply)
+    assert "9f8e7d6c5b4a" not in json.dumps(reply)
+
 
 SHOP = """
 import asyncio, enum, repl_pair, threading, time

@@ -32,6 +32,12 @@ train.expose("loss", "best", "rows", "log", "done")
 def later(fn, *args):
     threading.Timer(0.3, fn, args).start()
 """
+PAUSES = """
+from repl_pair.runtime.clients.clients import pause, resume
+def pause_and_set():
+    pause()
+    loss.set(0.125)
+"""
 RUNNING = """
 for number in range(7):
     rows[f"r{number}"] = Row(number)
@@ -209,6 +215,16 @@ async def test_a_wait_ends_with_the_change_whatever_the_kind(link):
         news = await read(link, name, since=at, wait_s=15)
         assert wanted.items() <= news.items()
         assert news["next"] > at
+
+
+async def test_a_wait_in_which_the_person_pauses_agents_reads_nothing(link):
+    await link.define(APP + PAUSES)
+    at = (await read(link, "loss"))["next"]
+    await link.define("later(pause_and_set)")
+    refused = await link.refusal("read_member", member="training/loss", since=at, wait_s=15)
+    assert refused["code"] == "paused"
+    await link.define("resume()")
+    assert (await read(link, "loss"))["value"] == 0.125
 
 
 async def test_a_wait_for_a_key_ends_with_its_birth_and_with_its_removal(link):

@@ -237,6 +237,29 @@ def test_a_trigger_of_a_member_runs_at_its_change(agent, kernel, until, ran):
 
 
 @pytest.mark.full
+def test_an_agent_that_left_a_kernel_is_not_attached_to_it_by_its_triggers(
+    start_own_kernel, connect, until
+):
+    kernel = start_own_kernel(SETUP)
+    with connect("--kernel", kernel.path, *WRITING) as agent:
+        for order, on in (("m", {"changed": "app/level"}), ("t", {"every_s": 1})):
+            agent.ask("register_trigger", call="app.place", args={"order": order}, on=on)
+        until(lambda: "t" in kernel.cell("print(ran())"), "it ran before")
+        assert agent.call("run_op", op="detach_kernel").structured_content["ok"]
+        kernel.cell("Path('ran').write_text('')")
+
+        def faults():
+            items = agent.call("list_triggers").structured_content["result"]["items"]
+            return {item.get("fault") for item in items}
+
+        until(lambda: faults() == {"detached"}, "both are held up")
+        kernel.cell("level.set(level.get() + 1)")
+        assert kernel.cell("print(ran())") == "\n"
+        agent.ask("list_stories")
+        until(lambda: "t" in kernel.cell("print(ran())"), "it runs again once the agent is back")
+
+
+@pytest.mark.full
 def test_triggers_outlive_a_restart_and_run_nothing_before_it_is_read(
     managed, connect, until, alone, tmp_path
 ):

@@ -179,6 +179,7 @@ def test_no_kernel_is_attached_to_for_a_list_unless_it_was_named_or_is_in_use(
         agent.call("run_op", op="detach_kernel")
         assert listed(agent) == []
         kernel.cell("assert not CLIENTS.present()")
+        assert agent.call("orders__count").structured_content["ok"]  # a call attaches again
 
 
 def test_at_most_sixteen_functions_are_tools_and_each_is_short(start_own_kernel, connect, until):

@@ -251,6 +251,9 @@ def test_what_the_process_holds_in_secret_is_in_no_report_and_no_stored_output(
         variant("a.b/Kept", args={"how": "give"}, play=[check.matches_snapshot()])
         """
     )
+    native = run("--tb=native")
+    assert "refused: ['[redacted]', '[redacted]']" in native.stdout.str()
+    assert "tok-9f8e" not in native.stdout.str()
     result = run("--junitxml=o.xml", "--pair-update", "--showlocals")
     result.assert_outcomes(passed=1, failed=2)
     (stored,) = pytester.path.glob("__repl_pair__/*/*.txt")

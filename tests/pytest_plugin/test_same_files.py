@@ -266,6 +266,37 @@ def test_an_id_twice_in_files_is_an_error_that_names_both_places(pytester, put, 
         load()
 
 
+def test_an_id_twice_is_an_error_at_every_load_and_one_that_moved_is_none(put, load):
+    helper = "def make(id):\n    repl_pair.story(id, component=len)\n"
+    put({"helper_of_both.py": f"import repl_pair\n{helper}"})
+    files = {
+        f"stories_{n}.py": "import repl_pair, helper_of_both\nhelper_of_both.make('a')\n"
+        for n in "xy"
+    }
+    for pair in (files, {"stories_x.py": story("a"), "stories_y.py": story("a")}):
+        put(pair)
+        for _ in range(3):
+            with pytest.raises(AuthoringError, match="Registered twice"):
+                load()
+    put({"stories_y.py": "import repl_pair\n"})
+    assert load() == ["a"]
+    put({"stories_x.py": story("b"), "stories_y.py": story("a")})
+    assert load() == ["a", "b"]
+
+
+def test_a_file_that_tests_import_by_another_name_is_one(pytester, put):
+    put(
+        {
+            "tests/stories_a.py": story("a"),
+            "tests/test_a.py": "import tests.stories_a\ndef test_it(): pass\n",
+            "tests/later/stories_z.py": story("z", "import tests.stories_a"),
+        }
+    )
+    words = ("-p", "no:cacheprovider", "--doctest-modules")
+    result = pytester.run(sys.executable, "-m", "pytest", *words)
+    result.assert_outcomes(passed=3, warnings=2)
+
+
 def test_a_mode_that_two_conftests_define_otherwise_is_an_error(pytester, put, load):
     for folder, currency in (("a", "EUR"), ("b", "USD")):
         put(

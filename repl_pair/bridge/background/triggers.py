@@ -125,8 +125,16 @@ class Triggers:
         while True:
             due = max(due + every_s, time.monotonic())
             await asyncio.sleep(due - time.monotonic())
-            trigger.fault = ""
-            await self._run(trigger)
+            trigger.fault = "detached" if await self._was_left(trigger.call.kernel) else ""
+            if not trigger.fault:
+                await self._run(trigger)
+
+    async def _was_left(self, kernel: str | None) -> bool:
+        """Return whether its principal left a kernel, which then is not attached to again."""
+        try:
+            return (await self._caller.links.get(kernel)).was_left
+        except ReplPairError:  # the run reports it
+            return False
 
     async def _follow(self, trigger: Trigger) -> None:
         """Run at each change; changes that each come during the run before may be of its making."""

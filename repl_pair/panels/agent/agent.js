@@ -3,7 +3,7 @@
  *
  * @typedef {{ kind: string, title: string, text: string, handle: string, principal: string, op: string, access:
  *   string[], asked_s: number, expires_in_s: number }} ApprovalRow
- * @typedef {{ handle: string, principal: string, op: string }} GrantRow
+ * @typedef {{ handle: string, principal: string, op: string, covers: string }} GrantRow
  * @typedef {{ clients: string[], refused: boolean, pending: ApprovalRow[], grants: GrantRow[], paused: boolean }}
  *   Overview
  * @typedef {{ clients: string[], refused: boolean, pending: ApprovalRow[], grants: GrantRow[], paused: boolean,
@@ -67,10 +67,10 @@ async function draw({ root, ask, listen }) {
           "button",
           {
             "data-key": `grant-${grant.handle}`,
-            title: `${grant.principal} may call ${grant.op} without asking. Take that back.`,
-            onclick: act("withdraw_grant", { handle: grant.handle }, `${grant.op} asks again`),
+            title: `${grant.principal} may call ${grant.covers} without asking. Take that back.`,
+            onclick: act("withdraw_grant", { handle: grant.handle }, `${grant.covers} asks again`),
           },
-          `${grant.op} granted`,
+          `${grant.covers} granted`,
         ),
       ),
       h("span", { class: "rp-agent-space" }),

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
+from repl_pair.errors import error_text
 from repl_pair.panels.base.context import BODIES, FOCUS, RUNNING, Focus, PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD, Changes
 from repl_pair.panels.base.view import View
@@ -150,7 +151,7 @@ class CanvasView(View[CanvasPatch]):
         try:
             self._custom = open_entry(REGISTRY.get("panel", id), self.context)
         except Exception as error:  # noqa: BLE001  whatever a render raises is shown in its place
-            self._fault = f"{type(error).__name__}: {error}"
+            self._fault = error_text(error)
 
     def text(self) -> Markdown:
         """Return what is in focus and how its last run ended."""

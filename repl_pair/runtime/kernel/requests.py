@@ -71,9 +71,10 @@ def _open(request: Request, reply: OnReply, progress: OnProgress) -> Job:
     if terms is not None and (closed := terms.access - view.access):
         raise approval_required(op.name, closed)
     BOOT.note_call(request.call)
-    if view.principal != PERSON and request.args:
+    if view.principal != PERSON:
         learn_secrets()  # what the person holds by now is a secret, also where the agent sends it
-        NEEDLES.note_sent(request.args)
+        if request.args:
+            NEEDLES.note_sent(request.args)
     since = time.monotonic()
     call = Call(
         id=request.call,

@@ -15,7 +15,7 @@ from repl_pair.errors import AuthoringError, ReplPairError
 from repl_pair.runtime.loading.modules import execute, name_of, put_on_path
 from repl_pair.runtime.loading.project import Project, find_files, read_project
 from repl_pair.runtime.registry.model import Entry
-from repl_pair.runtime.registry.origin import MODULE, file_of
+from repl_pair.runtime.registry.origin import file_of
 from repl_pair.runtime.registry.registry import REGISTRY
 
 
@@ -50,6 +50,7 @@ def load_stories(
     for folder in (*project.import_paths, project.base, project.root):
         put_on_path(folder)
     again = set(sys.modules)
+    REGISTRY.begin_load()
     loaded: list[Path] = []
     for file in find_files(project):
         try:
@@ -75,8 +76,8 @@ def load_stories(
 def load_file(file: Path, name: str, again: set[str]) -> ModuleType:
     """Execute one file as a module of this name, unless it was; those in `again` once more.
 
-    DuplicateIds where it registers an id that it or another module has registered, other than those
-    in `again`. AuthoringError where it ends the process.
+    DuplicateIds where it registers an id that it or another module has registered in this load.
+    AuthoringError where it ends the process.
     """
     module = sys.modules.get(name)
     if module is not None and name not in again:
@@ -85,11 +86,7 @@ def load_file(file: Path, name: str, again: set[str]) -> ModuleType:
     before = REGISTRY.revision
     with REGISTRY.loading(), _place_errors(file):
         module = execute(name, file, module)
-    if doubled := [
-        (first, last)
-        for first, last in REGISTRY.doubled()
-        if last.revision > before and first.origin.key.removeprefix(MODULE) not in again
-    ]:
+    if doubled := [pair for pair in REGISTRY.doubled() if pair[1].revision > before]:
         raise DuplicateIds(doubled)
     return module
 

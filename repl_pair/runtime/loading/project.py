@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -184,11 +185,23 @@ def files_behind(file: Path, root: Path) -> Iterator[Path]:
         if (one := waiting.pop()) not in seen:
             seen.add(one)
             yield one
-            waiting += _imported(one.read_bytes(), one.parent, root)
+            waiting += imported_by(one, root)
 
 
-def _imported(text: bytes, folder: Path, root: Path) -> Iterator[Path]:
+def imported_by(file: Path, root: Path) -> Iterator[Path]:
     """Find the files of the project that a module imports by statements."""
+    added = [Path(path) for path in sys.path if Path(path).is_relative_to(root)]
+    own = [path for path in added if INSTALLED.isdisjoint(path.parts)]
+    for name in _names_imported(file.read_bytes()):
+        for base in {file.parent, file.parent.parent, root, *own}:
+            path = base.joinpath(*name.split("."))
+            yield from (
+                one for one in (path.with_suffix(".py"), path / "__init__.py") if one.is_file()
+            )
+
+
+@lru_cache(512)
+def _names_imported(text: bytes) -> Sequence[str]:
     names: set[str] = set()
     try:
         nodes = list(ast.walk(ast.parse(text)))
@@ -201,14 +214,7 @@ def _imported(text: bytes, folder: Path, root: Path) -> Iterator[Path]:
             names |= {above[:-1], *(f"{above}{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
-    added = [Path(path) for path in sys.path if Path(path).is_relative_to(root)]
-    own = [path for path in added if INSTALLED.isdisjoint(path.parts)]
-    for name in sorted(names - {""}):
-        for base in {folder, folder.parent, root, *own}:
-            path = base.joinpath(*name.split("."))
-            yield from (
-                one for one in (path.with_suffix(".py"), path / "__init__.py") if one.is_file()
-            )
+    return sorted(names - {""})
 
 
 def _file_of(base: Path, module: str) -> Path:

@@ -7,6 +7,7 @@ from typing import TypedDict, cast
 from repl_pair.runtime.clients.approval import Approval
 from repl_pair.runtime.op_base.table import TABLE, Preview
 from repl_pair.runtime.values.invisible import escape_invisible
+from repl_pair.wire import ACCESS
 
 
 class ApprovalRow(Preview):
@@ -21,11 +22,15 @@ class ApprovalRow(Preview):
 
 
 class GrantRow(TypedDict):
-    """One op that an asker may call without approval."""
+    """What an asker may call without approval: `covers` is the op, with the function where it has.
+
+    A grant of run_function covers one function.
+    """
 
     handle: str
     principal: str
     op: str
+    covers: str
 
 
 def describe_approval(approval: Approval) -> ApprovalRow:
@@ -44,7 +49,13 @@ def describe_approval(approval: Approval) -> ApprovalRow:
 
 def describe_grant(grant: Approval) -> GrantRow:
     """Describe to the person that an asker may call an op without approval."""
-    return {"handle": grant.handle, "principal": grant.asker.principal, "op": grant.op}
+    functions = sorted({*grant.access} - {*ACCESS})
+    return {
+        "handle": grant.handle,
+        "principal": escape_invisible(grant.asker.principal, keep=""),
+        "op": grant.op,
+        "covers": escape_invisible(" ".join((grant.op, *functions)), keep=""),
+    }
 
 
 def preview_call(approval: Approval) -> Preview:

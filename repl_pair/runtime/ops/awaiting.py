@@ -12,7 +12,7 @@ from heapq import nsmallest
 from typing import Annotated, TypedDict
 
 from repl_pair.records import Undo
-from repl_pair.runtime.clients.clients import BOOT
+from repl_pair.runtime.clients.clients import BOOT, check_pause
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.table import MAX_WAIT_S, op, wait_deadline
 from repl_pair.runtime.ops.changes import as_seen
@@ -71,7 +71,7 @@ async def await_members(
     """Wait until something that is watched changes, or the view no longer sees it.
 
     Changes are gathered for 200 ms from the first one. In another process all has changed. It never
-    ends for what the view does not see.
+    ends for what the view does not see. KernelError `paused` where agents were paused meanwhile.
     """
     call.max_items = len(watched)
     if boot not in (None, BOOT.id):
@@ -83,12 +83,14 @@ async def await_members(
             undo.callback(end)
         known = _read_marks(call.view, watched) if marks is None else marks
         while True:
+            check_pause(call.view)
             found = _compare(call.view, watched, known)
             left_s = until - time.monotonic()
             if found["gone"] or left_s <= 0 or call.cancelled.is_set():
                 return found
             if found["changed"]:
                 await cancelled.wait(CHANGES_WINDOW_S)
+                check_pause(call.view)
                 return _compare(call.view, watched, known)
             await changed.wait(left_s)
 

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from repl_pair.errors import STEP_S, RequestError, did_you_mean, next_step
+from repl_pair.runtime.clients.clients import check_pause
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.listing import (
     DEFAULT_LIMIT,
@@ -132,12 +133,14 @@ async def _wait_for_news(
 ) -> bool:
     """Wait until a member, or one item of it, has changed since; False when the time ran out.
 
-    RequestError `not_found` as soon as the view does not see it any more.
+    RequestError `not_found` as soon as the view does not see it any more, KernelError `paused`
+    where agents were paused meanwhile.
     """
     changed, until = call.make_event(), time.monotonic() + wait_s
     stop_watching = watch([member], lambda _id: changed.set())
     try:
         while True:
+            check_pause(call.view)
             entry = visible_entry(call.view, "member", member)
             state: State = entry.body.state
             if state.computed is not None:

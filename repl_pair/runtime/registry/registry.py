@@ -44,6 +44,8 @@ class Registry:
         """Origin key -> kinds and ids registered there, perhaps retired since."""
         self._doubled: dict[tuple[str, str], tuple[Entry, Entry]] = {}
         """By kind and id, what came twice from modules: the first, and the last."""
+        self._load_began = 0
+        """The revision at which files began to be loaded: what came before is not doubled."""
         self._is_loading = False
         self._aside: dict[str, Entry] = {}
         """Variants of the person whose story was retired; they come back with it."""
@@ -69,7 +71,7 @@ class Registry:
         entry = Entry(
             kind=kind, id=id, body=body, origin=origin, revision=self.revision + 1, tier=tier
         )
-        if old is not None and _is_second(old.origin, origin):
+        if old and old.revision > self._load_began and _is_second(old.origin, origin):
             first, last = self._doubled.get((kind, id), (old, old))
             self._doubled[kind, id] = (first if last is old else old, entry)
         if old is not None and old.origin.key != origin.key and not is_agents(origin):
@@ -100,6 +102,11 @@ class Registry:
             return self.register(kind, id, body, origin=origin, tier=tier)
         return entry
 
+    def begin_load(self) -> None:
+        """Let `doubled` be about what is registered from now on."""
+        self._load_began = self.revision
+        self._doubled.clear()
+
     @contextmanager
     def loading(self) -> Generator[None]:
         """Give no warning of what modules register twice: who loads them reports it."""
@@ -110,7 +117,7 @@ class Registry:
             self._is_loading = before
 
     def doubled(self) -> Sequence[tuple[Entry, Entry]]:
-        """Return what loaded modules register with two meanings: the first, and the last."""
+        """Return what modules register with two meanings in this load: the first, and the last."""
         return [
             (first, last)
             for (kind, id), (first, last) in self._doubled.items()

@@ -58,6 +58,7 @@ class Report:
 
 def mime_bundle(report: Report) -> dict[str, Any]:
     """Return the forms of a report by their MIME types."""
+    learn_secrets()
     lines = report.lines()
     rows = "".join(map(_row, _listed(lines)))
     below = "".join(f"<div>{escape(total)}</div>" for total in report.totals())
@@ -76,6 +77,7 @@ def display(report: Report) -> None:
     """Show a report in the cell that runs; outside of notebooks print its text."""
     shell = interactive_shell()
     if shell is None:
+        learn_secrets()
         print(_text(report, report.lines()))  # noqa: T201  the person asked for it to be shown
         return
     ipython_module("display").display(mime_bundle(report), raw=True)
@@ -127,8 +129,10 @@ def failure_reason(
 
 
 def clean_text(text: str) -> str:
-    """Take known secrets, times and addresses out of a text, and cut it to a bounded length."""
-    learn_secrets()
+    """Take known secrets, times and addresses out of a text, and cut it to a bounded length.
+
+    Whoever shows it learns the secrets first, once for all of its texts.
+    """
     clean = _VOLATILE.sub("…", NEEDLES.scrub(text)[0])
     return clean if len(clean) <= _LONGEST else f"{clean[:_LONGEST]} …"
 

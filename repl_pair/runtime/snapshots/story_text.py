@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -65,15 +65,28 @@ class Body:
 def write_story(entries: Mapping[SnapshotKey, EntryText], before: StoryText) -> bytes:
     """Return the file of these outputs, in the order of their keys; nothing where there is none.
 
-    What could not be read of the file `before` stays in it as it is, and a fault, unless all of its
-    outputs are among these.
+    What could not be read of the file `before` stays in it, and a fault, but for the outputs that
+    are among these.
     """
-    kept = [text for text, keys in before.unread if not keys <= entries.keys()]
-    is_cut = before.is_cut and bool(kept) and kept[-1] == before.unread[-1][0]
+    kept = [_without(text, entries.keys()) for text, _ in before.unread]
+    is_cut = before.is_cut and bool(kept) and bool(kept[-1])
     keys = sorted(entries, key=lambda key: key.order)
-    parts = [*(entries[key].text for key in keys), *kept]
+    parts = [*(entries[key].text for key in keys), *filter(None, kept)]
     end = [] if is_cut else [LAST]
     return ("\n\n".join([FIRST, *parts, *end]) + "\n").encode(errors=_BYTES) if parts else b""
+
+
+def _without(text: str, keys: Collection[SnapshotKey]) -> str:
+    """Take outputs out of what could not be read; conflict markers stay while another one does."""
+    kept: list[str] = []
+    has_more, is_kept = False, True
+    for line in text.split("\n"):
+        if (key := _header_in(line)) is not None:
+            is_kept = key not in keys
+            has_more = has_more or is_kept
+        if is_kept or line.startswith(_CONFLICT):
+            kept.append(line)
+    return "\n".join(kept) if has_more else ""
 
 
 def write_entry(key: SnapshotKey, body: Body) -> EntryText:
@@ -139,7 +152,7 @@ def _read_block(text: str) -> Block:
     spoilt: set[SnapshotKey | None] = set()
     current: SnapshotKey | None = None
     for number, line in enumerate(text.split("\n")):
-        key = None if line[:1] in ("", " ") else _key_in(line)
+        key = _header_in(line)
         if key is not None:
             fault = _TWICE if key in found else ""
             found[key], current = (number, [line]), key
@@ -202,8 +215,8 @@ _PLAIN = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*(?
 """A line that editors and git leave as it is; others are written as JSON."""
 
 
-def _key_in(line: str) -> SnapshotKey | None:
-    found = _HEADER.fullmatch(line)
+def _header_in(line: str) -> SnapshotKey | None:
+    found = None if line[:1] in ("", " ") else _HEADER.fullmatch(line)
     if found is None:
         return None
     variant_id, modes, name = found.groups()

@@ -82,7 +82,7 @@ class Computation:
 
     def begin(self) -> None:
         """Follow the sources, from when its member is registered."""
-        self._unwatch = watch(self.sources, self.note)
+        self._unwatch = watch(self.sources, self.note, asks=False)
 
     def end(self) -> None:
         """Follow them no longer, when its member has left."""
@@ -91,11 +91,23 @@ class Computation:
 
     def note(self, _id: str) -> None:
         """Take a change of a source, as its watcher: it is computed only for those who watch."""
-        if self._state.watchers and not self._is_asked:
-            self.ask()
+        if not self._is_asked and self._is_watched():
+            self._ask()
+
+    def _is_watched(self) -> bool:
+        """Return whether anybody watches it, or what is computed from it."""
+        owners = (getattr(fn, "__self__", None) for _, fn in self._state.watchers)
+        return any(not isinstance(own, Computation) or own._is_watched() for own in owners)
 
     def ask(self) -> None:
-        """Let it be computed soon, if its sources changed."""
+        """Let it be computed soon, and first its sources, if what these are made of changed."""
+        for source in self.sources:
+            state = STATES.get(source)
+            if state is not None and state.computed is not None:
+                state.computed.ask()
+        self._ask()
+
+    def _ask(self) -> None:
         self._is_asked = True
         self._worker.ask(self)
 
@@ -113,7 +125,7 @@ class Computation:
             return True
         computed = WaitEvent()
         self._waiting.append(computed)
-        self.ask()
+        self._ask()
         is_computed = await computed.wait(until - time.monotonic())
         self._waiting.remove(computed)
         return is_computed

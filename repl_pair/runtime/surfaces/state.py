@@ -138,8 +138,10 @@ _LEFT: dict[str, int] = {}
 """The last revisions of ids that no member has now."""
 
 
-def watch(ids: Iterable[str], fn: OnChange) -> Undo:
+def watch(ids: Iterable[str], fn: OnChange, *, asks: bool = True) -> Undo:
     """Call `fn` at each change of these members, also of those that are not registered yet.
+
+    What is computed is computed soon, unless it `asks` for nothing.
 
     That a member comes, leaves, or is exposed or hidden is a change, without a new revision where
     what it holds is the same.
@@ -149,7 +151,7 @@ def watch(ids: Iterable[str], fn: OnChange) -> Undo:
         for id in watched:
             _WATCHERS.setdefault(id, {})[token] = fn
             _renew_watchers(STATES.get(id))
-    for id in watched:
+    for id in watched if asks else ():
         if (state := STATES.get(id)) is not None and state.computed is not None:
             state.computed.ask()
 

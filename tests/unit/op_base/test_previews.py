@@ -9,7 +9,7 @@ from repl_pair.runtime.authoring.entries import entering_from
 from repl_pair.runtime.clients.approval import Asker
 from repl_pair.runtime.clients.approvals import Approvals
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
-from repl_pair.runtime.op_base.approval_rows import preview_call
+from repl_pair.runtime.op_base.approval_rows import describe_grant, preview_call
 from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.registry.origin import agent_origin
 
@@ -33,6 +33,21 @@ def shop():
     repl_pair.story("shop.total", component=total)
     with entering_from(agent_origin("agent")):
         repl_pair.variant("shop.total/Mine", args={"n": 2}, doc="Two")
+
+
+def test_a_grant_names_the_one_function_that_it_covers():
+    queue = Approvals()
+    for access, covers in (
+        (("shop.pay", "mutates"), "run_function shop.pay"),
+        (("write",), "run_function"),
+    ):
+        asked = queue.ask("run_function", {"function": "shop.pay"}, asker=ANN, access=access)
+        assert describe_grant(asked) == {
+            "handle": asked.handle,
+            "principal": "agent",
+            "op": "run_function",
+            "covers": covers,
+        }
 
 
 def shown(op, **args):

@@ -226,6 +226,27 @@ SPOILT = {
 }
 
 
+def test_a_conflict_over_several_outputs_ends_once_all_of_them_are_stored(store):
+    names = ("A", "B", "C", "D")
+    for name in names[:2]:
+        store.write(key(variant=name), Stored(text=f"{name}\n"))
+    path = store.path_of(key())
+    path.write_bytes(
+        path.read_bytes()
+        .replace(b"shop.quote/B", b"<<<<<<< a\nshop.quote/B")
+        .replace(
+            b"\n\nend",
+            b"\n\nshop.quote/C\n  | C\n=======\nshop.quote/D\n  | D\n\nshop.quote/B\n"
+            b"  | other\n>>>>>>> b\n\nend",
+        )
+    )
+    for name in ("A", "C", "B"):
+        store.write(key(variant=name), Stored(text=f"{name}\n"))
+        assert isinstance(store.find(key(variant="D")), Unreadable)
+    store.write(key(variant="D"), Stored(text="D\n"))
+    assert [store.find(key(variant=name)).text for name in names] == [f"{n}\n" for n in names]
+
+
 @pytest.mark.parametrize("spoilt", SPOILT.values(), ids=SPOILT)
 def test_what_is_spoilt_stays_and_is_named_until_that_output_is_stored_again(store, spoilt):
     one, two = key(), key(variant="Two")

@@ -206,6 +206,25 @@ def test_a_function_runs_only_for_a_reader_or_a_watcher_and_never_on_the_thread_
     wait_until(lambda: not any(thread.is_alive() for thread in threads))
 
 
+def test_a_function_does_not_run_for_a_projection_of_it_that_nobody_reads(train, loss):
+    seen = []
+    first = rp.project(
+        "first", train, own=rp.derive(lambda v: seen.append(v) or v, "loss"), expose=False
+    )
+    rp.project("last", first, twice=rp.derive(lambda own: 2 * own, "own"))
+    for number in range(20):
+        loss.set(float(number))
+    assert (seen, STATES["first/own"].computed._is_asked) == ([], False)
+    assert read("last/twice")["value"] == 38.0
+    stop = watch(["last/twice"], lambda _id: None)
+    loss.set(20.0)
+    wait_until(lambda: STATES["last/twice"].value == 40.0)
+    stop()
+    before = len(seen)
+    loss.set(21.0)
+    assert (len(seen), STATES["first/own"].computed._is_asked) == (before, False)
+
+
 def test_a_function_that_hangs_keeps_neither_the_app_nor_a_reader_nor_another_projection(
     train, loss
 ):
