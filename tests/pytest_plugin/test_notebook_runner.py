@@ -147,6 +147,87 @@ def test_a_cell_that_takes_too_long_or_kills_its_kernel_fails_and_those_after_it
     assert ran.out.count("the kernel was stopped at an earlier cell") >= 2
 
 
+WITHIN = "out = ipywidgets.Output()\nwith out:\n    {}\nout"
+WIDGETS = f"{DEFINE.removesuffix('None')}import ipywidgets"
+CHANGED = {
+    "a display that a later cell updates": (
+        DEFINE,
+        'shown = display(rp.run("shop.total/One"), display_id=True)',
+        'shown.update(rp.run("shop.total/Two"))',
+        "1 variant did not pass: shop.total/Two",
+    ),
+    "a widget": (WIDGETS, WITHIN.format(CHECKED), "", "1 variant did not pass: shop.total/Two"),
+    "a widget that a later cell fills": (
+        WIDGETS,
+        WITHIN.format("pass"),
+        "with out:\n    assert total([1, 2]) == 3",
+        "the outputs are not the stored ones",
+    ),
+}
+
+
+@pytest.mark.parametrize("cells", CHANGED.values(), ids=CHANGED)
+def test_what_came_into_a_cell_later_or_within_a_widget_is_compared_too(project, cells):
+    *cells, why = cells
+    path = project.write("new.ipynb", *filter(None, cells))
+    before = path.read_bytes()
+    (project.path / "shop.py").write_text(BROKEN)
+    # An update stores other outputs, and no result that did not pass.
+    for options in [(), ("--pair-update",)][: 2 if "variant" in why else 1]:
+        ran = project.pytest("--pair-notebook", *options, "new.ipynb")
+        assert (ran.code, ran.outcomes["In[2]"]) == (1, "failure"), ran.out
+        assert why in ran.out
+        assert path.read_bytes() == before
+
+
+def test_a_sweep_that_chose_nothing_fails_its_cell(project):
+    project.write("new.ipynb", DEFINE, "rp.run_variants([])", CHECKED)
+    ran = project.pytest("--pair-notebook", "new.ipynb")
+    assert (ran.code, ran.outcomes["In[2]"]) == (1, "failure"), ran.out
+    assert "1 variant did not pass: no variant" in ran.out
+
+
+def test_a_cell_that_was_not_executed_shows_nothing_of_what_is_stored(project):
+    path = project.write("new.ipynb", DEFINE, CHECKED, "1 + 1", CHECKED)
+    change(path, 1, source="1 / 0", metadata={"tags": ["skip-execution"]})
+    change(path, 2, source="import os\nos._exit(1)")
+    ran = project.pytest("--pair-notebook", "new.ipynb")
+    assert (ran.outcomes["In[2]"], ran.outcomes["In[4][shop.total/Two]"]) == ("skipped", "failure")
+    alone = project.pytest("--pair-notebook", "new.ipynb::In[4][shop.total/Two]")
+    assert alone.code == 1, alone.out
+
+
+def test_a_cell_that_may_raise_fails_where_it_hangs_and_that_is_not_stored(project):
+    path = project.write("new.ipynb", "import repl_pair", "1 / 0", tags={1: "raises-exception"})
+    change(path, 1, source="while True: pass")
+    before = path.read_bytes()
+    ran = project.pytest(
+        "--pair-notebook", "--pair-update", "--pair-cell-timeout", "1", "new.ipynb"
+    )
+    assert (ran.code, ran.outcomes["In[2]"]) == (1, "failure"), ran.out
+    assert path.read_bytes() == before
+
+
+SAVES = """
+from pathlib import Path
+file = Path("new.ipynb")
+_ = file.write_text(file.read_text().replace("# before", "# after"))
+# before"""
+
+
+def test_an_update_stores_nothing_over_what_was_saved_meanwhile_and_keeps_a_link(project):
+    path = project.write("new.ipynb", SAVES, execute=False)
+    ran = project.pytest("--pair-notebook", "--pair-update", "new.ipynb")
+    assert ran.code == 1
+    assert "new.ipynb was changed while it ran, so it was not stored." in ran.out
+    assert "# after" in path.read_text()
+    target = project.write("target.ipynb", "import repl_pair", execute=False)
+    (project.path / "link.ipynb").symlink_to(target)
+    assert project.pytest("--pair-notebook", "--pair-update", "link.ipynb").code == 0
+    assert (project.path / "link.ipynb").is_symlink()
+    assert nbformat.read(target, as_version=4).cells[0].execution_count == 1
+
+
 def test_notebooks_are_run_by_one_of_both(project):
     ran = project.pytest("--nbval", "--pair-notebook")
     assert ran.code == 4

@@ -57,6 +57,7 @@ def write_notebook(path: Path, notebook: Any) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
+    path = path.resolve()  # a link stays one
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.{os.getpid()}")
     new.write_bytes(content)

@@ -11,6 +11,8 @@ import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
+from repl_pair.pytest_plugin.notebooks.outputs import WIDGET_VIEW
+
 
 @contextmanager
 def out_of_test() -> Generator[None]:
@@ -61,6 +63,7 @@ class NotebookKernel:
 
     def execute(self, at: int) -> str:
         """Execute the cell at a place among all cells; return its traceback, or nothing."""
+        self.notebook.cells[at].outputs = []
         if self.gone:
             return self.gone
         try:
@@ -77,6 +80,12 @@ class NotebookKernel:
         finally:
             self._client.set_widgets_metadata()
         return ""
+
+    def may_still_change(self, at: int) -> bool:
+        """Return whether later cells may change what a cell shows: a display, or a widget."""
+        shown = self.notebook.cells[at].outputs
+        has_display = any(at in places for places in self._client._display_id_map.values())
+        return has_display or any(WIDGET_VIEW in output.get("data", {}) for output in shown)
 
     def _leave(self, why: str) -> str:
         self.gone = f"not run: the kernel was stopped at an earlier cell, since {why}"

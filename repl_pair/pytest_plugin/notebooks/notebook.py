@@ -28,7 +28,8 @@ def results_in(outputs: Iterable[Mapping[str, Any]]) -> dict[str, RunResult]:
                 "be read: execute the notebook and save it, with the versions of repl_pair that "
                 "are here."
             )
-        for result in map(RunResult.from_wire, data["results"]):
+        results = [*map(RunResult.from_wire, data["results"])] or [_no_run(data["status"])]
+        for result in results:
             name = first = name_run(result.id, result.modes)
             count = 1
             while name in found and found[name] != result:
@@ -36,6 +37,19 @@ def results_in(outputs: Iterable[Mapping[str, Any]]) -> dict[str, RunResult]:
                 name = f"{first}#{count}"
             found[name] = result
     return found
+
+
+def _no_run(status: str) -> RunResult:
+    """Return what stands for a sweep that chose nothing, so that nothing is shown to pass."""
+    return RunResult(
+        id="no variant",
+        modes=(),
+        status=status,
+        assertions=0,
+        failures=("no variant was chosen, so that none is shown to pass",),
+        tags=(),
+        content_hash="",
+    )
 
 
 def fault_of_cleared(cells: Sequence["Cell"], cell: "Cell", item: pytest.Item) -> str:

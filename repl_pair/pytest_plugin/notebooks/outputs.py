@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from typing import Any, TypeAlias, cast
 
@@ -49,6 +49,24 @@ def differences(
 def widget_states(notebook: Any) -> Mapping[str, Any]:
     """Return the states of a notebook's widgets by the ids of their models."""
     return notebook.metadata.get("widgets", {}).get(_WIDGET_STATE, {}).get("state", {})
+
+
+def open_widgets(
+    outputs: Iterable[Any], widgets: Mapping[str, Any], depth: int = _DEEPEST
+) -> Iterator[Any]:
+    """Yield outputs, each followed by those that a widget in it holds."""
+    for output in outputs:
+        yield output
+        data: Mapping[str, Any] = output.get("data", {})
+        if WIDGET_VIEW in data:
+            yield from _held_by(data[WIDGET_VIEW]["model_id"], widgets, depth)
+
+
+def _held_by(id: str, widgets: Mapping[str, Any], depth: int) -> Iterator[Any]:
+    state: Mapping[str, Any] = widgets[id]["state"] if depth and id in widgets else {}
+    yield from open_widgets(state.get("outputs", ()), widgets, depth - 1)
+    for child in state.get("children", ()):
+        yield from _held_by(child.removeprefix(_REFERENCE), widgets, depth - 1)
 
 
 def _differing(

@@ -30,9 +30,11 @@ from repl_pair.pytest_plugin.notebooks.notebook import (
     CellFailed,
     describe_unexpected,
     fault_of_cleared,
+    results_in,
     run_all,
 )
-from repl_pair.pytest_plugin.notebooks.outputs import differences, widget_states
+from repl_pair.pytest_plugin.notebooks.outputs import differences, open_widgets, widget_states
+from repl_pair.runtime.results.notebook_results import RunResult
 
 
 class RunnerCell(Cell):
@@ -43,10 +45,24 @@ class RunnerCell(Cell):
     def __init__(self, name: str, cell: Any, at: int, file: "NotebookFile") -> None:
         super().__init__(name, cell, file)
         self.at = at
+        self.stored = results_in(open_widgets(cell.outputs, widget_states(file.notebook)))
+        self.is_skipped |= "skip-execution" in cell.metadata.get("tags", ())
+        self.is_lost = False
+        """Whether its kernel ended in it or before it: that is none of what it raises."""
 
     def execute(self) -> str:
         """Execute it, unless it is skipped; return what it raises, or nothing."""
-        return "" if self.is_skipped else self.file.running.execute(self.at)
+        raised = "" if self.is_skipped else self.file.running.execute(self.at)
+        self.is_lost = bool(self.file.running.gone)
+        return raised
+
+    def shown(self) -> dict[str, RunResult]:
+        """Return the results that it shows now, also those within widgets."""
+        return results_in(open_widgets(self.outputs(), widget_states(self.file.running.notebook)))
+
+    def is_sound(self) -> bool:
+        """Return whether its kernel lived, it raised nothing and its variants passed."""
+        return not self.is_lost and super().is_sound()
 
     def outputs(self) -> Sequence[Any]:
         """Return its outputs by now; none where it is skipped."""
@@ -57,6 +73,7 @@ class NotebookFile(pytest.File):
     """A notebook; its kernel runs from its first item to its last."""
 
     notebook: Any = None
+    content = b""
     cells: Sequence[RunnerCell] = ()
     kernel: NotebookKernel | None = None
 
@@ -68,6 +85,7 @@ class NotebookFile(pytest.File):
 
     def collect(self) -> Iterable[pytest.Item]:
         """Return an item for each cell with code, and behind it one for each variant it shows."""
+        self.content = self.path.read_bytes()
         notebook = self.notebook = read_notebook(self.path)
         code = {
             at: cell
@@ -110,7 +128,11 @@ class NotebookFile(pytest.File):
         if (place := artifact_of(self)) is not None:
             write_notebook(place, kernel.notebook)
         if self.config.option.pair_update and is_sound:
+            if self.path.read_bytes() != self.content:
+                what = f"{self.path.name} was changed while it ran, so it was not stored."
+                pytest.fail(f"{what} Run it again.", pytrace=False)
             write_notebook(self.path, kernel.notebook)
+            self.content = self.path.read_bytes()
 
 
 class CellItem(NotebookItem):
@@ -124,7 +146,9 @@ class CellItem(NotebookItem):
         if cell.is_skipped:
             pytest.skip("the cell is marked to be skipped")
         run_all(file.cells[: file.cells.index(cell) + 1])
-        if cell.error_text and not cell.is_raising:
+        if file.running.may_still_change(cell.at):
+            run_all(file.cells)
+        if cell.error_text and (cell.is_lost or not cell.is_raising):
             raise CellFailed(cell.error_text.rstrip().splitlines()[-1], cell.error_text)
         if unexpected := cell.unexpected():
             raise CellFailed(*describe_unexpected(unexpected))
