@@ -1,7 +1,6 @@
 """The project's code in the process of a command: what it writes to stdout, and what it raises."""
 
 import os
-import re
 import sys
 import traceback
 from collections.abc import Generator
@@ -85,11 +84,11 @@ def traceback_of(error: BaseException) -> str:
     return NEEDLES.scrub("".join(shown.format()))[0]
 
 
-_IMPORTS = re.compile("<frozen importlib")
+_IMPORTS = "<frozen importlib"
 
 
 def _keep_own(shown: TracebackException) -> None:
-    own = [f for f in shown.stack if not is_engine(f.filename) and not _IMPORTS.match(f.filename)]
-    shown.stack[:] = own or shown.stack
+    own = [f for f in shown.stack if not is_engine(f.filename)]
+    shown.stack[:] = [f for f in own if not f.filename.startswith(_IMPORTS)] or shown.stack
     for before in filter(None, (shown.__cause__, shown.__context__)):
         _keep_own(before)

@@ -185,10 +185,10 @@ def files_behind(file: Path, root: Path) -> Iterator[Path]:
         if (one := waiting.pop()) not in seen:
             seen.add(one)
             yield one
-            waiting += imported_by(one, root)
+            waiting += _imported(one, root)
 
 
-def imported_by(file: Path, root: Path) -> Iterator[Path]:
+def _imported(file: Path, root: Path) -> Iterator[Path]:
     """Find the files of the project that a module imports by statements."""
     added = [Path(path) for path in sys.path if Path(path).is_relative_to(root)]
     own = [path for path in added if INSTALLED.isdisjoint(path.parts)]
