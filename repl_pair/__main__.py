@@ -1,5 +1,6 @@
 """`repl-pair`: the commands of the terminal, and those that start the server and the demo."""
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout, suppress
@@ -148,11 +149,14 @@ def demo(as_json: bool) -> None:
 
 
 def main() -> None:
-    """Run the command that the command line names."""
+    """Run the command that the command line names; a closed stdout or stderr takes nothing."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  to the end of the process
     try:
         program(prog_name="repl-pair")
     finally:
-        with suppress(OSError, ValueError, AttributeError):  # it is closed
+        with suppress(OSError, ValueError):  # who reads it, or the project's code, closed it
             sys.stdout.flush()
         sys.stdout = sys.stderr  # what the project's code prints at exit is no answer
 

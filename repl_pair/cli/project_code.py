@@ -24,12 +24,8 @@ def own_stdout() -> Generator[None]:
 
     So do the processes that are started meanwhile, for as long as they run.
     """
-    before = sys.stdout
-    if before is None:  # pyright: ignore[reportUnnecessaryComparison]  it was closed
-        yield
-        return
-    before.flush()
-    own = os.dup(1)
+    sys.stdout.flush()
+    own, before = os.dup(1), sys.stdout
     os.dup2(2, 1)
     if before is sys.__stdout__:
         sys.stdout = open(  # noqa: SIM115  what the project's code keeps of it stays open

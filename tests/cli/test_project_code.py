@@ -113,9 +113,9 @@ def test_what_lint_and_pytest_report_of_it_has_no_secret(project, shell, monkeyp
         assert SECRET not in text
 
 
-@pytest.mark.parametrize("pipe", ["| head -1", ">&-"])
-def test_a_reader_that_wants_no_more_gets_no_traceback(project, pipe):
-    words = f"{sys.executable} -m repl_pair run --here --json {pipe}"
+@pytest.mark.parametrize("end", ["--json | head -1", "| head -1", "--json >&-", ">&-"])
+def test_a_reader_that_wants_no_more_gets_no_traceback(project, end):
+    words = f"{sys.executable} -m repl_pair run --here {end}"
     ran = subprocess.run(
         ["sh", "-c", words],
         capture_output=True,

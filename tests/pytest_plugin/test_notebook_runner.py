@@ -184,7 +184,22 @@ def test_a_sweep_that_chose_nothing_fails_its_cell(project):
     project.write("new.ipynb", DEFINE, "rp.run_variants([])", CHECKED)
     ran = project.pytest("--pair-notebook", "new.ipynb")
     assert (ran.code, ran.outcomes["In[2]"]) == (1, "failure"), ran.out
-    assert "1 variant did not pass: no variant" in ran.out
+    assert "a sweep chose no variant, so that none is shown to pass" in ran.out
+    assert [name for name in ran.outcomes if name.startswith("In[2]")] == ["In[2]"]
+
+
+TREE = """
+import ipywidgets, traitlets
+class Tree(ipywidgets.DOMWidget):
+    children = traitlets.List([{"name": "leaf"}]).tag(sync=True)
+    outputs = traitlets.List([1.5]).tag(sync=True)
+Tree()"""
+
+
+def test_a_widget_may_have_children_and_outputs_of_its_own_kind(project):
+    project.write("new.ipynb", "import repl_pair", TREE)
+    ran = project.pytest("--pair-notebook", "new.ipynb")
+    assert (ran.code, ran.outcomes) == (0, {"In[1]": "passed", "In[2]": "passed"}), ran.out
 
 
 def test_a_cell_that_was_not_executed_shows_nothing_of_what_is_stored(project):

@@ -284,6 +284,13 @@ def test_an_id_twice_is_an_error_at_every_load_and_one_that_moved_is_none(put, l
     assert load() == ["a", "b"]
 
 
+def test_an_id_of_a_plugin_that_a_file_replaces_is_warned_of(pytester, put):
+    put({"shop_plugin.py": story("a"), "stories_a.py": story("a")})
+    words = ("-p", "no:cacheprovider", "-p", "shop_plugin")
+    result = pytester.run(sys.executable, "-m", "pytest", *words)
+    result.assert_outcomes(passed=1, warnings=2)
+
+
 def test_a_file_that_tests_import_by_another_name_is_one(pytester, put):
     put(
         {

@@ -39,10 +39,20 @@ def results_in(outputs: Iterable[Mapping[str, Any]]) -> dict[str, RunResult]:
     return found
 
 
+def stored_in(outputs: Iterable[Mapping[str, Any]]) -> dict[str, RunResult]:
+    """Return the results of variants among stored outputs, each of which is an item."""
+    found = results_in(outputs)
+    return {name: result for name, result in found.items() if result.id != NO_VARIANT}
+
+
+NO_VARIANT = "no variant"
+"""What stands for a variant where a sweep chose none."""
+
+
 def _no_run(status: str) -> RunResult:
     """Return what stands for a sweep that chose nothing, so that nothing is shown to pass."""
     return RunResult(
-        id="no variant",
+        id=NO_VARIANT,
         modes=(),
         status=status,
         assertions=0,
@@ -73,9 +83,12 @@ def fault_of_cleared(cells: Sequence["Cell"], cell: "Cell", item: pytest.Item) -
 
 def describe_unexpected(unexpected: Sequence[RunResult]) -> tuple[str, str]:
     """Report in a line, and at length, which results of a cell are not as they should be."""
-    ids = ", ".join(name_run(one.id, one.modes) for one in unexpected)
-    line = f"{count_of(len(unexpected), 'variant')} did not pass: {ids}"
-    return line, "\n".join(map(text_of, unexpected))
+    text = "\n".join(map(text_of, unexpected))
+    ran = [one for one in unexpected if one.id != NO_VARIANT]
+    if not ran:
+        return "a sweep chose no variant, so that none is shown to pass", text
+    ids = ", ".join(name_run(one.id, one.modes) for one in ran)
+    return f"{count_of(len(ran), 'variant')} did not pass: {ids}", text
 
 
 class CellFailed(Exception):
@@ -93,7 +106,7 @@ class Cell(ABC):
         self.name = name
         self.file = file
         self.source: str = cell.source
-        self.stored = results_in(cell.outputs)
+        self.stored = stored_in(cell.outputs)
         self.error_text = ""
         """What it raised when it ran last; empty where nothing."""
         self.is_unexecuted = cell.execution_count is None and bool(cell.source.strip())

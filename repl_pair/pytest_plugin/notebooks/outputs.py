@@ -13,6 +13,7 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 _WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 _LEFT_OUT = frozenset({MIME, RESULTS_MIME, WIDGET_VIEW})
 _REFERENCE = "IPY_MODEL_"
+_OUTPUT = "OutputModel"
 _DEEPEST = 20
 PATTERNS: Mapping[str, str] = {
     r"\b0x[0-9a-fA-F]{6,}\b": "ADDRESS",
@@ -63,10 +64,16 @@ def open_widgets(
 
 
 def _held_by(id: str, widgets: Mapping[str, Any], depth: int) -> Iterator[Any]:
-    state: Mapping[str, Any] = widgets[id]["state"] if depth and id in widgets else {}
-    yield from open_widgets(state.get("outputs", ()), widgets, depth - 1)
-    for child in state.get("children", ()):
-        yield from _held_by(child.removeprefix(_REFERENCE), widgets, depth - 1)
+    if id not in widgets or not depth:
+        return
+    model, state = widgets[id]["model_name"], widgets[id]["state"]
+    if model == _OUTPUT:  # other widgets may have traits of this name, and of the next one
+        yield from open_widgets(state["outputs"], widgets, depth - 1)
+    children: Any = state.get("children")
+    held = cast("Sequence[Any]", children) if isinstance(children, list | tuple) else ()
+    for child in held:
+        if isinstance(child, str) and child.startswith(_REFERENCE):
+            yield from _held_by(child.removeprefix(_REFERENCE), widgets, depth - 1)
 
 
 def _differing(
@@ -116,7 +123,7 @@ def _widget(id: str, widgets: Mapping[str, Any], depth: int) -> Any:
         return None
     state = model["state"]
     plain = {name: _plain(value, widgets, depth) for name, value in sorted(state.items())}
-    if "outputs" in plain:
+    if model["model_name"] == _OUTPUT:
         plain |= {"msg_id": "", "outputs": [list(row) for row in _rows(state["outputs"], widgets)]}
     return {"model": model["model_name"], **plain}
 

@@ -32,6 +32,7 @@ from repl_pair.pytest_plugin.notebooks.notebook import (
     fault_of_cleared,
     results_in,
     run_all,
+    stored_in,
 )
 from repl_pair.pytest_plugin.notebooks.outputs import differences, open_widgets, widget_states
 from repl_pair.runtime.results.notebook_results import RunResult
@@ -45,7 +46,7 @@ class RunnerCell(Cell):
     def __init__(self, name: str, cell: Any, at: int, file: "NotebookFile") -> None:
         super().__init__(name, cell, file)
         self.at = at
-        self.stored = results_in(open_widgets(cell.outputs, widget_states(file.notebook)))
+        self.stored = stored_in(open_widgets(cell.outputs, widget_states(file.notebook)))
         self.is_skipped |= "skip-execution" in cell.metadata.get("tags", ())
         self.is_lost = False
         """Whether its kernel ended in it or before it: that is none of what it raises."""
@@ -73,7 +74,6 @@ class NotebookFile(pytest.File):
     """A notebook; its kernel runs from its first item to its last."""
 
     notebook: Any = None
-    content = b""
     cells: Sequence[RunnerCell] = ()
     kernel: NotebookKernel | None = None
 
@@ -85,7 +85,6 @@ class NotebookFile(pytest.File):
 
     def collect(self) -> Iterable[pytest.Item]:
         """Return an item for each cell with code, and behind it one for each variant it shows."""
-        self.content = self.path.read_bytes()
         notebook = self.notebook = read_notebook(self.path)
         code = {
             at: cell
@@ -128,11 +127,15 @@ class NotebookFile(pytest.File):
         if (place := artifact_of(self)) is not None:
             write_notebook(place, kernel.notebook)
         if self.config.option.pair_update and is_sound:
-            if self.path.read_bytes() != self.content:
+            # Another process of xdist may have stored it too: only what a person edits counts.
+            if _edited_parts(read_notebook(self.path)) != _edited_parts(self.notebook):
                 what = f"{self.path.name} was changed while it ran, so it was not stored."
                 pytest.fail(f"{what} Run it again.", pytrace=False)
             write_notebook(self.path, kernel.notebook)
-            self.content = self.path.read_bytes()
+
+
+def _edited_parts(notebook: Any) -> list[tuple[str, str, Any]]:
+    return [(cell.cell_type, cell.source, cell.metadata) for cell in notebook.cells]
 
 
 class CellItem(NotebookItem):

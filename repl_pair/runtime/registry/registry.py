@@ -76,8 +76,8 @@ class Registry:
             self._doubled[kind, id] = (first if last is old else old, entry)
         if old is not None and old.origin.key != origin.key and not is_agents(origin):
             place, _, module = old.origin.key.partition(":")
-            is_loaded = module in sys.modules and not self._is_loading
-            if place != "module" or is_loaded:
+            is_reported = self._is_loading and old.revision > self._load_began
+            if place != "module" or (module in sys.modules and not is_reported):
                 message = (
                     f"{kind} {id!r} was registered by {old.origin.label} line {old.origin.line} "
                     f"and is now replaced by {origin.label} line {origin.line}."
@@ -109,7 +109,7 @@ class Registry:
 
     @contextmanager
     def loading(self) -> Generator[None]:
-        """Give no warning of what modules register twice: who loads them reports it."""
+        """Give no warning of what modules register twice in this load: who loads reports it."""
         before, self._is_loading = self._is_loading, True
         try:
             yield
