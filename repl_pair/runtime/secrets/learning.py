@@ -137,6 +137,8 @@ def unsearched() -> int:
 
 
 _unsearched = 0
+_RUNNERS = frozenset({"pytest", "_pytest", "pluggy"})
+"""What runs the person's code and holds its names, also where it is not installed as a package."""
 _FUNCTIONS = frozenset({id(FunctionType)})
 _OF_IPYTHON = frozenset({"In", "_ih", "_oh", "_dh"})
 
@@ -167,7 +169,7 @@ def _attributes(cls: type[Any]) -> dict[str, Any]:
 
 
 def _is_persons(package: str) -> bool:
-    return package not in MACHINERY and not is_installed(package)
+    return package not in MACHINERY | _RUNNERS and not is_installed(package)
 
 
 def _secret_names(space: Mapping[Any, Any]) -> set[str]:
