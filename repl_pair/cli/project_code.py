@@ -14,8 +14,7 @@ from repl_pair.cli.tables import escape
 from repl_pair.errors import AuthoringError, ReplPairError, error_text
 from repl_pair.runtime.loading.load import load_stories
 from repl_pair.runtime.reading.code_files import is_engine
-from repl_pair.runtime.secrets.known import NEEDLES
-from repl_pair.runtime.secrets.learning import learn_secrets
+from repl_pair.runtime.secrets.learning import scrub_known
 
 
 @contextmanager
@@ -68,16 +67,14 @@ def line_in(file: Path, error: BaseException) -> int:
 
 def describe_error(error: BaseException) -> str:
     """Return the class and text of an error of the project's code, without known secrets."""
-    learn_secrets()
-    return NEEDLES.scrub(error_text(error))[0]
+    return scrub_known(error_text(error))
 
 
 def traceback_of(error: BaseException) -> str:
     """Return a traceback with the frames that are not of this package, without known secrets."""
     shown = TracebackException.from_exception(error)
     _keep_own(shown)
-    learn_secrets()
-    return NEEDLES.scrub("".join(shown.format()))[0]
+    return scrub_known("".join(shown.format()))
 
 
 _IMPORTS = "<frozen importlib"

@@ -14,8 +14,7 @@ from repl_pair.runtime.registry.origin import file_of
 from repl_pair.runtime.results.diff_lines import describe_difference
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
-from repl_pair.runtime.secrets.known import NEEDLES
-from repl_pair.runtime.secrets.learning import learn_secrets
+from repl_pair.runtime.secrets.learning import learn_secrets, scrub_known
 from repl_pair.runtime.secrets.truncation import Limits
 
 _LIMITS = Limits(depth=16, width=5_000, text=200_000, nodes=20_000)
@@ -131,12 +130,6 @@ def _scrub_traceback(traceback: Any) -> None:
             given.args = [(name, scrub_known(text)) for name, text in given.args]
         if (local := getattr(entry, "reprlocals", None)) is not None:
             local.lines[:] = map(scrub_known, local.lines)
-
-
-def scrub_known(text: str) -> str:
-    """Return a text without the secrets that this process knows now: CI keeps what is shown."""
-    learn_secrets()
-    return NEEDLES.scrub(text)[0]
 
 
 def _is_own(entry: Any) -> bool:

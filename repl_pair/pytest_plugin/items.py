@@ -11,13 +11,7 @@ import pytest
 from repl_pair.errors import RequestError
 from repl_pair.pytest_plugin.async_fixtures import loop_of
 from repl_pair.pytest_plugin.choices import Choice
-from repl_pair.pytest_plugin.failing import (
-    NotPassed,
-    RefusedWarning,
-    RunningItem,
-    scrub_known,
-    show_failure,
-)
+from repl_pair.pytest_plugin.failing import NotPassed, RefusedWarning, RunningItem, show_failure
 from repl_pair.pytest_plugin.marks import properties_of
 from repl_pair.pytest_plugin.snapshots import note_run, rules_in
 from repl_pair.runtime.assertions.events import is_warning
@@ -25,6 +19,7 @@ from repl_pair.runtime.authoring.fixtures import fixtures_from
 from repl_pair.runtime.capture.capture import RunListener, listen_to_runs
 from repl_pair.runtime.results.last_results import HASHES
 from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.secrets.learning import scrub_known
 from repl_pair.runtime.stopping.contexts import share_context
 from repl_pair.runtime.stopping.loops import drive, on_loop, on_private_loop
 from repl_pair.runtime.stopping.stop import defer_stops

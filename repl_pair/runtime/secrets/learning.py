@@ -61,6 +61,12 @@ def learn_secrets() -> None:
     learn_held(chain([namespace()], *(give() for give in SPACES)))
 
 
+def scrub_known(text: str) -> str:
+    """Return a text without the secrets that this process holds now, for what others keep."""
+    learn_secrets()
+    return NEEDLES.scrub(text)[0]
+
+
 def learn_declared(value: Any, places: Collection[Place]) -> None:
     """Learn what stands at places of a value that are declared secret; none of its code runs."""
     copy_plain(value, needles=NEEDLES, sensitive=places, rank=Rank.HELD)
