@@ -4,12 +4,12 @@ import io
 import sys
 import threading
 import warnings
-from collections.abc import Collection, Generator
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import field
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from repl_pair.records import mutable
 from repl_pair.runtime.capture.captured import (
@@ -67,6 +67,7 @@ def _uninstall_after_runs() -> None:
     with _lock:
         if _deferred and not _in_progress:
             _deferred.clear()
+            _put_back_show()
             if f"{__package__}.hooks" in sys.modules:  # else none was ever installed
                 _hooks().uninstall()
 
@@ -146,43 +147,61 @@ def _leave(before: Captured | None, place: str) -> None:
 
 
 def _record_warnings(captured: Captured) -> None:
-    filters, imported = warnings.catch_warnings(), len(sys.modules)
+    _put_back_show()
+    _shown_by["person"] = warnings.showwarning
+    before, filters, imported = warnings.filters, warnings.catch_warnings(), len(sys.modules)
+    own: list[Any] = []
+    is_alone = len(_in_progress) == 1
 
     def restore() -> None:
-        late = _filters_of(list(sys.modules)[imported:] if len(sys.modules) > imported else ())
-        # A signal may have come before there was anything to restore.
-        with suppress(RuntimeError, AttributeError):
-            filters.__exit__(None, None, None)
-        for action, category in reversed(late):
-            warnings.simplefilter(action, category)
+        late = _filters_of(list(sys.modules)[imported:] if len(sys.modules) > imported else (), own)
+        if warnings.filters is own or (is_alone and len(_in_progress) == 1):
+            # A signal may have come before there was anything to restore.
+            with suppress(RuntimeError, AttributeError):
+                filters.__exit__(None, None, None)
+            for action, _, category, *_ in reversed(late):
+                warnings.simplefilter(action, category)
+        else:  # another run is in `catch_warnings`, or was as this one began
+            own[:] = [*late, *before]  # which is put back by the other, if it began later
+            _put_back_show()
 
     captured.at_end.append(restore)
     filters.__enter__()
+    own = cast("list[Any]", warnings.filters)
     captured.kept["warnings"] = []
     warnings.simplefilter("always")
-    show = warnings.showwarning
-
-    def show_or_record(message: Any, category: Any, *args: Any, **named: Any) -> None:
-        if current_capture() is captured:
-            captured.note_warning(category, str(message))
-            if (listener := _LISTENER.get()) is not None:
-                listener.warned.append((message, category, *args))
-        else:
-            show(message, category, *args, **named)
-
-    warnings.showwarning = show_or_record
+    warnings.showwarning = _record_or_show
 
 
-def _filters_of(modules: Collection[str]) -> list[tuple[Any, type[Warning]]]:
+def _record_or_show(message: Any, category: Any, *args: Any, **named: Any) -> None:
+    captured = current_capture()
+    if captured is not None and _exclusive.get("run") is captured:
+        captured.note_warning(category, str(message))
+        if (listener := _LISTENER.get()) is not None:
+            listener.warned.append((message, category, *args))
+    else:
+        _shown_by["person"](message, category, *args, **named)
+
+
+def _put_back_show() -> None:
+    """Show warnings as before all runs; another thread's `catch_warnings` may undo this once."""
+    if warnings.showwarning is _record_or_show:
+        warnings.showwarning = _shown_by["person"]
+
+
+_shown_by: dict[str, Callable[..., None]] = {}
+
+
+def _filters_of(modules: Collection[str], filters: Sequence[Any]) -> list[Any]:
     """Return the filters that these modules set for warnings of their own, as they are imported.
 
     A library sets them once: lost with the run that imported it, they would never come again.
     """
     return [
-        (action, category)
-        for action, message, category, module, _ in (warnings.filters if modules else ())
-        if message is None and module is None
-        if isinstance(category, type) and category.__module__ in modules
+        one
+        for one in (filters if modules else ())
+        if one[1] is None and one[3] is None
+        if isinstance(one[2], type) and one[2].__module__ in modules
     ]
 
 

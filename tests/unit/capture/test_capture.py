@@ -300,6 +300,45 @@ def test_a_filter_that_a_library_sets_at_its_import_outlives_the_run_that_import
         sys.modules.pop("late_library", None)
 
 
+@pytest.mark.parametrize("begins_first", [True, False])
+def test_a_run_beside_another_that_catches_warnings_leaves_the_filters_as_they_were(begins_first):
+    def shown():
+        return list(warnings.filters), warnings.showwarning
+
+    def catch():
+        with capture(exclusive=False), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            caught.set()
+            assert ended.wait(30)
+
+    before, caught, ended = shown(), threading.Event(), threading.Event()
+    other = threading.Thread(target=contextvars.copy_context().run, args=(catch,))
+    main = capture(exclusive=True)
+    if begins_first:
+        other.start()
+        assert caught.wait(30)
+    with main:
+        if begins_first:
+            ended.set()
+            other.join(30)
+        else:
+            other.start()
+            assert caught.wait(30)
+    ended.set()
+    other.join(30)
+    assert shown()[0] == before[0]
+    uninstall()
+    assert shown() == before
+
+
+def test_filters_that_a_run_replaces_end_with_it():
+    before = warnings.filters, list(warnings.filters)
+    with capture(exclusive=True):
+        warnings.catch_warnings().__enter__()
+        warnings.simplefilter("ignore")
+    assert (warnings.filters, list(warnings.filters)) == before
+
+
 def test_a_finder_that_another_thread_adds_while_a_run_ends_stays(monkeypatch):
     class Late:
         def find_spec(self, name, path=None, target=None):
