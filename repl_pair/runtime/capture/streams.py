@@ -3,14 +3,15 @@
 IPython sets `stream.write` anew for each cell, to keep what a cell prints. So the stream gets a
 class in which `write` is a descriptor that comes before whatever is set: output of a run does not
 reach that. A stream whose class cannot be replaced, such as one written in C, gets a dispatcher as
-attribute `write`; what sets `write` after that comes before the dispatcher.
+attribute `write`; what sets `write` after that comes before the dispatcher. What a run closes stays
+open.
 """
 
 import logging
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import partial, partialmethod
 from types import CodeType
 from typing import Any, cast
 
@@ -40,6 +41,8 @@ def unhook_streams() -> None:
             stream.__class__ = _class_behind(type(stream))
         elif stream is not None and _is_dispatcher(dispatcher := _set_on(stream)):
             del stream.write
+            if getattr(stream.__dict__.get("close"), "func", None) is _close:
+                del stream.close
             if stream.write != dispatcher.args[1]:
                 stream.write = dispatcher.args[1]
 
@@ -68,18 +71,20 @@ def _reference(stream: Any) -> Callable[[], Any]:
 
 def _hook(stream: Any, name: str) -> None:
     base = cast("Any", type(stream))
-    body = {
+    body: dict[str, Any] = {
         "__slots__": (),
         "__doc__": base.__doc__,
         "__module__": base.__module__,
         "__qualname__": base.__qualname__,
         "write": _WriteHook(name),
         "writelines": _write_lines,
+        "close": partialmethod(_close, name),
     }
     try:
         stream.__class__ = type(base)(base.__name__, (base,), body)
     except TypeError:
         stream.write = partial(_pass_on, name, stream.write)
+        stream.close = partial(_close, stream, name)
 
 
 class _WriteHook:
@@ -130,6 +135,15 @@ def _write_lines(stream: Any, lines: Iterable[str]) -> None:
         return
     for line in lines:
         stream.write(line)
+
+
+def _close(stream: Any, name: str) -> None:
+    """Close a stream of the person; one that a run closes stays open."""
+    if (captured := current_capture()) is None:
+        cls = cast("Any", type(stream))
+        (_class_behind(cls) if _has_write_hook(stream) else cls).close(stream)
+    else:
+        captured.restored[name] = f"sys.{name}"
 
 
 def _has_write_hook(stream: Any) -> bool:

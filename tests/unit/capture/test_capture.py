@@ -331,6 +331,26 @@ def test_a_run_beside_another_that_catches_warnings_leaves_the_filters_as_they_w
     assert shown() == before
 
 
+class OwnStream(io.TextIOWrapper):
+    """A stream whose class can be replaced."""
+
+
+@pytest.mark.parametrize("cls", [io.TextIOWrapper, OwnStream])
+def test_a_standard_stream_that_a_run_closes_stays_open_and_is_named(cls, monkeypatch):
+    stream = cls(io.BytesIO())
+    monkeypatch.setattr(sys, "stdout", stream)
+    with capture(exclusive=False) as captured, sys.stdout as same:
+        print("in the run", file=same)
+    assert list(captured.restored.values()) == ["sys.stdout"]
+    assert captured.text("stdout") == "in the run\n"
+    print("after it")
+    uninstall()
+    assert stream.buffer.getvalue() == b""
+    assert "close" not in vars(stream)
+    stream.close()
+    assert stream.closed
+
+
 def test_filters_that_a_run_replaces_end_with_it():
     before = warnings.filters, list(warnings.filters)
     with capture(exclusive=True):
