@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import pytest
 
 from repl_pair.pytest_plugin import snapshot_use, workers
 from repl_pair.pytest_plugin.files import files_elsewhere
+from repl_pair.runtime.capture.captured import CAPTURED, Captured
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -65,6 +67,21 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Note which files with stories are run whole: what is stored for them can be unused."""
     if _COLLECTING in sys.modules:
         _snapshots().note_chosen(session.config, session.items)
+
+
+def pytest_enter_pdb() -> None:
+    """Give the debugger the terminal: what a run reads and writes in it is not the run's."""
+    if (captured := CAPTURED.get()) is not None:
+        _DEBUGGED.set(captured)
+        CAPTURED.set(None)
+
+
+def pytest_leave_pdb() -> None:
+    """Go on with the run in which the debugger was entered."""
+    CAPTURED.set(_DEBUGGED.get())
+
+
+_DEBUGGED: ContextVar[Captured | None] = ContextVar("repl_pair_debugged", default=None)
 
 
 @pytest.hookimpl(trylast=True)

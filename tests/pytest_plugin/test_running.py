@@ -1,6 +1,7 @@
 """A variant under pytest: it fails by its own name, says why, and has what any test has."""
 
 import xml.etree.ElementTree as ElementTree
+from contextlib import closing
 
 import pytest
 
@@ -557,3 +558,27 @@ def test_a_skip_at_the_end_hides_nothing_that_failed(pytester, run):
         """
     )
     run().assert_outcomes(failed=2, skipped=1)
+
+
+@pytest.mark.parametrize("keyword", ["def", "async def"])
+def test_a_breakpoint_in_a_component_stops_at_the_terminal_and_the_run_goes_on(pytester, keyword):
+    pytester.makepyfile(
+        stories_a=f"""
+        from repl_pair import check, story, variant
+
+        @story("a.b")
+        {keyword} number(n: int) -> int:
+            breakpoint()
+            print("printed", n)
+            return n
+
+        variant("a.b/Held", args={{"n": 41}}, play=[check.result_equals(42)])
+        """
+    )
+    with closing(pytester.spawn_pytest("-p no:cacheprovider", expect_timeout=60)) as terminal:
+        terminal.expect_exact("(Pdb) ")
+        terminal.sendline("!n = n + 1")
+        terminal.sendline("p 'n is', n")
+        terminal.expect_exact("('n is', 42)")
+        terminal.sendline("c")
+        assert b"1 passed" in terminal.read()
