@@ -135,3 +135,18 @@ def test_no_secret_in_the_place_of_a_remark_is_answered_or_confirmed(kernel, con
         guess = {"target": "doc:keys.md", "content": "Mine.", "section": "", "quote": KEY}
         assert agent.ask("create_annotation", **guess)["result"]["quote"] == KEY
     kernel.cell("Path('keys.md').unlink()")
+
+
+def test_a_cell_that_changes_the_folder_after_the_attach_leaves_agents_in_the_project(
+    start_own_kernel, connect, tmp_path
+):
+    for name, private in (("shop", 'private = ["pay"]'), ("beside", "")):
+        (tmp_path / name / "pay").mkdir(parents=True)
+        (tmp_path / name / "pyproject.toml").write_text(f"[tool.repl_pair]\n{private}\n")
+        (tmp_path / name / "pay" / "rise.md").write_text("# Rise")
+        (tmp_path / name / f"{name}.md").write_text("# Page")
+    kernel = start_own_kernel(f"import os; os.chdir({str(tmp_path / 'shop')!r})")
+    kernel.cell("%load_ext repl_pair\n%pair attach")
+    kernel.cell(f"os.chdir({str(tmp_path / 'beside')!r})")
+    with connect("--kernel", kernel.path) as agent:
+        assert [page["path"] for page in agent.ask("list_pages")["result"]["items"]] == ["shop.md"]
