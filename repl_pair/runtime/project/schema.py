@@ -81,6 +81,12 @@ STEPS = (
         PRIMARY KEY (realm, subject)
     );
     """,
+    """
+    ALTER TABLE annotations ADD COLUMN access TEXT;
+    ALTER TABLE reviews ADD COLUMN access TEXT;
+    CREATE INDEX annotations_by_access ON annotations (access) WHERE access IS NOT NULL;
+    CREATE INDEX reviews_by_access ON reviews (access) WHERE access IS NOT NULL;
+    """,
 )
 """Each step takes it one version further; a released one is never changed. Times are in seconds.
 

@@ -92,7 +92,7 @@ def author_of(principal: str) -> Author:
 def read_annotation(row: Row, *, orphaned: bool) -> Annotation:
     """Return a row of the table, with its slots in their order, as an annotation."""
     id, target, section, quote, content, author, principal, status, _, editor, *more = row
-    parent_id, review_id, created_at, updated_at = more
+    parent_id, review_id, created_at, updated_at, _ = more
     found: Annotation = {
         "id": id,
         "target": target,

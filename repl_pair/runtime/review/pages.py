@@ -25,6 +25,7 @@ MAX_BYTES = 50_000_000
 """How large a page may be whose text is read."""
 _GIT_S = 5.0
 _ENDS = tuple(end for ends in PAGES.values() for end in ends)
+_TARGETS = tuple(f"{kind}:" for kind in PAGES)
 
 
 def list_pages(root: Path, view: View, *, private: bool) -> Sequence[PageLine]:
@@ -135,7 +136,8 @@ def _read_pattern(file: Path, at: int, pattern: str) -> str:
     path = "*" if path == "." else path  # of the project's folder itself
     is_beside = path.startswith(("~", "!", "../")) or path == ".."
     is_strange = not {"\\", "{", "}"}.isdisjoint(pattern) or pattern.strip() != pattern
-    if not pattern or is_beside or is_strange:
+    is_target = path.startswith(_TARGETS) or any(f"{end}#" in path for end in _ENDS)
+    if not pattern or is_beside or is_strange or is_target:
         what = "folders are parted by /, and *, ?, [ ] and **/ stand for others: drafts/*.md."
         why = f"[tool.repl_pair] private: its pattern {at} fits no page. It is relative to"
         raise AuthoringError("bad_body", f"{file}: {why} this folder, {what}")
@@ -152,8 +154,9 @@ def _fits(path: str, pattern: str) -> bool:
     places = [*_with_parents(path)][:-1]
     if "/" not in pattern:
         places += PurePosixPath(path).parts
-    # `a/**/b` is a folder below `a` too.
-    return any(fnmatchcase(p, q) for p in places for q in (pattern, pattern.replace("**/", "")))
+    # `a/**/b` is a folder below `a` too, and a folder may be named `[a]`.
+    globs = [g for q in (pattern, pattern.replace("**/", "")) for g in (q, q.replace("[", "[[]"))]
+    return any(fnmatchcase(place, glob) for place in places for glob in globs)
 
 
 @lru_cache(maxsize=MAX_PAGES)

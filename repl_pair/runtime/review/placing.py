@@ -8,6 +8,7 @@ from repl_pair.runtime.review.contents import redact_text
 from repl_pair.runtime.review.finding import find_known_target, find_target
 from repl_pair.runtime.review.querying import find_annotation, find_review
 from repl_pair.runtime.review.targets import parse_target
+from repl_pair.runtime.review.visibility import access_of
 from repl_pair.wire import View
 
 
@@ -20,19 +21,20 @@ def find_place(
     parent_id: str | None,
     review_id: str | None,
 ) -> dict[str, str | None]:
-    """Return target, section, parent and review of a new annotation, as the table has them.
+    """Return target, section, access, parent and review of a new annotation, as the table has them.
 
     RequestError `bad_arguments` and `not_found` for what does not fit together.
     """
+    access = None
     if parent_id is not None:
         parent = _find_parent(connection, root, view, parent_id, target)
-        target, section = parent["target"], parent["section"]
+        target, section, access = parent["target"], parent["section"], parent["access"]
         review_id = _review_of_reply(parent, review_id)
     else:
         target = find_target(root, view, target, section).text
         if review_id is not None:
             _check_covered(find_review(connection, root, view, review_id), target)
-    place = {"target": target, "section": section}
+    place = {"target": target, "section": section, "access": access or access_of(root, target)}
     return {**place, "parent_id": parent_id, "review_id": review_id}
 
 

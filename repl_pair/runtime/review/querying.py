@@ -13,7 +13,7 @@ from repl_pair.runtime.review.contents import redact_text
 from repl_pair.runtime.review.model import AnnotationStatus
 from repl_pair.runtime.review.orphans import orphans_of
 from repl_pair.runtime.review.targets import Target
-from repl_pair.runtime.review.visibility import SHOWN, hidden_targets
+from repl_pair.runtime.review.visibility import SHOWN, hidden_targets, hides_private
 from repl_pair.wire import View
 
 _NEWEST = 200
@@ -46,8 +46,10 @@ class Conditions:
 def shown_to(connection: Connection, root: Path, view: View) -> Conditions:
     """Return the condition of the annotations or reviews that a view sees."""
     hidden = hidden_targets(connection, root, view)
-    nothing = Conditions(terms=[], values={})
-    return nothing if hidden is None else nothing.and_also(SHOWN, hidden=hidden)
+    shown = Conditions(terms=[], values={})
+    if hides_private(connection, view):
+        shown = shown.and_also("access IS NULL")
+    return shown if hidden is None else shown.and_also(SHOWN, hidden=hidden)
 
 
 def at_target(found: Conditions, target: Target) -> Conditions:

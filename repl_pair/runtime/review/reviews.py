@@ -29,7 +29,7 @@ from repl_pair.runtime.review.querying import (
 from repl_pair.runtime.review.reporting import report_review
 from repl_pair.runtime.review.rules import check_owner
 from repl_pair.runtime.review.targets import Target, parse_target
-from repl_pair.runtime.review.visibility import tier_of
+from repl_pair.runtime.review.visibility import access_of, tier_of
 from repl_pair.wire import View
 
 MAX_REVIEWS = 200
@@ -58,7 +58,7 @@ def submit_review(
             found = dict.fromkeys(annotation_ids)
             rows = [_find_of(connection, database.root, view, place, id) for id in found]
         check_owner(view, rows)
-        id = _insert(connection, view, place)
+        id = _insert(connection, database.root, view, place)
         ids = json.dumps([row["id"] for row in rows])
         connection.execute(_SUBMIT, (id, time.time(), ids))
         connection.execute(_TAKE_REPLIES, (id, ids))
@@ -121,13 +121,15 @@ _TAKE_REPLIES = f"UPDATE annotations SET review_id = ? WHERE parent_id {_AMONG}"
 _SUBMITTED = f"SELECT * FROM annotations WHERE id {_AMONG} {_OLDEST_FIRST}"
 
 
-def _insert(connection: Connection, view: View, place: Target) -> str:
-    id, now = new_id(), time.time()
-    values = (id, place.text, author_of(view.principal), view.principal, tier_of(place.text))
+def _insert(connection: Connection, root: Path, view: View, place: Target) -> str:
+    id, now, text = new_id(), time.time(), place.text
     connection.execute(
-        "INSERT INTO reviews (id, target, author, principal, tier, status, created_at, updated_at)"
-        " VALUES (?, ?, ?, ?, ?, 'submitted', ?, ?)",
-        (*values, now, now),
+        "INSERT INTO reviews (id, target, author, principal, tier, access, status, created_at,"
+        " updated_at) VALUES (?, ?, ?, ?, ?, ?, 'submitted', ?, ?)",
+        (
+            *(id, text, author_of(view.principal), view.principal),
+            *(tier_of(text), access_of(root, text), now, now),
+        ),
     )
     return id
 

@@ -45,6 +45,20 @@ def access_of(root: Path, text: str) -> str | None:
     return "inspect" if is_page and is_private(root, target.name) else None
 
 
+def hides_private(connection: Connection, view: View) -> bool:
+    """Return whether a view does not see what was written on a page that was private then.
+
+    The page may have another name by now, or the settings of another branch apply.
+    """
+    return not sees_private(view) and any(connection.execute(_ON_PRIVATE))
+
+
+_ON_PRIVATE = (
+    "SELECT 1 FROM annotations WHERE access IS NOT NULL"
+    " UNION ALL SELECT 1 FROM reviews WHERE access IS NOT NULL LIMIT 1"
+)
+
+
 def hidden_targets(connection: Connection, root: Path, view: View) -> str | None:
     """Return, as JSON, what of the targets in the tables a view does not see; None: nothing."""
     if view.tier is None and (sees_private(view) or not private_patterns(root)):

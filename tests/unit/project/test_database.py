@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,7 +19,7 @@ from waiting import wait_until
 from repl_pair.errors import RequestError
 from repl_pair.runtime.project import database as databases, opening
 from repl_pair.runtime.project.database import Database
-from repl_pair.runtime.project.schema import VERSION, new_id
+from repl_pair.runtime.project.schema import APPLICATION, STEPS, VERSION, new_id
 
 
 @pytest.fixture
@@ -337,6 +337,25 @@ def open_files(database):
     links = (Path("/proc/self/fd") / number for number in os.listdir("/proc/self/fd"))
     named = [os.readlink(link) for link in links if link.is_symlink()]
     return [name for name in named if name.startswith(str(database.root))]
+
+
+@pytest.mark.parametrize("done", range(1, VERSION))
+@pytest.mark.parametrize("use", [subjects, lambda database: add(database, "two")])
+def test_a_database_of_an_earlier_version_is_brought_up_to_date_with_what_it_holds(
+    database, done, use
+):
+    database.file.parent.mkdir()
+    with closing(sqlite3.connect(database.file)) as connection:
+        connection.executescript(";".join(STEPS[:done]))
+        insert(connection, "one")
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {done}")
+        connection.commit()
+    use(database)
+    assert subjects(database)[0] == "one"
+    with database.reading() as connection:
+        assert connection.execute("PRAGMA user_version").fetchone()[0] == VERSION
+        assert not list(connection.execute("SELECT access FROM annotations"))
 
 
 # --- what is refused

@@ -386,3 +386,28 @@ def test_what_a_view_does_not_see_is_not_listed_counted_named_or_found(database,
         with database.reading() as connection:
             subjects = {one["subject"] for one in list_notices(connection, view)}
         assert subjects == {targets[n] for n in known}
+
+
+def test_what_was_written_on_a_private_page_stays_hidden_whatever_the_settings_say_later(
+    database, project, remark
+):
+    setting, page = project / "pyproject.toml", project / "plan.md"
+    setting.write_text('[tool.repl_pair]\nprivate = ["plan.md"]\n')
+    page.write_text("# Plan\n")
+    one = remark(ME, "Hidden.", "doc:plan.md")
+    review = submit_review(database, ME, "doc:plan.md")["review_id"]
+    setting.unlink()  # as on a branch before the setting and the page
+    reply = create_annotation(
+        database, ME, target="doc:plan.md", content="Hidden too.", parent_id=one["id"]
+    )
+    page.unlink()
+    open_one = remark(ME, "Seen.")
+    inspector = View(principal="claude", access=frozenset({"read", "inspect"}))
+    ids = [reply["id"], one["id"]]
+    for view, known in ((CLAUDE, []), (inspector, ids), (ME, ids)):
+        items, total = list_annotations(database, view, limit=9)
+        assert ids_of(items) == [open_one["id"], *known]
+        assert total == 1 + len(known)
+        assert ids_of(list_reviews(database, view)[0]) == ([review] if known else [])
+    for call, id in ((get_annotation, one["id"]), (get_review, review)):
+        assert refusal(call, database, CLAUDE, id).code == "not_found"

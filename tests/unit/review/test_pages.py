@@ -84,8 +84,15 @@ def test_a_submodule_hides_no_ignored_page_and_keeps_its_own(project, tmp_path_f
         ("/deep/", ["drafts/deep/b.md"]),
         ("docs//./*.md", ["docs/c.plan.md"]),
         ("{root}/drafts", ["drafts/a.md", "drafts/deep/b.md"]),
-        ("./", ["README.md", "docs/c.plan.md", "drafts/a.md", "drafts/deep/b.md"]),
+        (
+            "./",
+            ["README.md", "[team]/plan.md", "docs/c.plan.md", "drafts/a.md", "drafts/deep/b.md"],
+        ),
         ("nothing", []),
+        ("[a-d]rafts", ["drafts/a.md", "drafts/deep/b.md"]),
+        ("[team]/plan.md", ["[team]/plan.md"]),
+        ("[team]", ["[team]/plan.md"]),
+        ("**/[team]/*.md", ["[team]/plan.md"]),
     ],
 )
 def test_private_pages_are_listed_only_where_inspect_is_open_and_asked_for(
@@ -94,7 +101,9 @@ def test_private_pages_are_listed_only_where_inspect_is_open_and_asked_for(
     pattern = pattern.replace("{root}", project.as_posix())
     (project / "pyproject.toml").write_text(f'[tool.repl_pair]\nprivate = ["{pattern}"]\n')
     write(project, drafts__a_md="", drafts__deep__b_md="", docs__c_plan_md="")
-    every = ["README.md", "docs/c.plan.md", "drafts/a.md", "drafts/deep/b.md"]
+    (project / "[team]").mkdir()
+    (project / "[team]" / "plan.md").touch()
+    every = ["README.md", "[team]/plan.md", "docs/c.plan.md", "drafts/a.md", "drafts/deep/b.md"]
     public = [path for path in every if path not in private]
     assert paths_of(project, CLAUDE) == paths_of(project, CLAUDE, private=True) == public
     assert paths_of(project, INSPECTOR) == public
@@ -111,7 +120,10 @@ def test_a_setting_that_is_not_legal_shows_no_page(project, setting):
 
 @pytest.mark.parametrize(
     "pattern",
-    ["", " plans/*", "drafts\\*", "{drafts,docs}/*", "~/drafts", "../drafts", "a/../..", "!drafts"],
+    [
+        *("", " plans/*", "drafts\\*", "{drafts,docs}/*", "~/drafts", "../drafts", "a/../.."),
+        *("!drafts", "doc:drafts/a.md", "drafts/a.md#Plan"),
+    ],
 )
 def test_a_pattern_that_can_fit_no_page_is_refused_without_its_text(project, pattern):
     (project / "pyproject.toml").write_text(
