@@ -41,7 +41,7 @@ def unhook_streams() -> None:
             stream.__class__ = _class_behind(type(stream))
         elif stream is not None and _is_dispatcher(dispatcher := _set_on(stream)):
             del stream.write
-            if getattr(stream.__dict__.get("close"), "func", None) is _close:
+            if getattr(_set_on(stream, "close"), "func", None) is _close:
                 del stream.close
             if stream.write != dispatcher.args[1]:
                 stream.write = dispatcher.args[1]
@@ -84,7 +84,8 @@ def _hook(stream: Any, name: str) -> None:
         stream.__class__ = type(base)(base.__name__, (base,), body)
     except TypeError:
         stream.write = partial(_pass_on, name, stream.write)
-        stream.close = partial(_close, stream, name)
+        if hasattr(stream, "close"):  # the streams of xeus-python have none
+            stream.close = partial(_close, stream, name)
 
 
 class _WriteHook:
@@ -158,9 +159,9 @@ def _is_dispatcher(write: Any) -> bool:
     return isinstance(write, partial) and write.func is _pass_on
 
 
-def _set_on(stream: Any) -> Any:
-    """Return the `write` that is set on the stream itself, not on its class."""
-    return getattr(stream, "__dict__", {}).get("write")
+def _set_on(stream: Any, name: str = "write") -> Any:
+    """Return the method that is set on the stream itself, not on its class."""
+    return getattr(stream, "__dict__", {}).get(name)
 
 
 def _tee() -> CodeType | None:
