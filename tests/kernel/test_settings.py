@@ -11,7 +11,7 @@ pytestmark = pytest.mark.anyio
 
 AGENT = View(principal="agent", access=frozenset({"read", "run", "eval"}))
 STORIES = """
-import asyncio, gc, os, random, sys, tempfile, warnings
+import asyncio, gc, io, os, random, sys, tempfile, threading, warnings
 import repl_pair
 
 def cwd(): os.chdir(tempfile.gettempdir())
@@ -19,6 +19,10 @@ def environ(): os.environ.update(MINE="run", NEW="run"); del os.environ["GONE"]
 def recursion_limit(): sys.setrecursionlimit(12_345)
 def collecting(): gc.disable(); gc.set_threshold(1, 1, 1)
 def tracing(): sys.settrace(lambda *_: None); sys.setprofile(lambda *_: None)
+def streams(): sys.stdout = io.StringIO(); sys.stderr = open(os.devnull, "w"); print("x")
+def hooks(): sys.excepthook = threading.excepthook = sys.unraisablehook = print
+def closing():
+    with sys.stdout: pass
 def seed(): random.seed(1); random.random()
 def gauss(): return random.gauss()
 def numpy_seed(): numpy.random.seed(1); return numpy.random.rand(3).tolist()
@@ -35,8 +39,9 @@ def hangs():
     while True: pass
 
 WAYS = (
-    cwd, environ, recursion_limit, collecting, tracing, seed, gauss, numpy_seed, numpy_draw,
-    numpy_generator, options, style, backend, raises, nothing, awaits, hangs,
+    cwd, environ, recursion_limit, collecting, tracing, streams, hooks, closing, seed,
+    gauss, numpy_seed, numpy_draw, numpy_generator, options, style, backend, raises, nothing,
+    awaits, hangs,
 )
 for way in WAYS:
     repl_pair.story(f"sets.{way.__name__}", thread_safe=True, component=way)
@@ -55,6 +60,8 @@ def look():
     return list(map(repr, [
         os.getcwd(), sorted(os.environ.items()), sys.getrecursionlimit(), gc.isenabled(),
         gc.get_threshold(), sys.gettrace(), sys.getprofile(), random.getstate(),
+        sys.stdout, sys.stderr, sys.stdout.closed, sys.excepthook, sys.unraisablehook,
+        threading.excepthook,
         random._inst.gauss_next, numpy.random.get_state(legacy=False),
         pandas._config.config._global_config, sorted(dict.items(matplotlib.rcParams)),
         matplotlib.get_backend(), pyplot.get_backend(),
@@ -68,6 +75,9 @@ TOLD = {
     "recursion_limit": ["recursion limit"],
     "collecting": ["gc"],
     "tracing": ["trace functions"],
+    "streams": ["standard streams"],
+    "hooks": ["hooks of exceptions"],
+    "closing": ["standard streams"],
     "seed": ["random"],
     "gauss": ["random"],
     "numpy_seed": ["numpy.random"],

@@ -6,7 +6,8 @@ import os
 import random
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from operator import is_
 from typing import Any, NamedTuple
 
 
@@ -22,6 +23,8 @@ class Setting(NamedTuple):
     read: Callable[[], Any]
     write: Callable[[Any], None]
     is_as: Callable[[Any], bool] | None = None
+    is_kept: bool = True
+    """Whether what was read is kept for the next run; objects of the person are not."""
 
     def is_still(self, was: Any) -> bool:
         """Return whether the setting is as it was."""
@@ -84,6 +87,29 @@ def _memory(thing: Any) -> bytes:
     """Return what an object of C code holds, which tells whether a generator was drawn from."""
     head = object.__basicsize__
     return ctypes.string_at(id(thing) + head, type(thing).__basicsize__ - head)
+
+
+_STREAMS = ((sys, "stdin"), (sys, "stdout"), (sys, "stderr"))
+_HOOKS = (
+    *((sys, name) for name in ("excepthook", "unraisablehook", "displayhook", "breakpointhook")),
+    (threading, "excepthook"),
+)
+
+
+def _attributes(name: str, places: Sequence[tuple[Any, str]]) -> Setting:
+    """Return the row of attributes of modules, which are compared by identity."""
+
+    def read() -> list[Any]:
+        return [getattr(owner, attribute) for owner, attribute in places]
+
+    def write(was: list[Any]) -> None:
+        for (owner, attribute), value in zip(places, was, strict=True):
+            setattr(owner, attribute, value)
+
+    def is_as(was: list[Any]) -> bool:
+        return all(map(is_, read(), was))
+
+    return Setting(name, "sys", read, write, is_as, is_kept=False)
 
 
 def _random_mark() -> Any:
@@ -185,12 +211,15 @@ def _set_parameters(was: tuple[dict[str, Any], bool]) -> None:
 
 
 INLINE, PARAMETERS = "matplotlib_inline.backend_inline", "matplotlib rcParams"
+STREAMS = "standard streams"
 SETTINGS = (
     Setting("cwd", "os", os.getcwd, os.chdir),
     Setting("environ", "os", _environ, _set_environ, _is_as_environ),
     Setting("recursion limit", "sys", sys.getrecursionlimit, sys.setrecursionlimit),
     Setting("gc", "gc", _gc, _set_gc),
-    Setting("trace functions", "sys", _traces, _set_traces, _is_as_traces),
+    Setting("trace functions", "sys", _traces, _set_traces, _is_as_traces, is_kept=False),
+    _attributes(STREAMS, _STREAMS),
+    _attributes("hooks of exceptions", _HOOKS),
     Setting("random", "random", _random, _set_random, _is_as_random),
     Setting("numpy.random", "numpy.random", _numpy, _set_numpy, _is_as_numpy),
     Setting("pandas options", "pandas", _options, _set_options, _is_as_options),

@@ -59,7 +59,9 @@ def _note(setting: Setting, restored: dict[str, str]) -> Any:
     latest = _latest.get(setting.name, _UNREAD)
     try:
         if latest is _UNREAD or not setting.is_still(latest):
-            _latest[setting.name] = latest = setting.read()
+            latest = setting.read()
+            if setting.is_kept:
+                _latest[setting.name] = latest
     except Exception as error:  # noqa: BLE001  a library's inside may be of another version
         restored[setting.name] = f"{setting.name} (not readable: {error_text(error)})"
         return _UNREAD

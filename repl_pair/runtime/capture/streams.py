@@ -11,12 +11,13 @@ import logging
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial, partialmethod
+from functools import partial
 from types import CodeType
 from typing import Any, cast
 
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.captured import current_capture, wrap
+from repl_pair.runtime.capture.setting_rows import STREAMS
 from repl_pair.runtime.ipython import ipython_module
 
 NAMES = ("stdout", "stderr", "__stdout__", "__stderr__")
@@ -78,14 +79,14 @@ def _hook(stream: Any, name: str) -> None:
         "__qualname__": base.__qualname__,
         "write": _WriteHook(name),
         "writelines": _write_lines,
-        "close": partialmethod(_close, name),
+        "close": _close,
     }
     try:
         stream.__class__ = type(base)(base.__name__, (base,), body)
     except TypeError:
         stream.write = partial(_pass_on, name, stream.write)
         if hasattr(stream, "close"):  # the streams of xeus-python have none
-            stream.close = partial(_close, stream, name)
+            stream.close = partial(_close, stream)
 
 
 class _WriteHook:
@@ -138,13 +139,13 @@ def _write_lines(stream: Any, lines: Iterable[str]) -> None:
         stream.write(line)
 
 
-def _close(stream: Any, name: str) -> None:
+def _close(stream: Any) -> None:
     """Close a stream of the person; one that a run closes stays open."""
     if (captured := current_capture()) is None:
         cls = cast("Any", type(stream))
         (_class_behind(cls) if _has_write_hook(stream) else cls).close(stream)
     else:
-        captured.restored[name] = f"sys.{name}"
+        captured.restored[STREAMS] = STREAMS
 
 
 def _has_write_hook(stream: Any) -> bool:

@@ -341,7 +341,7 @@ def test_a_standard_stream_that_a_run_closes_stays_open_and_is_named(cls, monkey
     monkeypatch.setattr(sys, "stdout", stream)
     with capture(exclusive=False) as captured, sys.stdout as same:
         print("in the run", file=same)
-    assert list(captured.restored.values()) == ["sys.stdout"]
+    assert list(captured.restored.values()) == ["standard streams"]
     assert captured.text("stdout") == "in the run\n"
     print("after it")
     uninstall()
