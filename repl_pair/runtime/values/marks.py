@@ -50,6 +50,8 @@ _BEFORE = {
     ),
 }
 
+_OF_HEADERS = _ALONE | _OF_KEYS | _words("x key user app csrf xsrf")
+
 _ABOUT = _words(
     "count counts used usage limit limits length len size type types budget policy consent enabled"
     " disabled required expires expiry expired expiration ttl index ids name names field fields"
@@ -129,17 +131,29 @@ def is_needle(text: str) -> bool:
     At least 8 characters, 5 of them distinct. Not: a word of letters only below 12 characters
     (mixed case inside counts as random), a long word or phrase of a small list, a date, an
     absolute path under a usual root, a host or a URL of nothing but a host, a dotted name whose
-    head is an imported or standard module, anything with the redaction marker's word in it.
+    head is an imported or standard module, the name of a secret of several words (`api_token`),
+    anything with the redaction marker's word in it.
     """
     if len(text) < SHORTEST or len(set(text)) < DISTINCT or _MARK in text:
         return False
     if (len(text) < 12 and re.fullmatch(_WORD, text)) or text.lower() in _COMMON:
         return False
-    if re.fullmatch(_NO_SECRET, text):
+    if re.fullmatch(_NO_SECRET, text) or _is_name_of_secret(text):
         return False
     head = text.partition(".")[0]
     known = head in sys.modules or head in sys.stdlib_module_names
     return not (known and re.fullmatch(_DOTTED, text))
+
+
+def _is_name_of_secret(text: str) -> bool:
+    """Return whether a text names a secret, as columns, fields and headers hold their own name.
+
+    Hidden wherever it stands, it would no longer tell that a secret stands beside it.
+    """
+    words = _WORDS.findall(text) if re.fullmatch("[A-Za-z_]+|[A-Za-z-]+", text) else []
+    if "-" in text and not all(word.lower() in _OF_HEADERS for word in words):
+        return False  # mostly of a phrase, which may be a password
+    return len(words) > 1 and is_secret_key("_".join(words[-2:]))
 
 
 class Sensitive:

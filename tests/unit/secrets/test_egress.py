@@ -355,6 +355,15 @@ def test_a_secret_known(way):
     assert out["after"] == [REDACTED]
 
 
+def test_a_column_that_holds_the_name_of_its_secret_hides_no_such_name():
+    class Column:
+        def __init__(self):
+            self.name = self.key = "api_token"
+
+    out = sent({"api_token": Column(), "text": f'{{"api_token": "{CANARY}"}}'})
+    assert out.value["text"] == f'{{"api_token": "{CANARY}"}}'  # the byte gate goes by the name
+
+
 def test_a_short_secret_is_redacted_where_it_stands_and_nowhere_else():
     out = sent({"password": "total", "pin": Secret(1234), "text": "total 1234"})
     assert (out.value, out.redacted) == (

@@ -71,6 +71,7 @@ def test_a_name_that_only_looks_like_one_is_not(name):
         "12345678", "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dozjgNryP4J3jVmN", "p4ssword", "kXqTzWbP",
         "/9j4AAQSkZJRgABAQ", "123e4567-e89b-12d3-a456-426614174000", "correct.horse.battery",
+        "api_token2", "my-secret-password", "correct_horse_battery", "topsecretpassword",
     ],
 )  # fmt: skip
 def test_a_distinctive_secret_is_a_needle(text):
@@ -87,9 +88,10 @@ def test_a_distinctive_secret_is_a_needle(text):
         "json.decoder.JSONDecoder", "2026-11-21", "2026-11-21T08:57:00Z", "authorization",
         "access_token",
         REDACTED, "redacted", "x[redacted]y", "changeme",
+        "api_token", "STRIPE_SECRET_KEY", "apiToken", "x-api-key", "X-CSRF-Token",
     ],
 )  # fmt: skip
-def test_a_common_word_path_host_or_short_text_is_no_needle(text):
+def test_a_common_word_name_path_host_or_short_text_is_no_needle(text):
     assert not is_needle(text)
     needles = Needles()
     assert not needles.add(text)
