@@ -142,6 +142,8 @@ async def test_known_secrets_stand_nowhere_in_the_answer(link):
     made = "class Vault:\n    api_key = 'made-' + 'of-84-two-parts'\nprint(Vault.api_key)\n"
     answer = await ask(link, f"{made}vault = {{'api_key': Vault.api_key}}")
     assert answer["stdout"] == "[redacted]\n"
+    raised = "def login():\n    token = 'xW3kZ9' + 'pL2qR1'\n    raise ValueError(token)\nlogin()"
+    assert (await ask(link, raised))["error"]["message"] == "[redacted]"
     short = await ask(link, "password = '12' + '34'\npassword")
     assert short["value"] == "[redacted]"
 

@@ -284,7 +284,13 @@ def leak(word: str, password: str = "pw-of-the-app-93x") -> Annotated[list, repl
     raise ValueError(TOKEN + word)
 @repl_pair.function("app.echo", expose=True, mutates=False)
 def echo(word: str) -> str: return word + TOKEN
+@repl_pair.function("app.login", expose=True, mutates=False)
+def login(word: str) -> str:
+    session_token = "xW3kZ9" + "pL2qR1"
+    raise ValueError(f"{word} refused for {session_token}")
 """)
+    refused = await link.ask("run_function", function="app.login", args={"word": "ann"})
+    assert refused["result"]["error"]["message"] == "ann refused for [redacted]"
     assert (await call(link, "app.token"))["value"] == "[redacted]"
     reply = await link.ask("run_function", function="app.leak", args={"word": "orange-juice-4711"})
     assert "zq83kfm2x" not in str(reply)

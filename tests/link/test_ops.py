@@ -632,6 +632,45 @@ async def test_a_secret_argument_is_redacted_in_every_answer(link):
     assert (outcome["expected"], outcome["actual"]) == ("[redacted]", "[redacted]")
 
 
+RAISED = """
+import repl_pair
+from repl_pair import check
+def drawn(): return "xW3kZ9" + "pL2qR1"
+class Refused(Exception):
+    def __init__(self, api_token):
+        super().__init__(f"refused {api_token}"); self.api_token = api_token
+def raises(): raise Refused(drawn())
+def gives(): print("gave", (error := Refused(drawn())).api_token); return error
+def causes():
+    try: raises()
+    except Refused as error: raise ValueError(f"with {error}") from error
+def groups(): raise ExceptionGroup(f"all of {drawn()}", [Refused(drawn())])
+def keeps(): session_token = drawn(); raise KeyError(f"no {session_token}")
+for one in (raises, gives, causes, groups, keeps):
+    repl_pair.story(f"error.{one.__name__}", component=one)
+    repl_pair.variant(f"error.{one.__name__}/It")
+repl_pair.variant("error.raises/Expected", play=[check.raises(Refused, match="granted")])
+"""
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        *("error.raises/It", "error.gives/It", "error.causes/It", "error.groups/It"),
+        *("error.keeps/It", "error.raises/Expected"),
+    ],
+)
+async def test_what_an_exception_or_a_variable_on_its_way_holds_in_secret_is_redacted(
+    link, variant
+):
+    await link.define(RAISED)
+    ran = await link.ask("run_variant", variant_id=variant, detail="full")
+    swept = await link.ask("run_variants", ids=[variant])
+    failures = await link.ask("read_failures")
+    assert "xW3kZ9pL2qR1" not in str([ran, swept, failures])
+    assert "[redacted]" in str(ran)
+
+
 async def test_an_agent_overrides_no_secret_argument(link):
     await link.define(SECRET)
     answer = await link.run("pay/It", overrides={"key": "guess"})

@@ -1,7 +1,6 @@
 """The way of an exception, line by line, and what stood in the variables of its frames."""
 
 import re
-import sys
 from traceback import walk_tb
 from types import FrameType
 from typing import Any, NotRequired, TypedDict, cast
@@ -12,16 +11,14 @@ from repl_pair.runtime.ipython import kernel_shell
 from repl_pair.runtime.reading.closed_values import is_closed
 from repl_pair.runtime.reading.code_files import is_engine, shown_place
 from repl_pair.runtime.reading.code_lines import shown_code, shown_line
-from repl_pair.runtime.reading.exceptions import read_syntax, traceback_of
+from repl_pair.runtime.reading.exceptions import locals_of, read_syntax, traceback_of
 from repl_pair.runtime.reading.table_views import outline
-from repl_pair.runtime.values.classes import is_exactly, type_name
+from repl_pair.runtime.values.classes import type_name
 
 FIRST, LAST = 3, 9
 """How many rows of a long way are shown, at its begin and at its end."""
 _MACHINERY = ("IPython/", "ipykernel/")
 _WORD = re.compile(r"\w+")
-_LOCALS = (dict, type((lambda: sys._getframe().f_locals)()))  # pyright: ignore[reportPrivateUsage]  the documented way
-"""What the variables of a function come in: from Python 3.13 on in a view of their frame."""
 
 
 class ShownLine(TypedDict, total=False):
@@ -123,13 +120,6 @@ def visible_locals(frame: FrameType) -> dict[str, Any]:
     """Return the variables of a function without those of private names; a cell has none."""
     held = locals_of(frame)
     return {n: held[n] for n in held if n.isidentifier() and n[:1] != "_"}
-
-
-def locals_of(frame: FrameType) -> dict[str, Any]:
-    """Return all variables of a function; those of a module or cell are no locals."""
-    held: Any = {} if frame.f_code.co_name == "<module>" else frame.f_locals
-    items: list[tuple[Any, Any]] = list(held.items()) if is_exactly(held, *_LOCALS) else []
-    return {name: value for name, value in items if is_exactly(name, str)}
 
 
 def names_used(error: BaseException) -> list[str]:

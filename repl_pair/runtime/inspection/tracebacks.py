@@ -1,7 +1,5 @@
 """What an error of the person's is: its text, its way, and the exceptions behind it."""
 
-from itertools import islice
-from traceback import walk_tb
 from typing import Any, NotRequired, TypedDict
 
 from repl_pair.runtime.inspection.frames import (
@@ -10,31 +8,14 @@ from repl_pair.runtime.inspection.frames import (
     describe_row,
     describe_syntax,
     describe_traceback,
-    locals_of,
     own_rows,
     rows_of,
 )
 from repl_pair.runtime.inspection.history import without_input
 from repl_pair.runtime.inspection.last_error import LastError
-from repl_pair.runtime.reading.exceptions import (
-    causes_of,
-    leaves_of,
-    read_syntax,
-    text_of,
-    traceback_of,
-)
-from repl_pair.runtime.running.raised import (
-    MAX_CAUSES,
-    MOST,
-    bounded,
-    describe_related,
-    shown_notes,
-)
-from repl_pair.runtime.secrets.learning import learn_held
+from repl_pair.runtime.reading.exceptions import read_syntax, text_of
+from repl_pair.runtime.running.raised import bounded, describe_related, shown_notes
 from repl_pair.runtime.values.classes import name_of, real_class
-
-_LEARNED = 50
-"""In how many frames of an exception secrets are looked for: the deepest."""
 
 
 class RelatedError(ShownLine):
@@ -75,13 +56,6 @@ def describe_error(last: LastError, *, with_locals: bool) -> Traceback:
     found |= _described(error, last.text)
     found["frames"] = describe_traceback(error, with_locals=with_locals)
     return found | describe_related(error, _related)
-
-
-def learn_from_error(error: BaseException) -> None:
-    """Learn the secrets among the variables of the frames that an exception went through."""
-    for one in [error, *islice(causes_of(error), MAX_CAUSES), *leaves_of(error, MOST)]:
-        frames = [frame for frame, _ in walk_tb(traceback_of(one))][-_LEARNED:]
-        learn_held([{"error": one}, *map(locals_of, frames)])
 
 
 def _related(error: BaseException) -> RelatedError:

@@ -9,18 +9,19 @@ from repl_pair.runtime.inspection.members import MemberKind, members_of
 from repl_pair.runtime.inspection.names import is_visible
 from repl_pair.runtime.inspection.objects import describe, may_begin, read_end, stands_for_code
 from repl_pair.runtime.inspection.paths import look_up
-from repl_pair.runtime.inspection.tracebacks import (
-    Traceback,
-    describe_error,
-    learn_from_error,
-)
+from repl_pair.runtime.inspection.tracebacks import Traceback, describe_error
 from repl_pair.runtime.op_base.answers import Page
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.listing import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.reading.code_lines import hide_literals
 from repl_pair.runtime.secrets.known import NEEDLES
-from repl_pair.runtime.secrets.learning import learn_before_output, learn_secrets, namespace
+from repl_pair.runtime.secrets.learning import (
+    learn_before_output,
+    learn_from_error,
+    learn_secrets,
+    namespace,
+)
 from repl_pair.runtime.values.marks import is_secret_key
 
 SHOWN_CHARS = 4_000

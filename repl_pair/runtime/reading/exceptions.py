@@ -1,7 +1,8 @@
 """What an exception holds, from the interpreter's own slots: no code of its class runs."""
 
+import sys
 from collections.abc import Iterator
-from types import TracebackType, WrapperDescriptorType
+from types import FrameType, TracebackType, WrapperDescriptorType
 from typing import Any, cast
 
 from repl_pair.runtime.reading.fields import only_text_keys
@@ -26,11 +27,20 @@ _TEXTS: tuple[tuple[type[BaseException], tuple[str, ...]], ...] = (
 """The classes whose text is made of more than their args, and of what."""
 _SYNTAX = ("msg", "filename", "lineno", "offset", "text")
 _MAX_PARTS, _LONGEST, _BIGGEST_BITS = 100, 100_000, 1024
+_LOCALS = (dict, type((lambda: sys._getframe().f_locals)()))  # pyright: ignore[reportPrivateUsage]  the documented way
+"""What the variables of a function come in: from Python 3.13 on in a view of their frame."""
 
 
 def traceback_of(error: BaseException) -> TracebackType | None:
     """Return the way of an exception."""
     return _TRACEBACK(error)
+
+
+def locals_of(frame: FrameType) -> dict[str, Any]:
+    """Return all variables of a function; those of a module or cell are no locals."""
+    held: Any = {} if frame.f_code.co_name == "<module>" else frame.f_locals
+    items: list[tuple[Any, Any]] = list(held.items()) if is_exactly(held, *_LOCALS) else []
+    return {name: value for name, value in items if is_exactly(name, str)}
 
 
 def notes_of(error: BaseException, most: int) -> list[str]:

@@ -33,7 +33,8 @@ def library_readers() -> dict[int, Reader]:
     return readers
 
 
-def _read_exception(error: Any) -> dict[str, Any]:
+def read_exception(error: Any) -> dict[str, Any]:
+    """Return the class and text of an exception; code of its class makes none of it."""
     cls: Any = real_class(error)
     args: tuple[Any, ...] = vars(BaseException)["args"].__get__(error)
     texts = (str(arg) if _is_plain(arg) else f"<{name_of(real_class(arg))}>" for arg in args)
@@ -70,7 +71,7 @@ def _read_cookie(cookie: Any) -> Pairs:
 
 
 _LIBRARY: tuple[tuple[str, str, Reader], ...] = (
-    ("builtins", "BaseException", _read_exception),
+    ("builtins", "BaseException", read_exception),
     ("builtins", "range", range.__repr__),
     ("http.cookies", "Morsel", _read_cookie),
     ("http.cookiejar", "Cookie", _read_cookie),

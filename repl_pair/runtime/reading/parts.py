@@ -14,9 +14,10 @@ from repl_pair.runtime.reading.fields import (
     only_text_keys,
     read_fields,
     read_items,
+    secrets_of,
     steady,
 )
-from repl_pair.runtime.reading.library import Reader, library_readers
+from repl_pair.runtime.reading.library import Reader, library_readers, read_exception
 from repl_pair.runtime.values.classes import (
     TypeRef,
     is_installed,
@@ -53,8 +54,8 @@ class Elided(NamedTuple):
 class Parts(NamedTuple):
     """One level of a value: `body` is a fresh dict with text keys, a fresh list, or a leaf.
 
-    `met` holds the values of secret-named private fields, which are not in `body`; `left` counts
-    the parts of a container that were not read.
+    `met` holds the values of secret-named fields which are not in `body`: of private ones, and of
+    exceptions; `left` counts the parts of a container that were not read.
     """
 
     kind: str
@@ -79,7 +80,8 @@ def describe(
         if reader:
             size = container.__len__(value) if container else 0
             if size <= room:
-                return Parts(kind, _plain(reader(value), hidden), [])
+                met = secrets_of(value) if reader is read_exception else []
+                return Parts(kind, _plain(reader(value), hidden), met)
             if partly and room > 0:
                 return Parts(kind, _plain(_first(value, container, room), hidden), [], size - room)
             return Parts(kind, Elided(kind, size), [])

@@ -14,6 +14,8 @@ from repl_pair.runtime.reading.code_files import library_path, shown_place
 from repl_pair.runtime.reading.code_lines import shown_line
 from repl_pair.runtime.reading.exceptions import causes_of, leaves_of, notes_of, traceback_of
 from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.learning import learn_from_error
+from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.runtime.stopping.stop import is_stop, stop_of
 from repl_pair.runtime.values.classes import is_of
@@ -51,8 +53,9 @@ def describe(error: BaseException, doing: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was raised, what ran, and where in the person's code: of a stop, where it stood.
 
     Up to five lines of that code, where there are more than one; with notes, causes (the nearest
-    first), and of a group the exceptions in it.
+    first), and of a group the exceptions in it. What it holds in secret is learned before.
     """
+    learn_from_error(error, rank=Rank.MET)
     named, frames = _named(error), _frames(error)
     more: dict[str, Any] = {
         "frames": frames if len(frames) > 1 else [],

@@ -4,11 +4,14 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import EnumMeta
-from itertools import chain
+from itertools import chain, islice
+from traceback import walk_tb
 from types import FunctionType, ModuleType
 from typing import Any, cast
 
 from repl_pair.runtime.ipython import user_namespace
+from repl_pair.runtime.reading.code_files import is_engine
+from repl_pair.runtime.reading.exceptions import causes_of, leaves_of, locals_of, traceback_of
 from repl_pair.runtime.reading.fields import MACHINERY, only_text_keys, read_fields
 from repl_pair.runtime.secrets.forms import url_passwords
 from repl_pair.runtime.secrets.known import NEEDLES
@@ -82,13 +85,26 @@ def learn_defaults(component: Callable[..., Any]) -> None:
             copy_plain(parameter.default, needles=NEEDLES, sensitive=places, rank=Rank.GIVEN)
 
 
-def learn_held(spaces: Iterable[Mapping[Any, Any]]) -> None:
+def learn_from_error(error: BaseException, *, rank: Rank = Rank.HELD) -> None:
+    """Learn what an exception, and the variables on its way, hold in secret: so may its text."""
+    behind = [*islice(causes_of(error), _RELATED), *leaves_of(error, _RELATED)]
+    for one in {id(one): one for one in (error, *behind)}.values():
+        frames = [frame for frame, _ in walk_tb(traceback_of(one))][-_FRAMES:]
+        own = [frame for frame in frames if not is_engine(frame.f_code.co_filename)]
+        learn_held([{"error": one}, *map(locals_of, own)], rank=rank)
+
+
+_RELATED, _FRAMES = 5, 50
+"""In how many exceptions behind one, and in how many of its frames, the deepest, is searched."""
+
+
+def learn_held(spaces: Iterable[Mapping[Any, Any]], *, rank: Rank = Rank.HELD) -> None:
     """Learn what stands in secret among these variables of the person's."""
     for secret in chain.from_iterable(_secrets_in(space, DEPTH) for space in spaces):
         if type(secret) is str:
-            NEEDLES.add(secret, rank=Rank.HELD)
+            NEEDLES.add(secret, rank=rank)
         else:
-            copy_plain(Secret(secret), needles=NEEDLES, rank=Rank.HELD)
+            copy_plain(Secret(secret), needles=NEEDLES, rank=rank)
 
 
 _learned: dict[Any, Any] = {}

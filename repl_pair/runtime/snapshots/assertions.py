@@ -90,14 +90,16 @@ def matches_snapshot(
 def no_secret(settled: RunView) -> Verdict:
     """`[]`: no known secret stands in anything that the run put out; the places are named.
 
-    That is result, outputs, stdout, stderr, logs, warnings and effects.
+    That is result, outputs, stdout, stderr, logs, warnings, effects and what was raised last.
     """
     learn_secrets()
     found: list[str] = []
-    for root in ("result", "outputs", "stdout", "stderr", "logs", "warnings", "effects"):
-        value = getattr(settled, root)
-        secrets = [place[1:] for place in settled.secrets if place[0] == root]
-        send_out(value, sensitive=secrets, limits=WIDE)
+    values = {root: getattr(settled, root) for root in _PUT_OUT}
+    places = {root: [at[1:] for at in settled.secrets if at[0] == root] for root in _PUT_OUT}
+    for root, value in values.items():  # what is a secret in one may stand as a text in another
+        send_out(value, sensitive=places[root], limits=WIDE)
+    for root, value in values.items():
+        secrets = places[root]
         try:
             out = send_out(open_up(value, as_columns), sensitive=secrets, limits=WIDE)
         except TooManyPartsError as error:
@@ -105,6 +107,9 @@ def no_secret(settled: RunView) -> Verdict:
         found += _marked(out.value, root) if out.redacted else []
     reason = f"a secret stands at {', '.join(found)}" if found else ""
     return Verdict.of(reason, expected=[], actual=found)
+
+
+_PUT_OUT = ("result", "outputs", "stdout", "stderr", "logs", "warnings", "effects", "raised")
 
 
 def accept_snapshot(variant_id: str, name: str = "", *, modes: Sequence[str] | None = None) -> str:

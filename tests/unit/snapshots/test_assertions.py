@@ -253,6 +253,37 @@ def test_a_snapshot_holds_no_secret_no_address_and_all_of_a_table(store, monkeyp
     assert repl_pair.run("rich/It").status == "pass"
 
 
+class Refused(Exception):
+    def __init__(self, api_token):
+        super().__init__(f"refused {api_token}")
+        self.api_token = api_token
+
+
+def refuse():
+    raise Refused("xW3kZ9pL2qR1")
+
+
+def print_and_emit():
+    print("sent xW3kZ9pL2qR1")
+    repl_pair.effect("send", api_token="xW3kZ9pL2qR1")
+
+
+@pytest.mark.parametrize(
+    ("component", "play", "places"),
+    [
+        (refuse, [check.raises(Refused)], "raised.message"),
+        (lambda: print("xW3kZ9pL2qR1") or Refused("xW3kZ9pL2qR1"), [], "result.message, stdout"),
+        (print_and_emit, [], "stdout, effects"),
+    ],
+)
+def test_no_secret_stands_in_what_was_raised_printed_or_emitted(component, play, places):
+    repl_pair.effect.impl("send")(lambda api_token: None)
+    repl_pair.story("tells", component=component)
+    repl_pair.variant("tells/It", play=[*play, check.no_secret()])
+    *_, found = repl_pair.run("tells/It").assertions
+    assert found.reason.startswith(f"a secret stands at {places}")
+
+
 def test_text_outputs_are_a_part_of_it(store):
     class Rich:
         def _repr_markdown_(self):
