@@ -523,6 +523,18 @@ def test_a_detach_withdraws_what_waits(kernel, agent, until):
     assert tags(kernel) == "[]"
 
 
+def test_an_agent_that_calls_nothing_between_a_detach_and_an_attach_is_attached_again(
+    kernel, agent, until
+):
+    assert agent.ask("list_stories")["ok"]
+    kernel.cell("%load_ext repl_pair\n%pair detach\n%pair attach")
+    assert code_of(register(agent, "t_again")) == "approval_pending"
+    pending(kernel, until)
+    kernel.cell("answer('deny')")
+    shown = kernel.cell("%pair status")
+    assert "attached: " in shown, shown
+
+
 @pytest.fixture
 def managed(runtime, tmp_path):
     """A kernel under a manager, as front ends have it, that keeps its file over restarts."""

@@ -124,6 +124,12 @@ class Clients:
         if self._attached.pop(client_id, None) is not None:
             self._publish()
 
+    def check_attached(self, client_id: str | None) -> None:
+        """Refuse a client that attached to an earlier host: it attaches again, and asks again."""
+        if client_id is not None and client_id not in self._attached:
+            why = "repl_pair was removed from this kernel since; nothing was run."
+            raise KernelError("kernel_restarted", why)
+
     def note_access(self, client_id: str | None, access: frozenset[str]) -> None:
         """Note what a call of a client had open; a change of it is published."""
         client = self._attached.get(client_id or "")

@@ -8,9 +8,11 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
+from repl_pair.errors import KernelError
 from repl_pair.records import Undo
 from repl_pair.runtime.capture import capture
 from repl_pair.runtime.capture.own_threads import TURNS, travel_s
+from repl_pair.runtime.clients.clients import CLIENTS
 from repl_pair.runtime.kernel.host import Host, Outbox
 from repl_pair.runtime.kernel.kernel_lanes import MAIN_LOOP, KernelLanes
 from repl_pair.runtime.registry.cells import CELLS
@@ -28,6 +30,7 @@ from repl_pair.wire import (
     Greeting,
     ProgressContent,
     Reply,
+    error_reply,
     ok_reply,
 )
 
@@ -203,6 +206,11 @@ class ControlHost:
         if not self._is_installed:
             return  # other code wrapped the handlers, so they could not be removed
         content = parent["content"]
+        try:
+            CLIENTS.check_attached(content.get("client"))
+        except KernelError as error:
+            self._send(stream, REPLY, error_reply(error), parent, ident)
+            return
         call_id = str(content.get("call"))
         self._callers[call_id] = tuple(ident)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from repl_pair.errors import KernelError, RequestError
 from repl_pair.runtime.capture import capture
-from repl_pair.runtime.clients.clients import BOOT
+from repl_pair.runtime.clients.clients import BOOT, CLIENTS
 from repl_pair.runtime.kernel.between_cells import LastRequest, hold_hooks, keep_errors
 from repl_pair.runtime.kernel.host import Host, event_content
 from repl_pair.runtime.kernel.jobs import Job
@@ -158,10 +158,11 @@ def _look(question: Question) -> dict[str, Any]:
 
 
 def _take(question: Question) -> dict[str, Any]:
-    if not _host:
-        why = "repl_pair was removed from this kernel since; nothing was run."
-        return {"reply": error_reply(KernelError("kernel_restarted", why))}
     request: Question = question["request"]
+    try:
+        CLIENTS.check_attached(request.get("client"))
+    except KernelError as error:
+        return {"reply": error_reply(error)}
     call_id = str(request.get("call"))
     if len(_pending) >= KEPT:
         del _pending[next(iter(_pending))]
