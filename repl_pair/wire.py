@@ -1,6 +1,7 @@
 """The messages between kernel and bridge: their types, markers, requests, replies, events."""
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, Unpack
 
@@ -119,6 +120,14 @@ for a silent kernel.
 """
 LATE = "late_at"
 """Key in the detail of the refusal of a late request: the kernel's clock at that moment."""
+
+
+def monotonic(clock: Callable[[], float] = time.monotonic) -> float:
+    """Return the seconds of this process's clock, also while a test of the person freezes `time`.
+
+    Every time on the wire, and every deadline, is of this clock.
+    """
+    return clock()
 
 
 @record

@@ -266,6 +266,31 @@ async def test_every_run_on_the_main_lane_is_answered_at_its_deadline(
     assert await stuck(link) == {}
 
 
+FREEZE = """
+import time
+kept = time.monotonic, time.time
+time.monotonic = time.time = lambda: 1_700_000_000.0
+"""
+
+
+async def test_a_deadline_is_met_and_leaves_no_thread_while_the_person_freezes_the_clock(
+    link, person, at_desk, tmp_path
+):
+    await at_desk(person.run, STORIES)
+    await at_desk(person.run, FREEZE)
+    record = await answer(link, "spins", tmp_path, timeout_s=DEADLINE_S)
+    assert verdict(record) == OVERDUE
+    assert (await answer(link))["status"] == "pass"
+    await at_desk(person.run, "time.monotonic, time.time = kept")
+    await link.leave()
+    threads = "[one.name for one in __import__('threading').enumerate()]"
+
+    async def has_ended():
+        return "repl_pair timers" not in (await at_desk(person.run, threads)).value
+
+    await eventually(has_ended, what="the end of the thread of timers")
+
+
 async def test_every_run_on_a_worker_is_answered_at_its_deadline(link, person, at_desk, tmp_path):
     await at_desk(person.run, STORIES)
 

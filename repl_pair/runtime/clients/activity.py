@@ -10,7 +10,7 @@ from typing import Any, cast
 from repl_pair.errors import ReplPairError
 from repl_pair.records import record
 from repl_pair.runtime.store import PERSON_STORE, Collection, Store
-from repl_pair.wire import PERSON, Reply, Request, cut_at_word
+from repl_pair.wire import PERSON, Reply, Request, cut_at_word, monotonic
 
 ACTIVITY = Collection(name="activity", doc="The latest calls of agents, by number.")
 PERSON_STORE.declare(ACTIVITY)
@@ -65,11 +65,11 @@ class ActivityLog:
         """Record an accepted call; return what records its reply and then calls `answer`."""
         if request.view.principal == PERSON:
             return answer
-        begun = time.monotonic()
+        begun = monotonic()
         activity = self._record(request)
 
         def record_and_answer(reply: Reply) -> None:
-            elapsed_ms = round((time.monotonic() - begun) * 1000, 3)
+            elapsed_ms = round((monotonic() - begun) * 1000, 3)
             done = replace(activity, elapsed_ms=elapsed_ms, **_outcome(reply))
             self._store.put(ACTIVITY.name, _key(activity.n), done)
             answer(reply)

@@ -21,7 +21,7 @@ from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.stopping.waiting import WaitEvent
 from repl_pair.runtime.store import PERSON_STORE, Collection, Store
-from repl_pair.wire import Request, View
+from repl_pair.wire import Request, View, monotonic
 
 APPROVALS = Collection(
     name="approvals",
@@ -192,12 +192,12 @@ class Approvals:
 
         `given_up` is checked whenever `changed` is set, as it is at each change.
         """
-        until = time.monotonic() + timeout_s
+        until = monotonic() + timeout_s
         unsubscribe = self._store.subscribe(lambda _change: changed.set())
         try:
             while True:
                 found = self.of(handle, asker)
-                left_s = min(until - time.monotonic(), found.expires_at - self._now())
+                left_s = min(until - monotonic(), found.expires_at - self._now())
                 if found.state != "pending" or left_s <= 0 or given_up():
                     return self.of(handle, asker)
                 await changed.wait(left_s)

@@ -13,6 +13,7 @@ from repl_pair.runtime.inspection.places import Line, Place, Places, describe_pl
 from repl_pair.runtime.inspection.stacks import find_cell, lines_above, task_stacks, thread_stacks
 from repl_pair.runtime.inspection.suspended import lines_of
 from repl_pair.runtime.registry.cells import CELLS
+from repl_pair.wire import monotonic
 
 PERIOD_S = 0.01
 """How often the cell's line is read."""
@@ -45,14 +46,14 @@ def read_hot_lines(seconds: float, is_cancelled: Callable[[], bool]) -> dict[str
     thread = thread if type(thread) is int else threading.main_thread().ident
     awaited, spent = _follow_await(places), dict[Any, _Spent]()
     samples, missed, ended = 0, 0, False
-    began = last = due = time.monotonic()
+    began = last = due = monotonic()
     # With long turns a sample would wait until the cell itself returns the interpreter lock, and
     # so fall on lines that read files or sleep, however little time they take.
     with short_switch_interval():
         while last - began < seconds and not is_cancelled():
             due = max(due + PERIOD_S, last)
-            time.sleep(max(0.0, due - time.monotonic()))
-            now = time.monotonic()
+            time.sleep(max(0.0, due - monotonic()))
+            now = monotonic()
             ended = CELLS.current is not running or not CELLS.is_busy()
             if ended:
                 break
@@ -118,9 +119,9 @@ def _follow_await(places: Places) -> Callable[[], Sequence[Line]]:
     def lines() -> Sequence[Line]:
         nonlocal coroutine, looked
         found = lines_of(coroutine())
-        if found or time.monotonic() - looked < LOOK_S:
+        if found or monotonic() - looked < LOOK_S:
             return found
-        looked, cell = time.monotonic(), find_cell(places, task_stacks())
+        looked, cell = monotonic(), find_cell(places, task_stacks())
         # Held weakly: here it would outlive its task, and end on this thread.
         coroutine = weakref.ref(cell.stack.of) if cell and cell.stack else nothing
         return lines_of(coroutine())

@@ -31,6 +31,7 @@ from repl_pair.wire import (
     ProgressContent,
     Reply,
     error_reply,
+    monotonic,
     ok_reply,
 )
 
@@ -53,11 +54,11 @@ class Throttle:
 
     def travel_s(self, sent: object) -> float:
         """Return how long a request took to arrive, or how long ago the answer before it was."""
-        return min(travel_s(sent), time.monotonic() - self._answered)
+        return min(travel_s(sent), monotonic() - self._answered)
 
     def give_way(self) -> None:
         """Release the interpreter lock for a moment, before a request, if the person needs it."""
-        if time.monotonic() - self._answered >= CROWDED_S:
+        if monotonic() - self._answered >= CROWDED_S:
             return
         idle_s = CELLS.idle_s()
         if CELLS.current is not None or (idle_s is not None and idle_s <= RECENT_S):
@@ -65,7 +66,7 @@ class Throttle:
 
     def note_answer(self) -> None:
         """Remember when a request was answered."""
-        self._answered = time.monotonic()
+        self._answered = monotonic()
 
 
 _MESSAGES = frozenset({ATTACH, CANCEL, LEAVE, REQUEST})

@@ -4,7 +4,6 @@ import heapq
 import itertools
 import logging
 import threading
-import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -15,7 +14,7 @@ from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.stopping.stop import Stop
-from repl_pair.wire import View
+from repl_pair.wire import View, monotonic
 
 MAX_JOBS = 10
 MAX_CANCELLED = 64
@@ -106,7 +105,7 @@ class Timers:
 
     def after(self, delay_s: float, fn: Callable[[], None]) -> Undo:
         """Call `fn` once after `delay_s` seconds; the undo cancels it."""
-        entry = _Entry(at=time.monotonic() + delay_s, fn=fn)
+        entry = _Entry(at=monotonic() + delay_s, fn=fn)
         with self._lock:
             self._due += 1
             if self._thread is None:
@@ -151,11 +150,11 @@ class Timers:
 
     def _serve(self) -> None:
         waiting: list[tuple[float, int, _Entry]] = []
-        until = time.monotonic() + self._linger_s
+        until = monotonic() + self._linger_s
         while self._goes_on(until):
-            while waiting and waiting[0][0] <= time.monotonic():
+            while waiting and waiting[0][0] <= monotonic():
                 self._call(heapq.heappop(waiting)[2])
-            wait_s = (waiting[0][0] if waiting else until) - time.monotonic()
+            wait_s = (waiting[0][0] if waiting else until) - monotonic()
             try:
                 wait_s = max(0.0, min(wait_s, self._linger_s or LINGER_S))
                 entry = self._new_entries.get(timeout=wait_s)
@@ -166,7 +165,7 @@ class Timers:
                 heapq.heapify(waiting)
             if entry is not None:
                 heapq.heappush(waiting, (entry.at, next(self._count), entry))
-                until = time.monotonic() + self._linger_s
+                until = monotonic() + self._linger_s
 
     def _call(self, entry: _Entry) -> None:
         # In a call of its own: what the function holds, such as a run's args, goes when it ends.
@@ -179,7 +178,7 @@ class Timers:
 
     def _goes_on(self, until: float) -> bool:
         with self._lock:
-            if self._due or (self._linger_s and time.monotonic() < until):
+            if self._due or (self._linger_s and monotonic() < until):
                 return True
             self._thread = None
             return False

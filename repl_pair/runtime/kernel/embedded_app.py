@@ -7,7 +7,6 @@ import logging
 import os
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
@@ -21,6 +20,7 @@ from repl_pair.runtime.capture.own_threads import TURNS, travel_s
 from repl_pair.runtime.ipython import embed_shell
 from repl_pair.runtime.kernel.embedded_cells import CellNames
 from repl_pair.runtime.kernel.embedded_shell import do_nothing, make, make_shell_class
+from repl_pair.wire import monotonic
 
 APP_LEAVES = (
     "configure_tornado_logger",  # a handler that prints
@@ -229,7 +229,7 @@ def _end_receiving(thread: Any, stream: Any) -> None:
 
 def _call_on(thread: threading.Thread, loop: Any, work: Callable[[], Awaitable[None]]) -> None:
     """Run a coroutine on the loop of a thread, until that ends; wait at most `LOOP_S`."""
-    ended, until = threading.Event(), time.monotonic() + LOOP_S
+    ended, until = threading.Event(), monotonic() + LOOP_S
 
     async def call() -> None:
         try:
@@ -238,5 +238,5 @@ def _call_on(thread: threading.Thread, loop: Any, work: Callable[[], Awaitable[N
             ended.set()
 
     loop.add_callback(call)
-    while thread.is_alive() and not ended.wait(LOOKS_S) and time.monotonic() < until:
+    while thread.is_alive() and not ended.wait(LOOKS_S) and monotonic() < until:
         pass

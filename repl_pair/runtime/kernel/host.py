@@ -2,7 +2,6 @@
 
 import os
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -30,7 +29,15 @@ from repl_pair.runtime.stopping.stop import (
 )
 from repl_pair.runtime.store import STORE, Change
 from repl_pair.version import VERSION
-from repl_pair.wire import PERSON, PROTOCOL, EventContent, Greeting, ProgressContent, Reply
+from repl_pair.wire import (
+    PERSON,
+    PROTOCOL,
+    EventContent,
+    Greeting,
+    ProgressContent,
+    Reply,
+    monotonic,
+)
 
 
 class Host:
@@ -57,7 +64,7 @@ class Host:
             "version": VERSION,
             "protocol": PROTOCOL,
             "pid": os.getpid(),
-            "clock": time.monotonic(),
+            "clock": monotonic(),
         }
 
     def submit(

@@ -1,14 +1,13 @@
 """One call in the kernel: begun once, answered once, stopped until it has ended."""
 
 import threading
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.table import WAIT_S, Op
 from repl_pair.runtime.stopping.stop import Section, Stop
-from repl_pair.wire import Reply
+from repl_pair.wire import Reply, monotonic
 
 
 class Job:
@@ -29,7 +28,7 @@ class Job:
         self.lane = op.lane
         self.wait_s = float(args.get("wait_s", WAIT_S))
         """How long the call waits for the main lane, in seconds."""
-        self.since = time.monotonic()
+        self.since = monotonic()
         self._begin_by = begin_by
         self.on_stop: Callable[[], object] = lambda: None
         """Called at the first stop, possibly in a signal handler."""
@@ -47,7 +46,7 @@ class Job:
     @property
     def stopping_s(self) -> float | None:
         """Return how many seconds ago the job was first stopped, None if it was not."""
-        return None if self._stopped_at is None else time.monotonic() - self._stopped_at
+        return None if self._stopped_at is None else monotonic() - self._stopped_at
 
     @property
     def requested_stop(self) -> Stop | None:
@@ -57,7 +56,7 @@ class Job:
     def begin(self) -> bool:
         """Begin the call; False if it was answered or is overdue, and must not run."""
         with self._lock:
-            overdue = self._begin_by is not None and time.monotonic() > self._begin_by
+            overdue = self._begin_by is not None and monotonic() > self._begin_by
             self.begun = not (self.answered or overdue)
             return self.begun
 
@@ -122,5 +121,5 @@ class Job:
     def _note_stop(self) -> None:
         # No lock: this may be a signal handler, and its own thread may hold the lock.
         if self._stopped_at is None and not self.ended:
-            self._stopped_at = time.monotonic()
+            self._stopped_at = monotonic()
             self.on_stop()

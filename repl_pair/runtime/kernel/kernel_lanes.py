@@ -1,7 +1,6 @@
 """The lanes of an ipykernel: its control thread, new threads, its main thread between cells."""
 
 import asyncio
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ from repl_pair.runtime.kernel.lanes import JobQueue, Lanes, Perform, describe_ho
 from repl_pair.runtime.kernel.pending_cells import PendingCells
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.stopping.sections import main_section
-from repl_pair.wire import PERSON, View
+from repl_pair.wire import PERSON, View, monotonic
 
 WAITED_S, CATCH_UP_S = 0.25, 0.5
 """Which wait for the main thread counts as long, and how long unread messages are read then."""
@@ -48,7 +47,7 @@ class MainLoop:
             return None
         if self._probe is None:
             self._probe = probe = object()
-            self._probed_at = time.monotonic()
+            self._probed_at = monotonic()
 
             def end() -> None:
                 if self._probe is probe:
@@ -56,7 +55,7 @@ class MainLoop:
 
             self._call_soon(end)
             return None
-        return time.monotonic() - self._probed_at
+        return monotonic() - self._probed_at
 
 
 MAIN_LOOP = MainLoop()
@@ -119,7 +118,7 @@ class KernelLanes(Lanes):
         arrived but were not read.
         """
         self.cells.look()
-        if time.monotonic() - job.since < WAITED_S:
+        if monotonic() - job.since < WAITED_S:
             return
         quiet: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._read_messages(ROUNDS, None, quiet)

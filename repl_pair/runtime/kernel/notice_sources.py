@@ -19,7 +19,7 @@ from repl_pair.runtime.project.root import FOLDER
 from repl_pair.runtime.results.last_results import RESULTS, last_verdict
 from repl_pair.runtime.sessions.open_sessions import OPEN
 from repl_pair.runtime.store import PERSON_STORE, STORE, Change
-from repl_pair.wire import AGENTS, PERSON, Request
+from repl_pair.wire import AGENTS, PERSON, Request, monotonic
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -48,8 +48,8 @@ class NoticeSources:
         client = request.agent_client
         if client is None:
             return
-        if time.monotonic() - self._looked_at >= LOOK_S:
-            self._looked_at = time.monotonic()
+        if monotonic() - self._looked_at >= LOOK_S:
+            self._looked_at = monotonic()
             if (project().root / FOLDER).is_dir():
                 start_thread(self._look_at_realm, name="realm")
         with self._lock:

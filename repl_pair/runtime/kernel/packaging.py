@@ -1,7 +1,6 @@
 """Builds replies: an op's value or a refusal, redacted and truncated on the way out."""
 
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
@@ -28,6 +27,7 @@ from repl_pair.wire import (
     Reply,
     cut_at_word,
     error_reply,
+    monotonic,
     ok_reply,
 )
 
@@ -135,7 +135,7 @@ def progress_content(call_id: str, message: str, *, since: float) -> ProgressCon
     """Return the content of a progress message, its text redacted like any other."""
     learn_secrets()
     text = str(egress.send_out(message).value)
-    return {"call": call_id, "message": text, "elapsed_s": round(time.monotonic() - since, 3)}
+    return {"call": call_id, "message": text, "elapsed_s": round(monotonic() - since, 3)}
 
 
 def defect(op: str, error: BaseException) -> RequestError:

@@ -1,12 +1,12 @@
 """The person's cells that wait for the main thread: each shows which agent's run holds it."""
 
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
 
 from repl_pair.records import Undo, mutable
+from repl_pair.wire import monotonic
 
 NOTICE_S = 0.5
 """How long a cell waits before it shows what it waits for."""
@@ -18,7 +18,7 @@ class _Cell:
 
     parts: list[Any]
     header: Mapping[str, Any]
-    since: float = field(default_factory=time.monotonic)
+    since: float = field(default_factory=monotonic)
     shown: bool = False
 
 
@@ -94,7 +94,7 @@ class PendingCells:
             return
         with self._lock:
             for cell in list(self._cells.values()):
-                due_s = cell.since + NOTICE_S - time.monotonic()
+                due_s = cell.since + NOTICE_S - monotonic()
                 if due_s > 0:
                     self._output_loop.call_later(due_s, self._show)
                     return

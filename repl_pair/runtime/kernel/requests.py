@@ -1,6 +1,5 @@
 """Opens a request as a job: whether it may be taken, by whom, and what its call carries."""
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -22,7 +21,7 @@ from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets
 from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.sessions.open_sessions import OPEN
 from repl_pair.version import VERSION
-from repl_pair.wire import LATE, PERSON, PROTOCOL, ProgressContent, Reply, Request, View
+from repl_pair.wire import LATE, PERSON, PROTOCOL, ProgressContent, Reply, Request, View, monotonic
 
 OnReply = Callable[[Reply], None]
 OnProgress = Callable[[ProgressContent], None]
@@ -53,11 +52,11 @@ def _open(request: Request, reply: OnReply, progress: OnProgress) -> Job:
             detail={"boot": BOOT.id},
             next_steps=[next_step("list_stories")],
         )
-    if request.take_by is not None and time.monotonic() > request.take_by:
+    if request.take_by is not None and monotonic() > request.take_by:
         raise RequestError(
             "cancelled",
             "The request came too late to be taken up; nothing was run.",
-            detail={LATE: time.monotonic()},
+            detail={LATE: monotonic()},
         )
     if request.view.principal != PERSON:
         CLIENTS.note_access(request.client, request.view.access)
@@ -75,7 +74,7 @@ def _open(request: Request, reply: OnReply, progress: OnProgress) -> Job:
         learn_secrets()  # what the person holds by now is a secret, also where the agent sends it
         if request.args:
             NEEDLES.note_sent(request.args)
-    since = time.monotonic()
+    since = monotonic()
     call = Call(
         id=request.call,
         view=view,

@@ -2,7 +2,6 @@
 
 import math
 import threading
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from repl_pair.records import record, replace
 from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.project.database import close_project, project
 from repl_pair.runtime.store import STORE
+from repl_pair.wire import monotonic
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -48,7 +48,7 @@ class LaterWrites:
         with self._changed:
             key = object() if key is None else key
             before = self._waiting.get(key)
-            due = time.monotonic() + within_s if before is None else before.due
+            due = monotonic() + within_s if before is None else before.due
             self._waiting[key] = _Waiting(due=due, write=write)
             if due < self._wakes_at:  # in a busy loop of runs the thread is left asleep
                 self._changed.notify()
@@ -73,10 +73,10 @@ class LaterWrites:
                     self._is_running = False
                     return
                 self._wakes_at = min(one.due for one in self._waiting.values())
-                self._changed.wait(self._wakes_at - time.monotonic())
+                self._changed.wait(self._wakes_at - monotonic())
                 self._wakes_at = -math.inf
             try:
-                self._write(time.monotonic())
+                self._write(monotonic())
             except Exception as error:  # noqa: BLE001  no caller waits who could be answered
                 self.report(error_text(error))
 
@@ -112,7 +112,7 @@ class LaterWrites:
 
     def _put_back(self, taken: dict[object, _Waiting]) -> bool:
         """Let changes wait again, unless later ones took their place; False if some are dropped."""
-        due = time.monotonic() + AGAIN_S
+        due = monotonic() + AGAIN_S
         left = {key: one for key, one in taken.items() if one.tries + 1 < TRIES}
         with self._changed:
             for key, one in left.items():

@@ -1,7 +1,6 @@
 """The notices in replies: the newest ids that an agent has not seen, and how many more."""
 
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from repl_pair.records import Undo, row
 from repl_pair.runtime.notices.deferred_writes import LATER
 from repl_pair.runtime.notices.notices import Unseen, is_open, mark_seen, read_unseen
 from repl_pair.runtime.project.database import project
-from repl_pair.wire import Notices, Reply, Request
+from repl_pair.wire import Notices, Reply, Request, monotonic
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -115,7 +114,7 @@ class ReplyNotices:
         return [one for one in known.unseen if seen.get(one.id, 0) < one.count]
 
     def _read_again(self, principal: str) -> _Read:
-        read = _Read(time.monotonic(), self._changes, _load(principal))
+        read = _Read(monotonic(), self._changes, _load(principal))
         with self._lock:
             self._read[principal] = read
             if seen := self._seen.pop(principal, None):
@@ -144,7 +143,7 @@ class ReplyNotices:
 
 
 def _has_aged(read: _Read) -> bool:
-    return time.monotonic() - read.at > FRESH_S
+    return monotonic() - read.at > FRESH_S
 
 
 def _load(principal: str) -> Sequence[Unseen]:

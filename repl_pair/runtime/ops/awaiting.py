@@ -5,7 +5,6 @@ as training/rows/a; or a member of the store of the registries behind `repl_pair
 repl_pair/results, or an entry in it; or `cells`, the cells of the person that have ended.
 """
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from heapq import nsmallest
@@ -24,7 +23,7 @@ from repl_pair.runtime.signatures.arguments import Bounds
 from repl_pair.runtime.stopping.waiting import WaitEvent
 from repl_pair.runtime.store import STORE, Change
 from repl_pair.runtime.surfaces.state import STATES, watch
-from repl_pair.wire import CHANGES_WINDOW_S, View
+from repl_pair.wire import CHANGES_WINDOW_S, View, monotonic
 
 UNSEEN = -1
 """The mark of what the view does not see: hidden, unknown or not there yet."""
@@ -77,7 +76,7 @@ async def await_members(
     if boot not in (None, BOOT.id):
         changed = [*range(len(watched))]
         return {"marks": _read_marks(call.view, watched), "changed": changed, "gone": []}
-    until, changed, cancelled = time.monotonic() + wait_s, call.make_event(), call.make_event()
+    until, changed, cancelled = monotonic() + wait_s, call.make_event(), call.make_event()
     with ExitStack() as undo:
         for end in _set_at_changes(watched, changed):
             undo.callback(end)
@@ -85,7 +84,7 @@ async def await_members(
         while True:
             check_pause(call.view)
             found = _compare(call.view, watched, known)
-            left_s = until - time.monotonic()
+            left_s = until - monotonic()
             if found["gone"] or left_s <= 0 or call.cancelled.is_set():
                 return found
             if found["changed"]:

@@ -1,6 +1,5 @@
 """Ops that follow changes, and that read on in a value that a reply cut."""
 
-import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
@@ -17,7 +16,7 @@ from repl_pair.runtime.results.last_results import RESULTS
 from repl_pair.runtime.secrets.handles import HANDLES
 from repl_pair.runtime.signatures.arguments import Bounds
 from repl_pair.runtime.store import STORE, Change
-from repl_pair.wire import PERSON, View
+from repl_pair.wire import PERSON, View, monotonic
 
 MAX_CHANGES = 200
 PAGE_CHARS = 12_000
@@ -125,7 +124,7 @@ def _line(change: Change, count: int) -> ChangeLine:
 
 async def _await_visible(call: Call, since: int, wait_s: float) -> None:
     """Wait for a change that the view may see, or until some are no longer kept."""
-    changed, until = call.make_event(), time.monotonic() + wait_s
+    changed, until = call.make_event(), monotonic() + wait_s
     unsubscribe = STORE.subscribe(lambda _change: changed.set())
     try:
         while not call.cancelled.is_set():
@@ -133,7 +132,7 @@ async def _await_visible(call: Call, since: int, wait_s: float) -> None:
             if gap or any(as_seen(call.view, one) for one in changes):
                 return
             since = changes[-1].seq if changes else since
-            if not await changed.wait(until - time.monotonic()):
+            if not await changed.wait(until - monotonic()):
                 return
     finally:
         unsubscribe()

@@ -1,7 +1,6 @@
 """Ops over the functions that an app publishes: what there are, and their calls."""
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NotRequired, TypedDict
 
@@ -34,7 +33,7 @@ from repl_pair.runtime.surfaces.function_calls import (
     function_schema,
 )
 from repl_pair.runtime.surfaces.functions import FUNCTION_S, check_exposable
-from repl_pair.wire import MUTATES, PERSON, View, cut_at_word
+from repl_pair.wire import MUTATES, PERSON, View, cut_at_word, monotonic
 
 TOOL_DOC_CHARS = 1_000
 FunctionId = Annotated[str, "Such as orders.place"]
@@ -155,9 +154,9 @@ def _reporter(call: Call, fn: Callable[..., Any]) -> Callable[[str], None]:
 
     def report(text: str) -> None:
         nonlocal searched
-        if time.monotonic() - searched >= 1:
+        if monotonic() - searched >= 1:
             learn_before_output([fn])
-            searched = time.monotonic()
+            searched = monotonic()
         call.progress(text)
 
     return report

@@ -3,7 +3,6 @@
 None of the person's code runs: a computed value is computed on a thread of its own.
 """
 
-import time
 from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
@@ -29,6 +28,7 @@ from repl_pair.runtime.surfaces.secret_values import places_followed
 from repl_pair.runtime.surfaces.state import LOCK, State, watch
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import Place
+from repl_pair.wire import monotonic
 
 COMPUTED_S = 2.0
 """How long a read waits for a computed value; then it answers the one before."""
@@ -136,7 +136,7 @@ async def _wait_for_news(
     RequestError `not_found` as soon as the view does not see it any more, KernelError `paused`
     where agents were paused meanwhile.
     """
-    changed, until = call.make_event(), time.monotonic() + wait_s
+    changed, until = call.make_event(), monotonic() + wait_s
     stop_watching = watch([member], lambda _id: changed.set())
     try:
         while True:
@@ -147,7 +147,7 @@ async def _wait_for_news(
                 await state.computed.refresh(COMPUTED_S)
             if _is_news(state, key, since):
                 return True
-            if call.cancelled.is_set() or not await changed.wait(until - time.monotonic()):
+            if call.cancelled.is_set() or not await changed.wait(until - monotonic()):
                 return False
     finally:
         stop_watching()

@@ -1,7 +1,6 @@
 """The op that runs many variants at once."""
 
 import asyncio
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
@@ -26,6 +25,7 @@ from repl_pair.runtime.signatures.arguments import MAX_S, Bounds
 from repl_pair.runtime.stopping.stop import Stop, this_section
 from repl_pair.runtime.sweeps.matrix import pair, select
 from repl_pair.runtime.sweeps.sweep import SweepRow, SweepState, run_one
+from repl_pair.wire import monotonic
 
 PROGRESS_S = 0.2
 """How long after one message of progress the next one comes, at the least."""
@@ -126,7 +126,7 @@ class _UnderWay:
         self._shows_passes = detail == "full"
         self._at: int | None = None
         self._components: dict[int, Any] = {}
-        self._reported = self._rested = time.monotonic()
+        self._reported = self._rested = monotonic()
 
     async def run(self) -> None:
         section = this_section()
@@ -145,9 +145,9 @@ class _UnderWay:
             self._take(place, found)
             if section.wanted is not None:
                 self._state.stop_reason = section.wanted.reason
-            if time.monotonic() - self._rested >= BREATH_S:
+            if monotonic() - self._rested >= BREATH_S:
                 await self._call.wait_for(asyncio.sleep(0))
-                self._rested = time.monotonic()
+                self._rested = monotonic()
 
     def answer(self) -> dict[str, Any]:
         learn_before_output(self._components.values())
@@ -189,8 +189,8 @@ class _UnderWay:
         self._at = None
         self._state.add(place, found)
         done, total = self._state.done, len(self._state.pairings)
-        if done == total or time.monotonic() - self._reported >= PROGRESS_S:
-            self._reported = time.monotonic()
+        if done == total or monotonic() - self._reported >= PROGRESS_S:
+            self._reported = monotonic()
             self._call.progress(f"{done} of {total} runs: {found.variant_id} {found.status}")
 
     def _keep(self, rows: Sequence[SweepRow]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.project.schema import APPLICATION, STEPS, VERSION
+from repl_pair.wire import monotonic
 
 BUSY_S = 5.0
 """How long a change waits for one of another process: less than the deadline of an op."""
@@ -109,13 +110,13 @@ def _migrate(connection: sqlite3.Connection) -> None:
 
 def _use_log(connection: sqlite3.Connection) -> None:
     """Turn the write-ahead log on, for which SQLite does not wait for another process by itself."""
-    until = time.monotonic() + BUSY_S
+    until = monotonic() + BUSY_S
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            if _code_of(error) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+            if _code_of(error) != sqlite3.SQLITE_BUSY or monotonic() > until:
                 raise
         time.sleep(RETRY_S)
 

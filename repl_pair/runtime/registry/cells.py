@@ -1,7 +1,6 @@
 """Tracks the notebook cell that runs now, and retires stale registrations at its end."""
 
 import threading
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,6 +9,7 @@ from repl_pair.records import Undo, record
 from repl_pair.runtime.ipython import kernel_shell, known_shells
 from repl_pair.runtime.registry.origin import cell_origin
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.wire import monotonic
 
 MAX_ENDED = 500
 """How many of the latest cells it is remembered of how they ended."""
@@ -35,7 +35,7 @@ class RunningCell:
     @property
     def seconds(self) -> float:
         """How long it has been running, in seconds."""
-        return time.monotonic() - self.since
+        return monotonic() - self.since
 
 
 class CellTracker:
@@ -70,7 +70,7 @@ class CellTracker:
         """Return how many seconds ago the last cell ended; None while one runs or if none has."""
         if self._ended is None or self.is_busy():
             return None
-        return round(time.monotonic() - self._ended, 1)
+        return round(monotonic() - self._ended, 1)
 
     def track(self, is_taken: Callable[[], bool] = lambda: False) -> Undo:
         """Track the cells until the last undo; `is_taken`: the main thread is occupied."""
@@ -111,7 +111,7 @@ class CellTracker:
             place = cell_origin(shell)
             number = place.run if getattr(info, "store_history", True) else None
             self._runs_on = key[1]
-            self.current = RunningCell(label=place.label, since=time.monotonic(), number=number)
+            self.current = RunningCell(label=place.label, since=monotonic(), number=number)
 
     def _end(self, shell: Any, result: Any) -> None:
         key = id(shell), threading.get_ident()
@@ -121,7 +121,7 @@ class CellTracker:
             # This cell was run by another one, whose registrations are not complete yet.
             return
         if shell is kernel_shell() and self._runs_on in (None, key[1]):
-            cell, self.current, self._ended = self.current, None, time.monotonic()
+            cell, self.current, self._ended = self.current, None, monotonic()
             self._note_ended(cell, self._ended, result)
         self._retire(shell, result)
         self.count += 1

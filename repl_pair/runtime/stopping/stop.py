@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from repl_pair.records import row
+from repl_pair.wire import monotonic
 
 T = TypeVar("T")
 Task = asyncio.Task[Any] | None
@@ -149,7 +149,7 @@ class Section:
     def begin_teardown(self) -> None:
         """Report that a stop has ended the run; its teardown is not stopped for `TEARDOWN_S`."""
         self._tears_down = True
-        self._teardown_until = time.monotonic() + TEARDOWN_S
+        self._teardown_until = monotonic() + TEARDOWN_S
         while self._task is not None and self._task.cancelling():
             self._task.uncancel()
 
@@ -176,7 +176,7 @@ class Section:
         pass
 
     def _is_open_to_stops(self) -> bool:
-        return self.live and time.monotonic() >= self._teardown_until
+        return self.live and monotonic() >= self._teardown_until
 
     def _ask_loop(self) -> None:
         if self._task is not None:

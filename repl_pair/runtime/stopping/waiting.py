@@ -1,12 +1,13 @@
 """Waiting that holds no thread: a coroutine that waits is kept until its event is set."""
 
 import threading
-import time
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from contextvars import copy_context
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
+
+from repl_pair.wire import monotonic
 
 
 class WaitEvent:
@@ -24,8 +25,8 @@ class WaitEvent:
 
     async def wait(self, timeout_s: float) -> bool:
         """Wait until it is set, and clear it; False when the time ran out."""
-        until = time.monotonic() + timeout_s
-        while not self.is_set and time.monotonic() < until:
+        until = monotonic() + timeout_s
+        while not self.is_set and monotonic() < until:
             await _Pause(self, until)
         was_set, self.is_set = self.is_set, False
         return was_set
@@ -92,7 +93,7 @@ class Waiters:
         if first is None:
             return self._woken.get()
         try:
-            return self._woken.get(timeout=max(0.0, first.until - time.monotonic()))
+            return self._woken.get(timeout=max(0.0, first.until - monotonic()))
         except Empty:
             return first
 

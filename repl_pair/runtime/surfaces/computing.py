@@ -17,6 +17,7 @@ from repl_pair.runtime.store import NOTHING
 from repl_pair.runtime.surfaces.fitting import is_same
 from repl_pair.runtime.surfaces.state import LOCK, STATES, State, watch
 from repl_pair.runtime.values.classes import type_name
+from repl_pair.wire import monotonic
 
 PAUSE_S, PAUSES = 0.05, 19
 """Least pause after a computation, and how many times its own length the pause is."""
@@ -49,10 +50,10 @@ class Worker:
 
     def _run(self) -> None:
         while (computation := self._next()) is not None:
-            time.sleep(max(0.0, self._free_at - time.monotonic()))
-            began = time.monotonic()
+            time.sleep(max(0.0, self._free_at - monotonic()))
+            began = monotonic()
             computation.compute()
-            ended = time.monotonic()
+            ended = monotonic()
             self._free_at = ended + max(PAUSE_S, PAUSES * (ended - began))
 
     def _next(self) -> "Computation | None":
@@ -116,17 +117,17 @@ class Computation:
 
         A failure of its function is no exception here: it is the state's `error`.
         """
-        until = time.monotonic() + timeout_s
+        until = monotonic() + timeout_s
         for source in self.sources:
             state = STATES.get(source)
             if state is not None and state.computed is not None:
-                await state.computed.refresh(until - time.monotonic())
+                await state.computed.refresh(until - monotonic())
         if self._seen == self._look():
             return True
         computed = WaitEvent()
         self._waiting.append(computed)
         self._ask()
-        is_computed = await computed.wait(until - time.monotonic())
+        is_computed = await computed.wait(until - monotonic())
         self._waiting.remove(computed)
         return is_computed
 

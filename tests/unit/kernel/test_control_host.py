@@ -29,6 +29,7 @@ class World:
 def world(monkeypatch):
     world = World()
     monkeypatch.setattr(control_host, "time", world)
+    monkeypatch.setattr(control_host, "monotonic", world.monotonic)
     monkeypatch.setattr(control_host, "CELLS", world)
     return world
 

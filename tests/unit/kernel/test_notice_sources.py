@@ -12,7 +12,7 @@ def looks(monkeypatch, own_project):
     """Calls `look(at, principal)` at a moment of the clock; gives how many looks began."""
     own_project.file.parent.mkdir()
     now, begun, served = [0.0], [], notice_sources.NoticeSources()
-    monkeypatch.setattr(notice_sources.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(notice_sources, "monotonic", lambda: now[0])
     monkeypatch.setattr(notice_sources, "start_thread", lambda *args, **how: begun.append(args))
 
     def look(at, principal="ann"):
