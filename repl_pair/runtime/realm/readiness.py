@@ -11,7 +11,7 @@ from repl_pair.errors import count_of
 from repl_pair.records import mutable
 from repl_pair.runtime.project.git import local_filters, run_git, run_program
 from repl_pair.runtime.realm.model import PullRequest, Readiness, Realm, RepoReadiness
-from repl_pair.runtime.realm.worktrees import MAX_AT_ONCE, branch_of, worktree_of
+from repl_pair.runtime.realm.worktrees import MAX_AT_ONCE, branch_of
 
 GH_S = 10.0
 _PR_SLOTS = {"number": int, "state": str, "isDraft": bool, "title": str, "url": str}
@@ -25,10 +25,7 @@ def read_readiness(realm: Realm, rfc: str | None = None) -> Readiness:
     branch = None if rfc is None else branch_of(realm, rfc)
 
     def read(repo: str) -> RepoReadiness:
-        folder = realm.path_of(repo)
-        if rfc is not None and (worktree := worktree_of(realm, rfc, repo)).is_dir():
-            folder = worktree
-        return _read(repo, folder, branch)
+        return _read(repo, realm.path_of(repo), branch)
 
     with ThreadPoolExecutor(MAX_AT_ONCE) as threads:
         found = list(threads.map(read, sorted(realm.repos)))
@@ -48,13 +45,9 @@ class _Branch:
 
 
 def _read(repo: str, folder: Path, branch: str | None) -> RepoReadiness:
-    state = _read_status(folder)
+    state = _read_status(folder) if branch is None else _read_branch(folder, branch)
     if isinstance(state, str):
         return _unready(repo, branch, state)
-    if branch is not None and state.name != branch:
-        if not run_git(folder, "show-ref", "--verify", f"refs/heads/{branch}").succeeded:
-            return _unready(repo, branch, f"There is no branch {branch}.")
-        state = _read_other(folder, branch)
     _read_remote(folder, state)
     proposed = _count_proposed(folder, state)
     pr, problem = _read_pull_request(folder, state)
@@ -95,6 +88,24 @@ def _reasons(state: _Branch, proposed: int | None, pr: PullRequest | None) -> It
     if pr is not None and (pr["state"] != "OPEN" or pr["isDraft"]):
         is_what = "a draft" if pr["state"] == "OPEN" else pr["state"].lower()
         yield f"Its pull request {pr['number']} is {is_what}."
+
+
+def _read_branch(folder: Path, branch: str) -> _Branch | str:
+    """Return the state of a branch, where it is checked out by what is there, or why not."""
+    if not folder.is_dir():
+        return f"The repo is not at {folder}."
+    ref = f"refs/heads/{branch}"
+    found = run_git(folder, "for-each-ref", "--format=%(refname)%00%(worktreepath)", ref)
+    name, _, place = found.out.removesuffix("\n").partition("\0")
+    if not found.succeeded or name != ref:
+        return found.why or f"There is no branch {branch}."
+    if not place or not Path(place).is_dir():
+        return _read_other(folder, branch)
+    state = _read_status(Path(place))
+    if isinstance(state, str):
+        return f"{place}: {state}"
+    is_there = state.name == branch
+    return state if is_there else f"git has {branch} in {place}, where {state.name} is."
 
 
 def _read_status(folder: Path) -> _Branch | str:

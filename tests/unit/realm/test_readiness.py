@@ -170,6 +170,24 @@ def test_the_branch_of_an_rfc_is_read_in_its_worktree_or_where_it_is_checked_out
     assert (found["ahead"], found["reason"]) == (2, "2 commits are not pushed.")
 
 
+def test_the_branch_of_an_rfc_is_read_in_any_worktree_where_it_is_checked_out(repo, tmp_path):
+    root, place = repo.root("web"), tmp_path / "web of 0001"
+    git(root, "worktree", "add", "-q", "-b", "rfc/0001", str(place))
+    commit(place, "sku.txt")
+    git(place, "push", "-q", "-u", "origin", "rfc/0001")
+    ready = READY | {"branch": "rfc/0001", "proposed": 2}
+    assert read(repo, "0001") == ready
+    leave_uncommitted(place)
+    why = {"ready": False, "reason": "3 files are not committed."}
+    assert read(repo, "0001") == ready | why | {"uncommitted": 3}
+    place.rename(tmp_path / "away")
+    assert read(repo, "0001") == ready
+    make_repo(place, remote=False)
+    found = read(repo, "0001")
+    assert (found["ready"], found["uncommitted"]) == (False, None)
+    assert found["reason"] == f"git has rfc/0001 in {place}, where main is."
+
+
 PR = {
     "number": 7,
     "state": "OPEN",
