@@ -198,8 +198,9 @@ class PullRequest(TypedDict):
 class RepoReadiness(TypedDict):
     """How far a branch is; the counts are None where they could not be read.
 
-    `uncommitted` counts files. `ahead` and `behind` are commits that its upstream lacks, or has
-    more; `proposed` those that the remote's main branch lacks. `reason` is why it is not ready.
+    `uncommitted` counts files, those of submodules too. `ahead` and `behind` are commits that its
+    upstream lacks, or has more; `proposed` those that the remote's main branch lacks. `reason` is
+    why it is not ready.
     """
 
     name: str

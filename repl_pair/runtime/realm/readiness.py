@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import field
 from pathlib import Path
 from typing import Any, cast
 
@@ -42,6 +43,8 @@ class _Branch:
     uncommitted: int = 0
     ahead: int | None = None
     behind: int | None = None
+    unpushed: list[str] = field(default_factory=list[str])
+    """The submodules whose commit is on no branch of a remote."""
 
 
 def _read(repo: str, folder: Path, branch: str | None) -> RepoReadiness:
@@ -76,6 +79,8 @@ def _reasons(state: _Branch, proposed: int | None, pr: PullRequest | None) -> It
     if state.uncommitted:
         files = count_of(state.uncommitted, "file is", "files are")
         yield f"{files} not committed."
+    for path in state.unpushed:
+        yield f"The commit of the submodule {path} is not pushed."
     if state.ahead:
         yield f"{state.ahead} commits are not pushed."
     if state.behind:
@@ -109,9 +114,13 @@ def _read_branch(folder: Path, branch: str) -> _Branch | str:
 
 
 def _read_status(folder: Path) -> _Branch | str:
-    """Return the state of the branch that is checked out in a folder, or why there is none."""
+    """Return the state of the branch that is checked out in a folder, or why there is none.
+
+    What is not committed in its submodules counts as well.
+    """
     if not folder.is_dir():
         return f"The repo is not at {folder}."
+    # git would look into a submodule by itself, with the filters that the submodule has for it.
     shown = ("--ignore-submodules=dirty", "--untracked-files=normal")
     words = ("status", "--porcelain=v2", "--branch", "-z", *shown)
     listed = run_git(folder, *words, settings=local_filters(folder))
@@ -126,7 +135,27 @@ def _read_status(folder: Path) -> _Branch | str:
             state.uncommitted += 1
             if kind == "2":  # renamed: the name before follows
                 next(lines, None)
-    return state
+    return _add_submodules(folder, state) or state
+
+
+def _add_submodules(folder: Path, state: _Branch) -> str:
+    """Count what is not committed or pushed in the submodules of a folder; return why not."""
+    listed = run_git(folder, "ls-files", "--stage", "-z")
+    lines = (line.partition("\t") for line in listed.out.split("\0"))
+    for path in dict.fromkeys(path for head, _, path in lines if head.startswith("160000 ")):
+        inside = (folder / path).resolve()
+        if inside != folder.resolve() / path or not (inside / ".git").exists():
+            continue  # behind a link, or not checked out
+        found = _read_status(inside)
+        if isinstance(found, str):
+            return f"{path}: {found}"
+        state.uncommitted += found.uncommitted
+        state.unpushed += [f"{path}/{one}" for one in found.unpushed]
+        own = run_git(inside, "rev-list", "-n1", "HEAD", "--not", "--remotes")
+        if not own.succeeded:
+            return f"{path}: {own.why}"
+        state.unpushed += [path] if own.out else []
+    return listed.why
 
 
 def _take_header(state: _Branch, text: str) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from repos import commit, git, make_repo, write_gh
@@ -130,6 +131,65 @@ def test_what_keeps_a_branch_from_being_ready_is_counted_and_named(repo, case):
     change, slots, reason = UNREADY[case]
     change(repo.root("web"))
     assert read(repo) == READY | slots | {"ready": False, "reason": reason}
+
+
+def add_submodule(root, url=None):
+    """Give a repo a submodule that is committed and pushed, as all of the repo is."""
+    if url is None:
+        make_repo(root.with_name("lib"))
+        url = str(root.with_name("lib.git"))
+    git(root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", url, "lib")
+    publish(root)
+    return root / "lib"
+
+
+def publish(root):
+    git(root, "commit", "-qam", "Take lib")
+    git(root, "push", "-q")
+
+
+def leave_commit(lib):
+    commit(lib, "new.txt")
+    publish(lib.parent)
+
+
+def leave_files_deeper(lib):
+    inner = add_submodule(lib, git(lib, "remote", "get-url", "origin"))
+    publish(lib.parent)
+    (inner / "new.txt").write_text("new")
+
+
+IN_SUBMODULES = {
+    "files": (
+        lambda lib: (lib / "new.txt").write_text("new") and (lib / "file.txt").write_text("two"),
+        {"uncommitted": 2},
+        "2 files are not committed.",
+    ),
+    "a commit": (leave_commit, {"proposed": 3}, "The commit of the submodule lib is not pushed."),
+    "in one of its own": (
+        leave_files_deeper,
+        {"proposed": 3, "uncommitted": 1},
+        "1 file is not committed.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", IN_SUBMODULES)
+def test_what_is_left_in_a_submodule_keeps_its_repo_from_being_ready(repo, case):
+    lib = add_submodule(repo.root("web"))
+    assert read(repo) == READY | {"proposed": 2}
+    change, slots, reason = IN_SUBMODULES[case]
+    change(lib)
+    assert read(repo) == READY | {"proposed": 2, "ready": False, "reason": reason} | slots
+
+
+def test_a_submodule_that_is_not_checked_out_or_behind_a_link_is_not_looked_into(repo):
+    root = repo.root("web")
+    git(add_submodule(root).parent, "submodule", "-q", "deinit", "-f", "lib")
+    assert read(repo) == READY | {"proposed": 2}
+    (root / "lib").rmdir()
+    (root / "lib").symlink_to(".")
+    assert read(repo)["uncommitted"] == 1
 
 
 def test_a_repo_that_is_gone_or_none_is_its_own_reason(repo):
@@ -260,8 +320,9 @@ def is_alive(pid):
         return False
 
 
-def test_no_program_of_a_repo_runs_when_it_is_read(repo, tmp_path):
-    root, ran = repo.root("web"), tmp_path / "ran"
+@pytest.mark.parametrize("find", [lambda root: root, add_submodule], ids=["repo", "submodule"])
+def test_no_program_of_a_repo_runs_when_it_is_read(repo, tmp_path, find):
+    root, ran = find(repo.root("web")), tmp_path / "ran"
     spy = tmp_path / "spy"
     spy.write_text(f"#!/bin/sh\necho $0 >> {ran}\ncat\n")
     spy.chmod(0o755)
@@ -273,13 +334,13 @@ def test_no_program_of_a_repo_runs_when_it_is_read(repo, tmp_path):
     for name in ("filter.spy.clean", "filter.spy.process", "filter.a=b.clean", "core.fsmonitor"):
         git(root, "config", name, str(spy))
     git(root, "config", "filter.spy.required", "true")
-    hook = root / ".git" / "hooks" / "post-index-change"
+    hook = Path(git(root, "rev-parse", "--absolute-git-dir"), "hooks", "post-index-change")
     hook.write_text(f"#!/bin/sh\necho hook >> {ran}\n")
     hook.chmod(0o755)
     for name in ("file.txt", "a.md"):
         (root / name).write_text("two\n")  # of the same size: git has to filter it to compare
     found = read(repo)
-    assert found["uncommitted"] == 2
+    assert found["uncommitted"] == 2 + (root != repo.root("web"))  # its new commit is a change too
     assert not ran.exists()
     subprocess.run(["git", "status"], cwd=root, capture_output=True, timeout=30, check=False)
     assert ran.exists()  # git itself runs them
