@@ -28,10 +28,10 @@ def init_realm(name: str, folder: Path) -> Path:
 
 
 def join_realm(root: Path, folder: Path, name: str | None = None) -> Home:
-    """Make a project one of the repos of a realm, under a name or that of its folder.
+    """Make a project one of the repos of a realm, under a name, else its own there or its folder's.
 
     RequestError `not_found` where the folder holds no realm, `bad_arguments` where the name is
-    another repo's, or the project is in another realm.
+    another repo's, or the project is in another realm, or in this one under another name.
     """
     if not (folder / REALM_FILE).is_file():
         raise RequestError(
@@ -39,9 +39,8 @@ def join_realm(root: Path, folder: Path, name: str | None = None) -> Home:
             f"{folder} holds no {REALM_FILE}.",
             hints=[f"repl-pair realm init NAME {folder}"],
         )
-    joined = Home(folder=folder.resolve(), repo=check_name(name or root.name, "a repo"))
-    before = find_home(root)
-    if before is not None and before.folder != joined.folder:
+    realm, before = folder.resolve(), find_home(root)
+    if before is not None and before.folder != realm:
         raise RequestError(
             "bad_arguments",
             f"This project is in the realm {before.folder}, and a project is in one realm. Remove "
@@ -52,18 +51,32 @@ def join_realm(root: Path, folder: Path, name: str | None = None) -> Home:
         raise RequestError("cannot_run", f"{own_folder} is not a folder. Move it away first.")
     with locked(folder):
         head = read_file(folder / REALM_FILE, REALM)
-        path = _relative(root.resolve(), joined.folder)
-        if head["repos"].get(joined.repo, path) != path:
+        path = _relative(root.resolve(), realm)
+        known = next((repo for repo, at in head["repos"].items() if at == path), None)
+        repo = check_name(name or known or root.name, "a repo")
+        if known not in (None, repo):
+            raise _other_name(root, known, repo)
+        if head["repos"].get(repo, path) != path:
             raise RequestError(
                 "bad_arguments",
-                f"{joined.repo} is {head['repos'][joined.repo]} in this realm. Choose another name "
-                "with --as.",
+                f"{repo} is {head['repos'][repo]} in this realm. Choose another name with --as.",
             )
-        others = {repo: at for repo, at in head["repos"].items() if at != path}
-        write_file(folder / REALM_FILE, head | {"repos": others | {joined.repo: path}})
-    own = {"realm": _relative(joined.folder, root.resolve()), "repo": joined.repo}
-    write_file(home_file(root), own)
-    return joined
+        # First, so that the realm names no project that could not keep it.
+        write_file(home_file(root), {"realm": _relative(realm, root.resolve()), "repo": repo})
+        write_file(folder / REALM_FILE, head | {"repos": head["repos"] | {repo: path}})
+    return Home(folder=realm, repo=repo)
+
+
+def _other_name(root: Path, known: str, name: str) -> RequestError:
+    return RequestError(
+        "bad_arguments",
+        f"The project {root} is {known} in this realm, and a project has one name.",
+        hints=[
+            f"If {name} is a folder in it, give that a pyproject.toml, and join from there.",
+            f"To rename the project, change {known} in the files of the realm and in "
+            f"{home_file(root)}.",
+        ],
+    )
 
 
 def _relative(path: Path, start: Path) -> str:

@@ -58,6 +58,10 @@ def test_a_project_that_cannot_keep_its_realm_joins_none(ground, tmp_path):
     (root / ".repl_pair").write_text("a file")
     before = (ground.folder / "realm.json").read_text()
     assert refused(lambda: join_realm(root, ground.folder)).code == "cannot_run"
+    (root / ".repl_pair").unlink()
+    (root / ".repl_pair" / "realm.json").mkdir(parents=True)
+    with pytest.raises(OSError, match=r"realm\.json"):
+        join_realm(root, ground.folder)
     assert (ground.folder / "realm.json").read_text() == before
 
 

@@ -11,7 +11,7 @@ from repl_pair.errors import RequestError
 from repl_pair.runtime.realm.bindings import bind, unbind
 from repl_pair.runtime.realm.checks import check_realm
 from repl_pair.runtime.realm.membership import init_realm, join_realm
-from repl_pair.runtime.realm.realms import binding_file
+from repl_pair.runtime.realm.realms import binding_file, open_realm
 
 OTHER = {"type": "object"}
 
@@ -170,12 +170,22 @@ def test_a_binding_is_taken_back_in_part_or_whole(ground):
 
 
 def test_a_repo_has_one_name_and_one_realm(ground, tmp_path):
-    web = ground.root("web")
-    assert join_realm(web, ground.folder, "site").repo == "site"
-    assert ground.open("web").repos == {"api": "../api", "site": "../web"}
+    web, before = ground.root("web"), (ground.folder / "realm.json").read_text()
+    message = refusal("bad_arguments", join_realm, web, ground.folder, "site")
+    assert message.startswith(f"The project {web} is web in this realm")
+    assert (ground.folder / "realm.json").read_text() == before
     (tmp_path / "third").mkdir()
     message = refusal("bad_arguments", join_realm, tmp_path / "third", ground.folder, "api")
     assert "--as" in message
     init_realm("other", tmp_path / "other")
     assert "one realm" in refusal("bad_arguments", join_realm, web, tmp_path / "other")
     assert "there already" in refusal("bad_arguments", init_realm, "again", ground.folder)
+
+
+def test_a_project_that_joins_again_keeps_its_name(make_ground, tmp_path):
+    ground, site = make_ground(), tmp_path / "web"
+    site.mkdir()
+    joined = join_realm(site, ground.folder, "site")
+    (site / ".repl_pair" / "realm.json").unlink()
+    assert join_realm(site, ground.folder) == joined
+    assert open_realm(site).repos == {"site": "../web"}
