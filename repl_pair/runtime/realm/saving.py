@@ -84,8 +84,6 @@ def _make_next(before: Contract, edition: Edition) -> Contract:
     compatible = edition.compatible
     if compatible is None:
         compatible = compatibility["backwards"] and (old is None or old.major == new.major)
-    is_new = edition.version != before["version"]
-    rows = [_evolution(edition, compatible=compatible)] if is_new else []
     changed: Mapping[str, Any] = {
         "version": edition.version,
         "schema": schema,
@@ -93,7 +91,7 @@ def _make_next(before: Contract, edition: Edition) -> Contract:
         "compatibility": compatibility,
         "value": before["value"] if edition.value is None else edition.value,
         "validation": before["validation"] if edition.validation is None else edition.validation,
-        "evolution": [*before["evolution"], *rows],
+        "evolution": _next_evolution(before, edition, compatible=compatible),
     }
     made: Any = {**before, **changed}  # slots that others wrote into the file stay
     return made
@@ -120,6 +118,17 @@ def _compatibility(before: Compatibility, edition: Edition) -> Compatibility:
         "backwards": before["backwards"] if edition.backwards is None else edition.backwards,
         "forwards": before["forwards"] if edition.forwards is None else edition.forwards,
     }
+
+
+def _next_evolution(before: Contract, edition: Edition, *, compatible: bool) -> list[Evolution]:
+    """Return the history with a row of this version; one that is there takes what is given."""
+    rows = before["evolution"]
+    if not rows or rows[-1]["version"] != edition.version:
+        return [*rows, _evolution(edition, compatible=compatible)]
+    last: Any = {**rows[-1], "changes": edition.changes or rows[-1]["changes"]}
+    if edition.compatible is not None:
+        last["compatible"] = edition.compatible
+    return [*rows[:-1], last]
 
 
 def _evolution(edition: Edition, *, compatible: bool) -> Evolution:

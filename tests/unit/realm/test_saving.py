@@ -70,6 +70,23 @@ def test_a_version_is_appended_with_whether_it_is_compatible(ground, case):
     ]
 
 
+AMENDED = {
+    "words": ({"changes": "Sku went."}, {"changes": "Sku went."}),
+    "not compatible": ({"compatible": False}, {"compatible": False}),
+    "neither": ({"value": {"read": True}}, {}),
+}
+
+
+@pytest.mark.parametrize("case", AMENDED)
+def test_what_is_given_at_the_same_version_amends_its_row_and_the_rest_stays(ground, case):
+    edition, slots = AMENDED[case]
+    ground.save("api", "1.1.0", schema=OTHER, changes="Sku is gone.")
+    made = ground.save("api", "1.1.0", **edition)
+    row = {"version": "1.1.0", "changes": "Sku is gone.", "compatible": True}
+    first = {"version": "1.0.0", "changes": "", "compatible": True}
+    assert made["evolution"] == [first, row | slots]
+
+
 def test_a_schema_that_was_edited_in_its_file_is_taken_by_a_higher_version(ground):
     ground.edit("domains/pricing/contracts/quote.json", lambda data: data["schema"].clear())
     assert not check_realm(ground.open("api"), strict=True)["valid"]
