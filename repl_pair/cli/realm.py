@@ -53,7 +53,7 @@ def join(folder: Path, name: str | None) -> None:
     root = project().root
     with report_refusal(as_json=False):
         home = membership.join_realm(root, folder, name)
-        report_changes(project(), create=True)
+        _note_changes()
         _print_line(f"{root} is {home.repo} in {home.folder}")
 
 
@@ -67,7 +67,7 @@ def bind(domain: str, role: Any, exports: Sequence[str], imports: Sequence[str])
     with report_refusal(as_json=False):
         home, known = _home(), open_realm(project().root).domains
         made = bind_repo(home, domain, role=role, exports=exports, imports=imports)
-        report_changes(project(), create=True)
+        _note_changes()
         if domain not in known:
             _print_line(f"{domain} is a new domain.{did_you_mean(domain, known)}", err=True)
         _show_binding(domain, home.repo, made)
@@ -82,7 +82,7 @@ def unbind(domain: str, exports: Sequence[str], imports: Sequence[str]) -> None:
     with report_refusal(as_json=False):
         home = _home()
         left = unbind_repo(home, domain, exports=exports, imports=imports)
-        report_changes(project(), create=True)
+        _note_changes()
         if left is None:
             _print_line(f"{home.repo} is not bound to {domain} any more")
         else:
@@ -129,7 +129,7 @@ async def save(
         **given,
     )
     made = saving.save_contract(home, domain, contract, edition)
-    report_changes(project(), create=True)
+    _note_changes()
     words = f"saved {domain}/{contract} {made['version']}, owned by {made['owner']}"
     return caller.print(ok_reply(made), lambda _: _print_line(words))
 
@@ -160,6 +160,15 @@ def _home() -> Home:
     """Return the place of the project in its realm; refuse where it is in none."""
     open_realm(project().root)
     return cast("Home", find_home(project().root))
+
+
+def _note_changes() -> None:
+    """Report what others changed, so that it is known; the command has done its work before."""
+    try:
+        report_changes(project(), create=True)
+    except RequestError as error:
+        note = "The realm is changed; the notices of this project are not"
+        _print_line(f"{note}: {error.message}", err=True)
 
 
 def _show_checked(checked: CheckedRealm) -> None:

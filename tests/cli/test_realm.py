@@ -5,6 +5,8 @@ import json
 import pytest
 from repos import SCHEMA
 
+from repl_pair.runtime.project import database
+
 STORIES = '''
 import repl_pair
 
@@ -68,6 +70,28 @@ def test_the_files_of_a_realm_are_written_and_shown(joined, pair):
     assert (reply["ok"], reply["result"]["current_repo"]) == (True, "api")
     assert pair("realm", "unbind", "pricing").output == "api is not bound to pricing any more\n"
     assert not (joined.parent / "realm" / "domains/pricing/bindings/api.json").exists()
+
+
+CHANGES = {
+    "join": ("../realm",),
+    "save": ("pricing", "quote", "--version", "1.0.0", "--schema", "quote.json"),
+    "bind": ("pricing", "--import", "quote"),
+    "unbind": ("pricing",),
+}
+
+
+@pytest.mark.parametrize("command", CHANGES)
+def test_a_database_that_is_damaged_is_a_note_of_a_command_that_changed_the_realm(
+    joined, pair, command
+):
+    (joined / "quote.json").write_text(json.dumps(SCHEMA))
+    database.close_project()
+    (joined / ".repl_pair" / "pair.db").write_text("damaged" * 1_000)
+    ended = pair("realm", command, *CHANGES[command])
+    assert (ended.exit_code, ended.stdout != "") == (0, True), ended.output
+    (note,) = ended.stderr.splitlines()
+    assert note.startswith("The realm is changed; the notices of this project are not: ")
+    assert "pair.db" in note
 
 
 def test_a_domain_that_a_binding_makes_is_reported_and_goes_with_it(joined, pair):
