@@ -168,6 +168,7 @@ def test_the_story_of_a_live_kernel_is_saved(start, joined, pair):
 REFUSED = {
     "a schema that is no JSON": ("{", (), "line 1, column 2"),
     "a schema that is no object": ("[]", (), "a JSON object"),
+    "a schema with a key twice": ('{"type": "object", "type": "object"}', (), "stands twice"),
     "a schema that is no JSON Schema": ('{"type": "text"}', (), "$.type"),
     "a value that is no JSON": ("{}", ("--value", "{"), "--value takes JSON"),
     "a validation that is no object": ("{}", ("--validation", "[]"), "--validation takes"),

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import stat
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, cast, get_args
@@ -140,7 +141,15 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+def _make_object(slots: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(slots)
+    if len(found) < len(slots):
+        ((twice, _),) = Counter(name for name, _ in slots).most_common(1)
+        raise ValueError(f"{twice!r} stands twice in one object")
+    return found
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_make_object)
 
 
 def bad_file(path: str | Path, why: str) -> RequestError:

@@ -176,9 +176,11 @@ def test_a_file_that_is_no_text_or_too_large_is_reported_like_any_other(ground):
     ground.contract(contract="deep").write_text("[" * 100_000)
     ground.contract(contract="large").write_text(f'"{"x" * 1_000_001}"')
     ground.contract(contract="nan").write_text('{"value": NaN}')
+    ground.contract(contract="twice").write_text('{"a": {"version": "1", "b": 1, "version": "2"}}')
     found = {fault["file"][26:-5]: fault["message"] for fault in faults_of(ground, "errors")}
-    assert found.keys() == {"bytes", "deep", "large", "nan"}
+    assert found.keys() == {"bytes", "deep", "large", "nan", "twice"}
     assert "byte 1 is not UTF-8" in found["bytes"]
     assert "nested too deeply" in found["deep"]
     assert "1,000,000 bytes" in found["large"]
     assert "NaN" in found["nan"]
+    assert "'version' stands twice in one object" in found["twice"]
