@@ -18,7 +18,7 @@ from repl_pair.runtime.realm.bindings import bind as bind_repo, unbind as unbind
 from repl_pair.runtime.realm.changes import report_changes
 from repl_pair.runtime.realm.checks import check_realm
 from repl_pair.runtime.realm.files import read_json
-from repl_pair.runtime.realm.model import Binding, CheckedRealm, Fault, RealmStatus
+from repl_pair.runtime.realm.model import Binding, CheckedRealm, Fault, Realm, RealmStatus
 from repl_pair.runtime.realm.realms import Home, find_home, open_realm
 from repl_pair.runtime.realm.status import describe_realm
 from repl_pair.wire import ok_reply
@@ -65,7 +65,7 @@ def join(folder: Path, name: str | None) -> None:
 def bind(domain: str, role: Any, exports: Sequence[str], imports: Sequence[str]) -> None:
     """Bind this repo to DOMAIN, or add to what it exports and imports there."""
     with report_refusal(as_json=False):
-        home, known = _home(), open_realm(project().root).domains
+        home, known = _home(), _open(None).domains
         made = bind_repo(home, domain, role=role, exports=exports, imports=imports)
         _note_changes()
         if domain not in known:
@@ -141,7 +141,7 @@ async def save(
 def check(strict: bool, named: str | None, as_json: bool) -> None:
     """Check what the repos agreed on. Exit code: 0 for no error, 1 for some, 2 for no realm."""
     with report_refusal(as_json=as_json):
-        checked = check_realm(open_realm(project().root, named), strict=strict)
+        checked = check_realm(_open(named), strict=strict)
     answer(ok_reply(checked), _show_checked, as_json=as_json)
     sys.exit(PASS if checked["valid"] else FAIL)
 
@@ -152,13 +152,18 @@ def check(strict: bool, named: str | None, as_json: bool) -> None:
 def status(named: str | None, as_json: bool) -> None:
     """Show the repos of the realm, its domains, contracts and bindings."""
     with report_refusal(as_json=as_json):
-        found = describe_realm(open_realm(project().root, named), None)
+        found = describe_realm(_open(named), None)
     answer(ok_reply(found), _show_status, as_json=as_json)
+
+
+def _open(named: str | None) -> Realm:
+    """Open the realm of the project, or one that is named as seen from the working directory."""
+    return open_realm(project().root, named, start=Path.cwd())
 
 
 def _home() -> Home:
     """Return the place of the project in its realm; refuse where it is in none."""
-    open_realm(project().root)
+    _open(None)
     return cast("Home", find_home(project().root))
 
 

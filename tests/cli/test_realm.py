@@ -205,10 +205,26 @@ def test_a_project_of_no_realm_is_refused_with_what_to_join(project, pair, words
     assert not (project / ".repl_pair").exists()
 
 
-def test_another_realm_is_checked_by_its_folder(joined, pair):
+def test_the_realm_beside_a_project_is_named_as_the_working_directory_sees_it(
+    project, pair, monkeypatch
+):
+    pair("realm", "init", "shop", "../realm")
+    (project / "src").mkdir()
+    monkeypatch.chdir(project / "src")
+    for words in (("status",), ("bind", "d"), ("check", "--realm", "../realm")):
+        assert "next: repl-pair realm join ../../realm\n" in pair("realm", *words).stderr
+    assert pair("realm", "join", "../../realm").exit_code == 0
+
+
+def test_another_realm_is_checked_by_its_folder(joined, pair, monkeypatch):
     assert pair("realm", "init", "other", "../other").exit_code == 0
     assert pair("realm", "check", "--realm", "../other", "--strict").exit_code == 0
     assert pair("realm", "check", "--realm", "../nowhere").exit_code == 2
+    (joined / "src").mkdir()
+    monkeypatch.chdir(joined / "src")
+    assert pair("realm", "check", "--realm", "../../other", "--strict").exit_code == 0
+    assert pair("realm", "check", "--realm", "../other").exit_code == 2
+    assert pair("realm", "status", "--realm", "shop").stdout == pair("realm", "status").stdout
 
 
 def test_what_others_wrote_cannot_steer_the_terminal(joined, pair):

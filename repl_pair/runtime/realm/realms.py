@@ -68,39 +68,39 @@ def is_realm(folder: Path) -> bool:
         return False
 
 
-def open_realm(root: Path, given: str | None = None) -> Realm:
+def open_realm(root: Path, given: str | None = None, *, start: Path | None = None) -> Realm:
     """Read the realm of a project, or another that is `given` by its folder or name.
 
-    A relative folder begins at the project's. RequestError `not_found` where there is no realm;
-    bad files stand as faults in it.
+    A relative folder begins at `start`, by default the project's. RequestError `not_found` where
+    there is no realm; bad files stand as faults in it.
     """
-    home = find_home(root)
+    home, start = find_home(root), start or root
     if given is not None:
-        return replace(_open_given(root, home, given), given=given)
+        return replace(_open_given(root, home, given, start), given=given)
     if home is None:
-        raise RequestError("not_found", "This project is in no realm.", hints=_ways_in(root))
+        raise RequestError("not_found", "This project is in no realm.", hints=_ways_in(root, start))
     if not (home.folder / REALM_FILE).exists():
         raise RequestError(
             "not_found",
             f"{FOLDER}/{REALM_FILE} names the realm {home.folder}, which is not there.",
-            hints=_ways_in(root),
+            hints=_ways_in(root, start),
         )
     return read_realm(home.folder, home.repo)
 
 
-def _open_given(root: Path, home: Home | None, given: str) -> Realm:
+def _open_given(root: Path, home: Home | None, given: str, start: Path) -> Realm:
     own = [] if home is None or not is_realm(home.folder) else [_read_head(home.folder)["name"]]
     if home is not None and given in own:
         return read_realm(home.folder, home.repo)
-    if not is_realm(root / given):
+    if not is_realm(start / given):
         raise RequestError(
             "not_found",
             f"There is no realm {given!r}.{did_you_mean(given, own)} Name a folder that holds a "
             f"{REALM_FILE}.",
             next_steps=[next_step("realm_status")] if own else [],
-            hints=() if own else _ways_in(root),
+            hints=() if own else _ways_in(root, start),
         )
-    folder = (root / given).resolve()
+    folder = (start / given).resolve()
     repos: dict[str, str] = _read_head(folder)["repos"]
     here = (name for name, path in repos.items() if (folder / path).resolve() == root.resolve())
     return read_realm(folder, next(here, None))
@@ -232,9 +232,12 @@ def _bad_file(domain: str, file: str, why: str) -> Fault:
     return {"domain": domain, "kind": "bad_file", "message": why, "file": file}
 
 
-def _ways_in(root: Path) -> list[str]:
-    """Return the commands that bring a project into a realm; those beside it are named."""
+def _ways_in(root: Path, start: Path) -> list[str]:
+    """Return the commands that bring a project into a realm, as typed in a folder `start`.
+
+    Realms beside the project are named.
+    """
     beside = sorted(file.parent for file in root.parent.glob(f"*/{REALM_FILE}"))
-    near = [os.path.relpath(folder, root) for folder in beside if is_realm(folder)][:2]
+    near = [os.path.relpath(folder, start) for folder in beside if is_realm(folder)][:2]
     joins = [f"repl-pair realm join {quote(folder)}" for folder in near or ["FOLDER"]]
     return [*joins, "repl-pair realm init NAME FOLDER"]
