@@ -1,10 +1,10 @@
 """What a repo gives to a domain and takes from it: bound, and taken back."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from repl_pair.errors import RequestError
+from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.project.whole_files import locked
 from repl_pair.runtime.realm.checks import is_met
 from repl_pair.runtime.realm.files import NAME, check_name, write_file
@@ -26,16 +26,18 @@ def bind(
 ) -> Binding:
     """Bind a repo to a domain, or add to its binding; an import is such as `quote >=1.0,<2`.
 
-    Without a role it is the one that exports and imports show. RequestError `bad_arguments`.
+    One that names no requirement keeps the one that it has. Without a role it is the one that
+    exports and imports show. RequestError `bad_arguments`.
     """
     check_name(domain, "a domain")
     exported = [check_name(name, "a contract") for name in exports]
-    imported = {one["contract"]: one for one in (_read_import(home, domain, i) for i in imports)}
     with locked(home.folder):
         before = read_binding(home.folder, domain, home.repo)
         all_exports = {*(before["exports"] if before else ()), *exported}
         kept = {one["contract"]: one for one in (before["imports"] if before else ())}
-        all_imports = kept | imported
+        all_imports = kept | {
+            one["contract"]: one for one in (_read_import(home, domain, i, kept) for i in imports)
+        }
         made: Binding = {
             "role": role or _role_of(all_exports, all_imports, before),
             "exports": sorted(all_exports),
@@ -56,11 +58,9 @@ def unbind(
         before = read_binding(home.folder, check_name(domain, "a domain"), home.repo)
         if before is None:
             raise RequestError("not_found", f"{home.repo} is not bound to a domain {domain!r}.")
-        bound = {*before["exports"], *(one["contract"] for one in before["imports"])}
-        if gone := {*exports, *imports} - bound:
-            raise RequestError(
-                "not_found", f"{home.repo} does not bind {', '.join(sorted(gone))} in {domain}."
-            )
+        _check_bound("export", exports, before["exports"], home.repo, domain)
+        imported = [one["contract"] for one in before["imports"]]
+        _check_bound("import", imports, imported, home.repo, domain)
         file = binding_file(home.folder, domain, home.repo)
         if not exports and not imports:
             file.unlink()
@@ -75,9 +75,19 @@ def unbind(
         return left
 
 
-def _read_import(home: Home, domain: str, text: str) -> Import:
+def _check_bound(
+    what: str, named: Sequence[str], bound: Sequence[str], repo: str, domain: str
+) -> None:
+    for name in named:
+        if name not in bound:
+            near = did_you_mean(name, bound)
+            raise RequestError("not_found", f"{repo} does not {what} {name} in {domain}.{near}")
+
+
+def _read_import(home: Home, domain: str, text: str, kept: Mapping[str, Import]) -> Import:
     found = _IMPORT.fullmatch(text.strip())
-    requirement = ANY_VERSION if found is None or not found[2] else found[2].strip()
+    before = kept[found[1]]["requirement"] if found and found[1] in kept else ANY_VERSION
+    requirement = before if found is None or not found[2] else found[2].strip()
     if found is None or not is_requirement(requirement):
         raise RequestError(
             "bad_arguments",

@@ -148,7 +148,9 @@ BOUND = {
     "quote >=1.0,<2": (">=1.0,<2", "current", "1.0.0"),
     "quote>=1.1": (">=1.1", "broken", None),
     "quote ^1.0": ("^1.0", "current", "1.0.0"),
-    "quote": ("*", "current", "1.0.0"),
+    "quote": (">=1.0", "current", "1.0.0"),
+    "quote *": ("*", "current", "1.0.0"),
+    "price": ("*", "pending", None),
     "price ~2.1": ("~2.1", "pending", None),
 }
 
@@ -180,7 +182,10 @@ def test_a_binding_is_taken_back_in_part_or_whole(ground):
     bind(web, "pricing", imports=["price"])
     left = unbind(web, "pricing", imports=["price"])
     assert [one["contract"] for one in left["imports"]] == ["quote"]
-    assert "price" in refusal("not_found", unbind, web, "pricing", imports=["price"])
+    for named in ({"imports": ["price"]}, {"exports": ["quote"]}):
+        ((what, (name,)),) = named.items()
+        message = refusal("not_found", unbind, web, "pricing", **named)
+        assert message == f"web does not {what[:-1]} {name} in pricing."
     assert unbind(web, "pricing") is None
     assert not file.exists()
     assert "not bound" in refusal("not_found", unbind, web, "pricing")
