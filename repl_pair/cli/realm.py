@@ -135,7 +135,9 @@ async def save(
 
 
 @realm.command()
-@click.option("--strict", is_flag=True, help="A schema that changed at its version is an error.")
+@click.option(
+    "--strict", is_flag=True, help="A changed schema at its version, or no domain, is an error."
+)
 @_REALM
 @_JSON
 def check(strict: bool, named: str | None, as_json: bool) -> None:

@@ -60,7 +60,7 @@ def realm_status(call: Call, realm: RealmName = None) -> RealmStatus:
 @_op(access="read")
 def realm_check(
     call: Call,
-    strict: Annotated[bool, "A schema that changed at the same version is an error"] = False,
+    strict: Annotated[bool, "A schema changed at its version, or no domain, is an error"] = False,
     realm: RealmName = None,
 ) -> CheckedRealm:
     """Check what the repos of the realm agreed on: versions, bindings, requirements and owners."""

@@ -14,18 +14,21 @@ from repl_pair.runtime.realm.model import (
     Import,
     Realm,
 )
-from repl_pair.runtime.realm.realms import CONTRACTS
+from repl_pair.runtime.realm.realms import CONTRACTS, DOMAINS
 from repl_pair.runtime.realm.versions import hash_schema, is_requirement, meets, read_version
 
-WARNINGS: frozenset[FaultKind] = frozenset({"bad_requirement", "unknown_repo", "changed_schema"})
-STRICT: frozenset[FaultKind] = frozenset({"changed_schema"})
-"""What is a warning, and which of that is an error where the check is strict."""
+STRICT: frozenset[FaultKind] = frozenset({"changed_schema", "no_domain"})
+WARNINGS: frozenset[FaultKind] = frozenset({"bad_requirement", "unknown_repo", *STRICT})
+"""What of the warnings is an error where the check is strict, and all of them."""
 
 
 def check_realm(realm: Realm, *, strict: bool = False) -> CheckedRealm:
     """Check all domains of a realm; valid is a realm without errors."""
     warning_kinds = WARNINGS - STRICT if strict else WARNINGS
-    faults = [*realm.faults, *(f for d in realm.domains.values() for f in _check_domain(realm, d))]
+    found = (fault for domain in realm.domains.values() for fault in _check_domain(realm, domain))
+    faults = [*realm.faults, *found]
+    if realm.repos and not realm.domains:
+        faults.append(_no_domain())
     errors = [fault for fault in faults if fault["kind"] not in warning_kinds]
     warnings = [fault for fault in faults if fault["kind"] in warning_kinds]
     return {"valid": not errors, "errors": errors, "warnings": warnings}
@@ -102,6 +105,11 @@ def _check_imports(domain: Domain, binding: Binding) -> Iterator[tuple[FaultKind
 def is_met(one: Import, contract: Contract) -> bool | None:
     """Return whether a contract meets the requirement of an import; None: it can't be decided."""
     return meets(contract["version"], one["requirement"])
+
+
+def _no_domain() -> Fault:
+    why = "The realm has repos and no domain, so nothing was checked."
+    return {"domain": "", "kind": "no_domain", "message": why, "file": DOMAINS}
 
 
 def _no_contract(domain: Domain, name: str) -> str:

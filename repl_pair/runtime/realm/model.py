@@ -10,6 +10,7 @@ Role = Literal["provider", "consumer", "both"]
 ImportStatus = Literal["pending", "current", "outdated", "broken"]
 FaultKind = Literal[
     "bad_file",
+    "no_domain",
     "no_semver",
     "broken_binding",
     "unmet_requirement",

@@ -132,6 +132,15 @@ def test_a_schema_that_changed_at_its_version_is_a_warning_and_an_error_where_st
     assert (strict["valid"], strict["errors"], strict["warnings"]) == (False, [fault], [])
 
 
+def test_a_realm_that_lost_its_domains_is_a_warning_and_an_error_where_strict(ground):
+    (ground.folder / "domains").rename(ground.folder / "away")
+    checked = check_realm(ground.open("web"))
+    (fault,) = checked["warnings"]
+    assert (checked["valid"], fault["kind"], fault["file"]) == (True, "no_domain", "domains")
+    strict = check_realm(ground.open("web"), strict=True)
+    assert (strict["valid"], strict["errors"], strict["warnings"]) == (False, [fault], [])
+
+
 def test_one_bad_file_hides_no_other_fault(ground):
     bind(ground.home["web"], "pricing", imports=["missing", "broken"])
     ground.contract(contract="broken").write_text('{"owner": "api",\n  "version": }')
