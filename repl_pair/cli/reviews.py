@@ -14,7 +14,8 @@ from repl_pair.errors import count_of
 from repl_pair.runtime.reading.bounded import cut_text
 
 _HEAD_CHARS = 60
-_STATUSES = ("draft", "submitted", "replied", "resolved", "orphaned")
+_OPEN = ("draft", "submitted", "replied", "orphaned")
+_STATUSES = (*_OPEN, "resolved")
 
 
 class _Listing(click.Group):
@@ -41,15 +42,15 @@ def reviews() -> None:
 @session_command(gates=False)
 async def list_(caller: Caller, target: str | None, status: str | None, with_resolved: bool) -> int:
     """List the open threads, the newest first."""
-    given = known_only({"target": target, "status": status})
-    reply = await caller.call_all("list_annotations", given)
+    reply = await caller.call_all("list_annotations", known_only({"target": target}))
     if reply["ok"]:
         items: list[Any] = reply["result"]["items"]
         replies = Counter(one["parent_id"] for one in items)
+        wanted = (status,) if status else _STATUSES if with_resolved else _OPEN
         threads = [
             {**one, "replies": replies[one["id"]]}
             for one in items
-            if one["parent_id"] is None and (with_resolved or status or one["status"] != "resolved")
+            if one["parent_id"] is None and one["status"] in wanted
         ]
         reply = {**reply, "result": {"items": threads, "total": len(threads)}}
         reply.pop("next_steps", None)

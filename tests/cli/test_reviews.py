@@ -45,6 +45,8 @@ def test_a_remark_goes_from_draft_to_deleted_in_the_terminal(project, reviews):
     assert listed[0].split() == ["id", "status", "author", "target", "replies", "words"]
     assert listed[1].split() == [other, "draft", "person", "story:shop.key", "Rename", "it."]
     assert listed[2].split() == [id, "replied", "person", TARGET, "2", "Four?"]
+    (replied,) = reviews("--status", "replied")["result"]["items"]
+    assert (replied["id"], replied["replies"]) == (id, 2)
     shown = reviews("show", id, text=True).stdout
     assert 'quote: "n": 2' in shown
     assert f"review_id: {submitted['review_id']}" in shown
