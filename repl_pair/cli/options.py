@@ -28,6 +28,8 @@ class Choice:
     kernel: str | None = None
     kernels: tuple[str, ...] = ()
     here: bool = False
+    needs_stories: bool = True
+    """Whether `--here` refuses a project without a file of stories."""
     inject: bool = False
     allow: str = ""
     ask: str = ""
@@ -50,6 +52,7 @@ def session_options(
     several_kernels: bool = False,
     approvals: bool = False,
     named: bool = False,
+    needs_stories: bool = True,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the shared options to a command, which gets them as its argument `choice`.
 
@@ -71,7 +74,7 @@ def session_options(
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
         def with_choice(**given: Any) -> None:
-            chosen: dict[str, Any] = {"as_json": True}
+            chosen: dict[str, Any] = {"as_json": True, "needs_stories": needs_stories}
             chosen |= {name: given.pop(name) for name in _NAMES & given.keys()}
             command(choice=Choice(**chosen), **given)
 
@@ -194,7 +197,7 @@ def open_session(
         raise RequestError("bad_arguments", "--here asks no kernel: leave one of the two out.")
     from repl_pair.cli.project_code import load_project  # what no server needs
 
-    load_project()
+    load_project(needs_stories=choice.needs_stories)
     return session.Session.direct(policy, principal=principal, lanes=lanes)
 
 

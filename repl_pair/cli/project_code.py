@@ -4,7 +4,7 @@ import os
 import sys
 import traceback
 from collections.abc import Generator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from traceback import TracebackException
 
@@ -12,7 +12,7 @@ import click
 
 from repl_pair.cli.tables import escape
 from repl_pair.errors import AuthoringError, ReplPairError, error_text
-from repl_pair.runtime.loading.load import load_stories
+from repl_pair.runtime.loading.load import NoStories, load_stories
 from repl_pair.runtime.reading.code_files import is_engine
 from repl_pair.runtime.secrets.learning import scrub_known
 
@@ -39,13 +39,14 @@ def own_stdout() -> Generator[None]:
         os.close(own)
 
 
-def load_project() -> None:
+def load_project(*, needs_stories: bool = True) -> None:
     """Load the stories of this project; what they print goes to stderr.
 
     AuthoringError `bad_body` for a file that does not load, with its line; its traceback goes to
-    stderr.
+    stderr. NoStories where stories are needed and there is no file.
     """
-    with own_stdout(), redirect_stdout(sys.stderr):
+    none = () if needs_stories else (NoStories,)
+    with own_stdout(), redirect_stdout(sys.stderr), suppress(*none):
         load_stories(on_error=_refuse)
 
 

@@ -16,6 +16,7 @@ from repl_pair.runtime.reading.bounded import cut_text
 _HEAD_CHARS = 60
 _OPEN = ("draft", "submitted", "replied", "orphaned")
 _STATUSES = (*_OPEN, "resolved")
+_command = session_command(gates=False, needs_stories=False)
 
 
 class _Listing(click.Group):
@@ -39,7 +40,7 @@ def reviews() -> None:
 @click.option("--target", metavar="TARGET", help="Only there and on its parts.")
 @click.option("--status", type=click.Choice(_STATUSES), help="Only in this state.")
 @click.option("--all", "with_resolved", is_flag=True, help="Resolved ones too.")
-@session_command(gates=False)
+@_command
 async def list_(caller: Caller, target: str | None, status: str | None, with_resolved: bool) -> int:
     """List the open threads, the newest first."""
     reply = await caller.call_all("list_annotations", known_only({"target": target}))
@@ -59,7 +60,7 @@ async def list_(caller: Caller, target: str | None, status: str | None, with_res
 
 @reviews.command()
 @click.argument("id")
-@session_command(gates=False)
+@_command
 async def show(caller: Caller, id: str) -> int:
     """Show a remark with its replies."""
     return await caller.show("get_annotation", {"annotation_id": id}, _show_thread)
@@ -70,7 +71,7 @@ async def show(caller: Caller, id: str) -> int:
 @click.argument("words")
 @click.option("--section", metavar="S", help="Which part; of a page one of its headings.")
 @click.option("--quote", metavar="Q", help="The words of the target that you speak of.")
-@session_command(gates=False)
+@_command
 async def add(
     caller: Caller, target: str, words: str, section: str | None, quote: str | None
 ) -> int:
@@ -83,7 +84,7 @@ async def add(
 @reviews.command()
 @click.argument("id")
 @click.argument("words")
-@session_command(gates=False)
+@_command
 async def reply(caller: Caller, id: str, words: str) -> int:
     """Reply in the thread of a remark."""
     found = await caller.call("get_annotation", {"annotation_id": id})
@@ -97,7 +98,7 @@ async def reply(caller: Caller, id: str, words: str) -> int:
 @reviews.command()
 @click.argument("id")
 @click.argument("words")
-@session_command(gates=False)
+@_command
 async def edit(caller: Caller, id: str, words: str) -> int:
     """Replace the words of a remark or reply."""
     args = {"annotation_id": id, "content": words}
@@ -106,7 +107,7 @@ async def edit(caller: Caller, id: str, words: str) -> int:
 
 @reviews.command()
 @click.argument("id")
-@session_command(gates=False)
+@_command
 async def resolve(caller: Caller, id: str) -> int:
     """Resolve a remark."""
     return await caller.show("resolve_annotation", {"annotation_id": id}, show_slots)
@@ -114,7 +115,7 @@ async def resolve(caller: Caller, id: str) -> int:
 
 @reviews.command()
 @click.argument("id")
-@session_command(gates=False)
+@_command
 async def reopen(caller: Caller, id: str) -> int:
     """Open a resolved remark again."""
     return await caller.show("reopen_annotation", {"annotation_id": id}, show_slots)
@@ -123,7 +124,7 @@ async def reopen(caller: Caller, id: str) -> int:
 @reviews.command()
 @click.argument("target")
 @click.argument("ids", nargs=-1)
-@session_command(gates=False)
+@_command
 async def submit(caller: Caller, target: str, ids: tuple[str, ...]) -> int:
     """Submit the drafts on a TARGET and its parts as a review, or those of these IDS."""
     args = {"target": target, **({"annotation_ids": list(ids)} if ids else {})}
@@ -136,7 +137,7 @@ async def submit(caller: Caller, target: str, ids: tuple[str, ...]) -> int:
 
 @reviews.command()
 @click.argument("review")
-@session_command(gates=False)
+@_command
 async def complete(caller: Caller, review: str) -> int:
     """Complete a REVIEW, by its id."""
     return await caller.show("complete_review", {"review_id": review}, show_slots)
@@ -145,7 +146,7 @@ async def complete(caller: Caller, review: str) -> int:
 @reviews.command()
 @click.argument("id")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@session_command(gates=False)
+@_command
 async def delete(caller: Caller, id: str, yes: bool) -> int:
     """Delete a remark with all replies; a terminal says how many and asks before that."""
     asks = sys.stdin.isatty() and sys.stdout.isatty() and not caller.choice.as_json

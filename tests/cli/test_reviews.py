@@ -62,6 +62,15 @@ def test_a_remark_goes_from_draft_to_deleted_in_the_terminal(project, reviews):
     assert gone == {"deleted": id, "replies": 2, "review_deleted": True}
 
 
+def test_a_project_of_pages_alone_is_remarked_on(project, reviews):
+    (project / "stories_shop.py").unlink()
+    made = reviews("add", "doc:README.md", "Shorter.")["result"]
+    assert listed_ids(reviews()) == [made["id"]]
+    assert "There is no story" in reviews("add", "story:shop.key", "x", text=True, code=2).stderr
+    (project / "stories_shop.py").write_text("import repl_pair\nrepl_pair.get_story('gone')\n")
+    assert "stories_shop.py" in reviews("list", text=True, code=2).stderr
+
+
 def listed_ids(envelope):
     return [one["id"] for one in envelope["result"]["items"]]
 

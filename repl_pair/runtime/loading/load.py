@@ -23,6 +23,10 @@ class SkippedFile(UserWarning):
     """A file with stories skipped itself, so that none of its variants is there."""
 
 
+class NoStories(AuthoringError):
+    """There is no file with stories in a project."""
+
+
 class DuplicateIds(AuthoringError):
     """Files register the same id twice; `pairs` are the first and the last registration of each."""
 
@@ -44,7 +48,7 @@ def load_stories(
     Before each its `conftest.py` files. Loading again executes again: what a file no longer
     registers is retired. What a file raises goes to `on_error`, and the next is loaded. A file that
     skips itself, by `pytest.skip` and its like, or that `collect_ignore` names, is not returned; a
-    SkippedFile warning names the former. AuthoringError `not_found` where there is no file.
+    SkippedFile warning names the former. NoStories `not_found` where there is no file.
     """
     project = read_project((start or Path.cwd()).resolve())
     for folder in (*project.import_paths, project.base, project.root):
@@ -63,7 +67,7 @@ def load_stories(
         loaded += [file] if is_loaded else []
     if not loaded:
         where = ", ".join(os.path.relpath(folder, project.root) for folder in project.folders)
-        raise AuthoringError(
+        raise NoStories(
             "not_found",
             f"No story file matches {', '.join(project.patterns)}"
             f"{'' if project.is_named else ' and uses repl_pair'}, in {where} of {project.root}. "
