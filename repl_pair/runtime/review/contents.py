@@ -13,7 +13,7 @@ from repl_pair.runtime.registry.as_data import to_data
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import is_of_agent
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.review.markdown import folded_title, plain_text, read_headings
+from repl_pair.runtime.review.markdown import composed, folded_title, plain_text, read_headings
 from repl_pair.runtime.review.notebooks import read_cells
 from repl_pair.runtime.review.pages import MAX_BYTES, is_page, read_text
 from repl_pair.runtime.review.targets import ENTRIES, Target
@@ -148,7 +148,7 @@ def _data_text(data: Any) -> str:
 
 @lru_cache(maxsize=16)
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(composed(text).split())
 
 
 @lru_cache(maxsize=16)

@@ -7,6 +7,7 @@ from repl_pair.errors import RequestError, did_you_mean, next_step
 from repl_pair.records import replace
 from repl_pair.runtime.registry.visible import visible_entry
 from repl_pair.runtime.review.contents import Content, read_content, redact_text
+from repl_pair.runtime.review.markdown import composed
 from repl_pair.runtime.review.pages import MAX_BYTES, is_page, page_paths, sees_page
 from repl_pair.runtime.review.querying import at_target, shown_to
 from repl_pair.runtime.review.targets import ENTRIES, PAGES, Target, parse_target
@@ -25,8 +26,10 @@ def find_target(root: Path, view: View, text: str, section: str = "") -> Target:
     if target.kind in ENTRIES:
         visible_entry(view, target.kind, target.name)
         return target
-    if not (sees_page(root, view, target.name) and is_page(root, target.name)):
+    page = _find_page(root, view, target)
+    if page is None:
         raise _no_page(root, view, target)
+    target = page
     if not (section or target.part):
         return target
     content = read_content(root, target, view.principal)
@@ -58,6 +61,21 @@ def find_known_target(connection: Connection | None, root: Path, view: View, tex
             if seen.rows(connection, "1 FROM annotations", "LIMIT 1"):
                 return target
         raise error from None
+
+
+def _find_page(root: Path, view: View, target: Target) -> Target | None:
+    """Return a page by the name of its file, which may write a letter and its accent apart.
+
+    None where the view does not see it: it takes no look then at what is there.
+    """
+    if not sees_page(root, view, target.name):
+        return None
+    if is_page(root, target.name):
+        return target
+    name = composed(target.name)
+    paths = () if name.isascii() else page_paths(root)
+    there = (path for path in paths if composed(path) == name and sees_page(root, view, path))
+    return next((replace(target, name=path) for path in there), None)
 
 
 def _no_page(root: Path, view: View, target: Target) -> RequestError:

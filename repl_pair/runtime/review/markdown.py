@@ -1,6 +1,7 @@
 """The headings of a Markdown text, the text below each, and the text as it reads."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from repl_pair.records import row
@@ -69,7 +70,12 @@ def slug(words: str) -> str:
 
 def folded_title(words: str) -> str:
     """Return a title as it is compared: as it reads, in small letters."""
-    return " ".join(plain_text(words).casefold().split())
+    return " ".join(plain_text(composed(words)).casefold().split())
+
+
+def composed(text: str) -> str:
+    """Return a text as it is compared: with each letter and its accent as one."""
+    return unicodedata.normalize("NFC", text)
 
 
 def plain_text(text: str) -> str:

@@ -64,6 +64,19 @@ def test_a_remark_is_orphaned_while_its_words_are_gone(
     assert there in ("draft", "submitted")
 
 
+def test_a_quote_and_a_heading_hold_however_a_letter_and_its_accent_are_written(database, project):
+    one, two = "caf\u00e9", "cafe\u0301"
+    page = project / "README.md"
+    page.write_text(f"# {two}\n\nthe {two}", encoding="utf-8")
+    quoted = remark(database, ME, "doc:README.md", f"the {one}")
+    bare = remark(database, ME, f"doc:README.md#{one}")
+    found = []
+    for text in (two, one, "cafe"):
+        page.write_text(f"# {text}\n\nthe {text}", encoding="utf-8")
+        found.append((status_of(database, quoted), status_of(database, bare)))
+    assert (quoted["status"], found) == ("draft", [("draft",) * 2] * 2 + [("orphaned",) * 2])
+
+
 def test_a_cell_is_gone_and_back_with_its_words(database, project):
     def save(*cells):
         (project / "orders.ipynb").write_text(json.dumps({"cells": cells}))

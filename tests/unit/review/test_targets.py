@@ -2,6 +2,7 @@
 
 import json
 import os
+import unicodedata
 
 import pytest
 
@@ -109,6 +110,17 @@ def test_what_is_no_target_is_refused_with_what_would_be_one(project, written, c
     assert (refused.value.code, words in refused.value.message) == (code, True), refused.value
 
 
+@pytest.mark.parametrize("forms", [("NFC", "NFD"), ("NFD", "NFC")])
+def test_a_letter_and_its_accent_are_found_as_one_or_two_characters(project, forms):
+    there, typed = (unicodedata.normalize(one, "caf\u00e9") for one in forms)
+    (project / f"{there}.md").write_text(f"# Le {there}\n", encoding="utf-8")
+    (project / f"{there}.ipynb").write_text(json.dumps(NOTEBOOK))
+    found = find_target(project, CLAUDE, f"doc:{typed}.md#Le {typed}", f"Le {typed}")
+    assert found.text == f"doc:{there}.md#Le {there}"
+    found = find_target(project, CLAUDE, f"notebook:{typed}.ipynb#2")
+    assert found.text == f"notebook:{there}.ipynb#abc1"
+
+
 def test_the_section_of_a_page_is_one_of_its_headings_and_else_a_free_word(project):
     find_target(project, ME, "doc:README.md", "install")
     find_target(project, ME, "variant:shop.quote/Bulk", "play")
@@ -130,9 +142,10 @@ def test_a_private_page_reads_like_one_that_is_not_there(project):
     (project / "secret").mkdir()
     (project / "secret" / "plan.md").write_text("# Plan\n")
     os.symlink(project / "secret" / "plan.md", project / "docs" / "alias.md")
+    os.symlink(project / "secret" / "plan.md", project / "docs" / "ali\u0065\u0301s.md")
     (project / "pyproject.toml").write_text('[tool.repl_pair]\nprivate = ["secret/*"]\n')
     inspector = View(principal="claude", access=frozenset({"read", "run", "inspect"}))
-    for path in ("secret/plan.md", "docs/alias.md"):
+    for path in ("secret/plan.md", "docs/alias.md", "docs/ali\u00e9s.md"):
         for view in (ME, inspector):
             assert find_target(project, view, f"doc:{path}#Plan").part == "Plan"
         refusals = []
