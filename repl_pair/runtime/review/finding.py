@@ -98,7 +98,7 @@ def _no_part(target: Target, content: Content, name: str) -> RequestError:
     labels = list(content.parts)
     more = f", and {len(labels) - _MAX_NAMED} more" if len(labels) > _MAX_NAMED else ""
     named = ", ".join(map(repr, labels[:_MAX_NAMED])) + more
-    has = f"It has {named}." if labels else f"It has no {what}s."
+    has = f"It has {named}." if labels else f"It has no {what}s that can be read."
     return RequestError(
         "bad_arguments",
         f"{target.name} has no {what} {name!r}.{did_you_mean(name, labels)} {has}",

@@ -41,6 +41,7 @@ def pages(project):
     (project / "news.md").write_text("# 0.11.0\n# 0.1.10\n# C#\n# C++\n# C\n")
     (project / "windows.md").write_text("# Install\r\nnow\r\n", encoding="utf-8-sig")
     (project / "windows.ipynb").write_text(json.dumps(NOTEBOOK), encoding="utf-8-sig")
+    (project / "half.ipynb").write_text('{"cells": [')
     with (project / "large.md").open("wb") as file:
         file.truncate(MAX_BYTES + 1)
     repl_pair.story("shop.quote")(lambda n=1: n)
@@ -101,6 +102,7 @@ def test_a_target_has_one_form(project, written, found):
         ("doc:README.md#Instal", "bad_arguments", "Nearest: Install. It has 'Shop', 'Install'"),
         ("notebook:orders.ipynb#3", "bad_arguments", "It has '1', 'abc1'"),
         ("doc:news.md#0.110", "bad_arguments", "has no heading '0.110'"),
+        ("notebook:half.ipynb#1", "bad_arguments", "It has no cells that can be read."),
         ("doc:large.md#Install", "bad_arguments", "remark on the whole of it, doc:large.md."),
     ],
 )
