@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from repl_pair.errors import AuthoringError, text_of
 from repl_pair.runtime.reading.fields import declares_secret, read_fields
+from repl_pair.runtime.snapshots.secret_parts import hide_in_array, hide_unnamed
 from repl_pair.runtime.values.classes import (
     is_library_scalar,
     is_model_class,
@@ -77,7 +78,7 @@ def read_state(value: Any) -> State | Words:
 
 
 def _picklable_state(value: Any, cls: type[Any]) -> State | Words:
-    reduce = copyreg.dispatch_table.get(cls)
+    reduce, hide = copyreg.dispatch_table.get(cls), hide_unnamed(value)
     try:
         reduced: Any = reduce(value) if reduce else value.__reduce_ex__(4)
     except Exception as error:
@@ -96,7 +97,7 @@ def _picklable_state(value: Any, cls: type[Any]) -> State | Words:
         args, fields = (*args, state), {}
     return State(
         qualname_of(cls),
-        tuple(args),
+        tuple(map(hide, args)),
         {n: Secret(part) if declares_secret(value, n) else part for n, part in fields.items()},
         None if items is None else list(items),
         None if pairs is None else list(pairs),
@@ -178,7 +179,7 @@ def _polars(value: Any) -> State:
 def _array(value: Any) -> State:
     fields = {"dtype": Words(str(value.dtype)), "shape": value.shape}
     fields |= {"fill_value": value.fill_value} if hasattr(value, "fill_value") else {}
-    return State(name_of(real_class(value)), (value.tolist(),), fields)
+    return State(name_of(real_class(value)), (hide_in_array(value).tolist(),), fields)
 
 
 def _frame(value: Any) -> State:

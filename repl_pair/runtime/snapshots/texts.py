@@ -8,10 +8,11 @@ from textwrap import indent
 from typing import Any
 
 from repl_pair.runtime.capture.bundles import figure_of
+from repl_pair.runtime.snapshots.secret_parts import is_secret_pair, is_secret_slot
 from repl_pair.runtime.snapshots.serializers import State, Unstorable, Words, read_state
 from repl_pair.runtime.values.classes import is_instance_of, qualname_of, real_class
 from repl_pair.runtime.values.leaves import leaf_of
-from repl_pair.runtime.values.marks import NAME_SLOTS, is_secret_key, is_secret_label, secret_type
+from repl_pair.runtime.values.marks import NAME_SLOTS, is_secret_label, secret_type
 from repl_pair.runtime.values.paths import Place, below, join_path
 from repl_pair.wire import REDACTED
 
@@ -105,8 +106,8 @@ class _Writer:
 
     def _items(self, items: Any, cls: type, secret: tuple[Place, ...], where: str) -> str:
         listed, (start, end) = list(items), _BRACKETS[cls]
-        if cls is tuple and len(listed) == 2 and is_secret_label(listed[0]):
-            secret = (*secret, ("1",))
+        if cls is tuple and is_secret_pair(listed):
+            secret = (*secret, (str(len(listed) - 1),))
         parts = [
             self.write(item, below(secret, at) if secret else (), f"{where}[{at}]")
             for at, item in enumerate(listed)
@@ -133,7 +134,7 @@ class _Writer:
 
     def _slot(self, key: Any, part: Any, secret: tuple[Place, ...], where: str) -> str:
         inner = below(secret, key) if secret else ()
-        if part is not None and type(part) is not bool and type(key) is str and is_secret_key(key):
+        if is_secret_slot(key, part):
             inner = ((),)
         return self.write(part, inner, join_path(where, key))
 

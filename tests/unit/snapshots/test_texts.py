@@ -21,6 +21,7 @@ import socket
 import sys
 import threading
 import types
+import urllib.parse
 import uuid
 import weakref
 import xml.etree.ElementTree as ET
@@ -30,12 +31,14 @@ from typing import Annotated, NamedTuple
 
 import attrs
 import httpx
+import msgspec
 import numpy as np
 import pandas as pd
 import polars
 import pydantic
 import pytest
 import requests
+import sqlalchemy
 
 import repl_pair
 from repl_pair.runtime.snapshots.serializers import Unstorable
@@ -375,6 +378,78 @@ def test_secrets_are_placeholders_wherever_they_stand():
     assert "not-for" not in text
     assert "known-to" not in text
     assert text.count("[redacted]") == len(values)
+
+
+class Struct(msgspec.Struct):
+    name: str
+    api_token: str
+
+
+class Declared(msgspec.Struct):
+    name: str
+    word: Annotated[str, repl_pair.Sensitive]
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    name: str
+    api_token: str
+
+
+class Rejected(Exception):
+    def __init__(self, name, api_token):
+        super().__init__(name, api_token)
+        self.api_token = api_token
+
+
+class Restored:
+    def __init__(self, name, api_token):
+        self.name, self.api_token = name, api_token
+
+    def __getstate__(self):
+        return self.name, self.api_token
+
+
+class Rebuilt(Restored):
+    def __reduce__(self):
+        return Rebuilt, (self.name, self.api_token)
+
+
+Named = collections.namedtuple("Named", "name api_token")
+UNNAMED = {
+    "struct": Struct("ann", "pw-1"),
+    "declared field of a struct": Declared("ann", "pw-1"),
+    "slots of a frozen dataclass": Frozen("ann", "pw-1"),
+    "named tuple": Named("ann", "pw-1"),
+    "arguments of an exception": Rejected("ann", "pw-1"),
+    "state": Restored("ann", "pw-1"),
+    "reduced": Rebuilt("ann", "pw-1"),
+    "nested": {"users": [Struct("ann", "pw-1")]},
+    "equal to another field": Struct("pw-1", "pw-1"),
+    "URL of a database": sqlalchemy.make_url("postgresql://ann:pw-1@h/db"),
+    "URL of httpx": httpx.URL("https://ann:pw-1@h/db"),
+    "split URL": urllib.parse.urlsplit("https://ann:pw-1@h/db"),
+    "headers": httpx.Headers({"X-Api-Key": "pw-1"}),
+    "request": httpx.Request("GET", "https://h/", headers={"Authorization": "Bearer pw-1"}),
+    "pair of bytes": [(b"cookie", b"pw-1")],
+    "structured array": np.array([("ann", "pw-1")], [("name", "U9"), ("api_token", "U9")]),
+}
+
+
+@pytest.mark.parametrize("kind", UNNAMED)
+def test_a_secret_field_is_a_placeholder_where_its_name_is_not_written(kind):
+    text = write_text(UNNAMED[kind], hide=str)
+    assert "pw-1" not in text
+    assert "[redacted]" in text
+
+
+def test_what_is_no_secret_stays_where_no_name_is_written():
+    split = urllib.parse.urlsplit("https://ann@h:80/db")
+    assert '"ann@h:80"' in write_text(split, hide=str)
+    assert write_text([Struct("ann", None)], hide=str) == '[\n  Struct("ann", None),\n]'
+    headers = write_text(httpx.Headers({"accept": "*/*"}), hide=str)
+    assert "(b'accept', b'accept', b'*/*')" in headers
+    assert write_text([("token", 1, 2)], hide=str) == '[\n  ("token", 1, 2),\n]'
 
 
 class Money:

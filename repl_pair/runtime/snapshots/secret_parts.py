@@ -1,0 +1,78 @@
+"""Which parts of a stored output are secrets by a name: that of their key, field, or header."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from repl_pair.runtime.reading.fields import read_fields
+from repl_pair.runtime.secrets.forms import has_url_password
+from repl_pair.runtime.values.classes import is_exactly, real_class
+from repl_pair.runtime.values.frozen import Secret
+from repl_pair.runtime.values.marks import is_secret_key, is_secret_label
+
+_OF_URLS = {"userinfo": "://{}@", "netloc": "://{}"}
+"""Fields of parsed URLs that may hold a password, and where they stand in a URL."""
+
+
+def is_secret_slot(key: Any, part: Any) -> bool:
+    """Return whether what stands under a key is a secret; what is missing and a flag are none."""
+    if part is None or type(part) is bool or type(key) is not str:
+        return False
+    if is_secret_key(key):
+        return True
+    return type(part) is str and key in _OF_URLS and has_url_password(_OF_URLS[key].format(part))
+
+
+def is_secret_pair(items: Sequence[Any]) -> bool:
+    """Return whether a tuple is the name of a secret and the secret.
+
+    A header of httpx has its name twice, as it was written and in lower case.
+    """
+    name = items[0] if len(items) in (2, 3) else None
+    if type(name) is bytes:
+        again = items[1:-1]
+        is_header = all(type(one) is bytes and one == name.lower() for one in again)
+        return is_header and is_secret_key(name.decode("latin-1"))
+    return len(items) == 2 and is_secret_label(name)
+
+
+def hide_unnamed(value: Any) -> Callable[[Any], Any]:
+    """Return what replaces the secret fields of an instance where they stand without their names.
+
+    It takes one part of what pickle keeps, and looks into a list or tuple of them.
+    """
+    fields = (read_fields(value, private=True) or ({},))[0]
+    secret = [
+        part.value if type(part) is Secret else part
+        for name, part in fields.items()
+        if type(part) is Secret or is_secret_slot(name, part)
+    ]
+    secret = [part for part in secret if part is not None and type(part) is not bool]
+
+    def hide(part: Any) -> Any:
+        if any(_is_same(part, one) for one in secret):
+            return Secret(part)
+        if secret and is_exactly(part, list, tuple):
+            return real_class(part)(
+                Secret(item) if any(_is_same(item, one) for one in secret) else item
+                for item in part
+            )
+        return part
+
+    return hide
+
+
+def hide_in_array(array: Any) -> Any:
+    """Return an array with no value in fields with a secret name, which its items do not have."""
+    names = array.dtype.names or ()
+    secret = [name for name in names if is_secret_label(name)]
+    if not secret:
+        return array
+    array = array.astype([(n, object if n in secret else array.dtype[n]) for n in names])
+    for name in secret:
+        array[name] = Secret(None)
+    return array
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    is_plain = is_exactly(one, str, bytes, int, float) and real_class(one) is real_class(other)
+    return one is other or (is_plain and one == other)
