@@ -166,9 +166,15 @@ def _response(value: Any) -> State:
 
 
 def _mapped(value: Any) -> State:
-    fields: dict[str, Any] = {**vars(value)}
-    fields.pop("_sa_instance_state", None)
-    return State(qualname_of(real_class(value)), (), fields)
+    made = _model(value)
+    kept: Any = made.fields["_sa_instance_state"]
+    expired = kept.expired_attributes.intersection(kept.mapper.column_attrs.keys())
+    if expired:  # as after a commit: what the database holds is read at the next access
+        raise Unstorable(f"expired: {', '.join(sorted(expired))}; refresh it before it is returned")
+    # Loaded rows have their columns in an order of hashes.
+    names = [name for name in [*kept.mapper.attrs.keys(), *made.fields] if name in made.fields]
+    fields = {name: made.fields[name] for name in names if name != "_sa_instance_state"}
+    return made._replace(fields=fields)
 
 
 def _polars(value: Any) -> State:
@@ -235,11 +241,9 @@ _ROWS: Iterable[_Row] = (
     (_is("datetime", "datetime", "time", "timezone"), lambda value: Words(repr(value))),
     (_is("ipaddress", "_IPAddressBase"), lambda v: State(name_of(real_class(v)), (str(v),))),
     (_is_callable_by_name, _name),
-    (lambda _, cls: is_model_class(cls), _model),
     (lambda _, cls: hasattr(cls, "__mapper__"), _mapped),
-    (_is("httpx", "Response"), _response),
-    (_is("httpx2", "Response"), _response),
-    (_is("requests", "Response"), _response),
+    (lambda _, cls: is_model_class(cls), _model),
+    *((_is(root, "Response"), _response) for root in ("httpx", "httpx2", "requests")),
     (_is("builtins", "mappingproxy"), lambda value: State("mappingproxy", (dict(value),))),
     (
         _is("builtins", "memoryview"),

@@ -39,6 +39,7 @@ import pydantic
 import pytest
 import requests
 import sqlalchemy
+from sqlalchemy import orm
 
 import repl_pair
 from repl_pair.runtime.snapshots.serializers import Unstorable
@@ -108,11 +109,24 @@ class Graph:
             self._edges[one].add(other)
 
 
-class Mapped:
-    __mapper__ = object()
+class Base(orm.DeclarativeBase):
+    pass
+
+
+class Mapped(Base):
+    __tablename__ = "mapped"
+    n: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    pin: orm.Mapped[Annotated[str | None, repl_pair.Sensitive]]
+
+
+class MappedModel(Model):
+    """A model that is mapped too, as those of SQLModel are."""
+
+    __mapper__ = Mapped.__mapper__
 
     def __init__(self, n):
-        self.n, self._sa_instance_state = n, object()
+        super().__init__(n=n)
+        self.__dict__["_sa_instance_state"] = sqlalchemy.inspect(Mapped(n=n))
 
 
 def of(made, **fields):
@@ -226,7 +240,8 @@ APART = {
     "private slot": (Row(1, "a"), Row(2, "a")),
     "private field": (Private(1), Private(2)),
     "graph": (Graph("ab"), Graph("ab", "ba")),
-    "mapped row": (Mapped(1), Mapped(2)),
+    "mapped row": (Mapped(n=1), Mapped(n=2)),
+    "mapped model": (MappedModel(1), MappedModel(2)),
     "URL": (httpx.URL("http://a/b"), httpx.URL("http://a/c")),
     "body of a response": (response(), response(content=b"other")),
     "status of a response": (response(), response(404)),
@@ -441,6 +456,21 @@ def test_a_secret_field_is_a_placeholder_where_its_name_is_not_written(kind):
     text = write_text(UNNAMED[kind], hide=str)
     assert "pw-1" not in text
     assert "[redacted]" in text
+
+
+def test_a_mapped_row_is_refused_where_its_columns_are_expired():
+    engine = sqlalchemy.create_engine("sqlite://")
+    Base.metadata.create_all(engine)
+    with orm.Session(engine) as session:
+        row = Mapped(n=1, pin="pw-1")
+        session.add(row)
+        session.commit()
+        with pytest.raises(Unstorable, match="expired: n, pin; refresh it"):
+            write_text(row, hide=str)
+        session.refresh(row)
+    engine.dispose()
+    assert write_text([row], hide=str) == "[\n  Mapped(n=1, pin=[redacted]),\n]"
+    assert write_text([MappedModel(1)], hide=str) == "[\n  MappedModel(n=1, _seen=0),\n]"
 
 
 def test_what_is_no_secret_stays_where_no_name_is_written():
