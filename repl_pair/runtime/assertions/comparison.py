@@ -34,6 +34,7 @@ from repl_pair.runtime.values.leaves import nearest_leaf, read_leaf
 from repl_pair.runtime.values.paths import join_path
 
 _NUMBER_WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+_NO_KEY = object()
 
 
 def coerce(expected: Any, actual: Any) -> Any:
@@ -55,13 +56,17 @@ def coerce(expected: Any, actual: Any) -> Any:
 
 
 def key_like(expected: Any, actual: Mapping[Any, Any]) -> Any:
-    """Return the key of `actual` that a JSON key stands for, an enum member's or a number's too."""
-    if expected in actual:
+    """Return the key of `actual` that a JSON key stands for, an enum member's or a number's too.
+
+    It is no key where only True stands for 1, or 1 for True.
+    """
+    is_there = expected in actual
+    if is_there and not (is_of(expected, int, float, complex, Decimal) and expected in (0, 1)):
         return expected
     for key in actual:
-        if coerce(expected, key) == key or (type(key) is int and str(key) == expected):
+        if _is_same(coerce(expected, key), key) or (type(key) is int and str(key) == expected):
             return key
-    return expected
+    return _NO_KEY if is_there else expected
 
 
 def _to_member(expected: Any, cls: type[Enum]) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 from repl_pair.records import record
 from repl_pair.runtime.assertions.comparison import difference, item_difference, key_like, short
+from repl_pair.runtime.assertions.tables import mask_difference, repeated_label, where_unmasked
 from repl_pair.runtime.reading.expansion import as_rows
 from repl_pair.runtime.values import classes
 from repl_pair.runtime.values.frozen import to_plain
@@ -64,10 +65,14 @@ def apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | 
     is_map = classes.is_map(expected) or classes.is_map(actual)
     if wanted is None or fields is None or not (is_map or classes.same_class(*kinds)):
         return difference(expected, actual, path)
-    keys = {key_like(name, fields): value for name, value in wanted.items()}
-    if labels := difference(sorted(map(str, keys)), sorted(map(str, fields)), f"{path}.keys"):
+    keys = {name: key_like(name, fields) for name in wanted}
+    known = [str(key if key in fields else name) for name, key in keys.items()]
+    if labels := difference(sorted(known), sorted(map(str, fields)), f"{path}.keys"):
         return labels
-    found = (apart(v, fields[k], join_path(path, k), tolerance) for k, v in keys.items())
+    for name, key in keys.items():
+        if key not in fields:  # its text is that of a key of another type
+            return f"{path}: expected a key {short(name)}, there is none"
+    found = (apart(v, fields[keys[n]], join_path(path, n), tolerance) for n, v in wanted.items())
     return next((text for text in found if text), None)
 
 
@@ -82,8 +87,11 @@ def _tables_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -
                 return labels
         if kind == "frame" and not expected.columns.is_unique:
             return apart(_columns(expected), _columns(actual), path, tolerance)
-    if classes.kind_of(actual) == "frame" and classes.is_map(expected):
-        actual = {str(c): actual[c].tolist() for c in actual.columns}
+    if classes.kind_of(actual) == "frame" and kind != "frame":
+        if repeated := repeated_label(actual.columns, path):
+            return repeated
+        if classes.is_map(expected):
+            actual = {str(c): actual[c].tolist() for c in actual.columns}
     if classes.is_polars(actual, "DataFrame") and classes.is_map(expected):
         actual = {name: items for name, _, items in columns_of(actual)}
     wanted, got = (as_rows(one) if classes.is_table(one) else one for one in (expected, actual))
@@ -100,6 +108,8 @@ _LABELS = {"frame": ("columns", "index"), "series": ("index",)}
 def _arrays_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | None:
     if expected.shape != actual.shape:
         return f"{path}: expected shape {expected.shape}, got {actual.shape}"
+    if masks := mask_difference(expected, actual, path):
+        return masks
     if expected.dtype.kind not in "iuf" or actual.dtype.kind not in "iuf":
         return apart(expected.tolist(), actual.tolist(), path, tolerance)
     one, other = expected.astype(float), actual.astype(float)
@@ -109,6 +119,7 @@ def _arrays_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -
         room = numpy.maximum(most * tolerance.rel, tolerance.abs)
         same = (one == other) | ((one != one) & (other != other))
         near = same | ((abs(one - other) <= room) & (most != math.inf))
+    near = where_unmasked(near)
     if near.all():
         return None
     place = tuple(int(at[0]) for at in (~near).nonzero()) if actual.ndim else ()

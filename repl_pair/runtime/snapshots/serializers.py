@@ -22,7 +22,7 @@ from repl_pair.runtime.values.classes import (
     root_of,
 )
 from repl_pair.runtime.values.frozen import Secret
-from repl_pair.runtime.values.library import columns_of
+from repl_pair.runtime.values.library import exact_columns
 from repl_pair.runtime.values.marks import is_secret_label
 
 
@@ -178,7 +178,7 @@ def _mapped(value: Any) -> State:
 
 
 def _polars(value: Any) -> State:
-    columns = (_column(*one) for one in columns_of(value))
+    columns = (_column(*one) for one in exact_columns(value))
     return State(name_of(real_class(value)), tuple(columns))
 
 

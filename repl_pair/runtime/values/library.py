@@ -40,6 +40,36 @@ def columns_of(value: Any) -> list[tuple[str, str, list[Any]]]:
     return [(one.name, str(one.dtype), one.to_list()) for one in columns]
 
 
+def exact_columns(value: Any) -> list[tuple[str, str, list[Any]]]:
+    """Return what `columns_of` returns; moments finer than microseconds with their numbers.
+
+    Python has no such moments: without their numbers two of them would be one.
+    """
+    columns = value.get_columns() if is_polars(value, "DataFrame") else [value]
+    named = zip(columns_of(value), columns, strict=True)
+    return [
+        (name, dtype, list(zip(items, one.to_physical().to_list(), strict=True)))
+        if _is_finer(one)
+        else (name, dtype, items)
+        for (name, dtype, items), one in named
+    ]
+
+
+_OF_NANOSECONDS = ("Time", "Datetime(time_unit='ns'", "Duration(time_unit='ns'")
+
+
+def _is_finer(column: Any) -> bool:
+    """Return whether a column of polars, or what is in it, has moments that Python rounds."""
+    kind = str(column.dtype)
+    if kind.startswith("Struct("):
+        return any(_is_finer(one) for one in column.struct.unnest().get_columns())
+    if kind.startswith(("List(", "Array(")):
+        return _is_finer(column.explode())
+    if not kind.startswith(_OF_NANOSECONDS):
+        return False
+    return bool((column.to_physical() % 1000 != 0).any())
+
+
 def _clone(value: Any) -> Any:
     columns = value.get_columns() if is_polars(value, "DataFrame") else [value]
     if any(str(one.dtype) == "Object" for one in columns):

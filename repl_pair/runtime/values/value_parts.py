@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from repl_pair.runtime.values import frozen
 from repl_pair.runtime.values.leaf import Made
 from repl_pair.runtime.values.leaves import LEAVES, MOMENT, leaf_of
-from repl_pair.runtime.values.library import columns_of
+from repl_pair.runtime.values.library import exact_columns
 
 Parts: TypeAlias = tuple[Any, ...]
 
@@ -102,8 +102,8 @@ FOREIGN_MADE_OF: dict[str, Made] = {
     "pandas.NaTType": _SCALAR,
     "pandas.NAType": _SCALAR,
     "pydantic.BaseModel": (b"record", _model),
-    "polars.DataFrame": (b"columns", lambda value: (columns_of(value),)),
-    "polars.Series": (b"column", lambda value: (columns_of(value),)),
+    "polars.DataFrame": (b"columns", lambda value: (exact_columns(value),)),
+    "polars.Series": (b"column", lambda value: (exact_columns(value),)),
     "httpx.Response": (b"response", _response),
     "httpx2.Response": (b"response", _response),
     "requests.Response": (b"response", _response),

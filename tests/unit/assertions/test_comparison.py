@@ -14,6 +14,7 @@ from uuid import UUID
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel
@@ -74,6 +75,19 @@ class Opaque:
 
 
 LINE = Line("a", Decimal("1.10"))
+
+
+def nanoseconds(*numbers, kind=None):
+    return pl.Series("t", numbers).cast(kind or pl.Datetime("ns"))
+
+
+def moments(*texts, zone=None, unit="us"):
+    return pd.DatetimeIndex(texts, tz=zone).as_unit(unit)
+
+
+HALF = np.ma.array([1, 99, 3], mask=[0, 1, 0])
+FINE = np.array(["2024-01-01T00:00:00.000000900"], "M8[ns]")
+PAIR = pd.MultiIndex.from_product([["a"], [1, 2]])
 
 leaves = (
     st.none()
@@ -190,6 +204,27 @@ def test_a_json_form_is_taken_to_the_actual_type(expected, actual, taken):
         ({"k": 1}, pd.Series({"k": 1})),
         (["2026-01-31"], pd.Series(pd.to_datetime(["2026-01-31"]))),
         ([1, 2], pd.Index([1, 2])),
+        ([1, 2], pd.Series([1, 2], index=["a", "a"])),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), pd.DataFrame([[1, 2]], columns=["a", "a"])),
+        (pd.Series([1], index=pd.Index(["a"], dtype=object)), pd.Series([1], index=["a"])),
+        (pd.Series([[True], "a", None]), pd.Series([[True], "a", None])),
+        (pd.Series([1, 2], index=PAIR), pd.Series([1, 2], index=PAIR.copy())),
+        (pd.Index([]), pd.RangeIndex(0)),
+        (pd.RangeIndex(2), pd.Index([0, 1])),
+        ([1, None, 3], HALF),
+        (HALF, np.ma.array([1, 0, 3], mask=[0, 1, 0])),
+        (np.array([1]), np.ma.array([1])),
+        (np.ma.masked_all(2), np.ma.masked_all(2)),
+        (["2024-01-01T00:00:00.000000900"], FINE),
+        ([["2024-01-01", None]], np.array([["2024-01-01", "NaT"]], "M8[ns]")),
+        (nanoseconds(7, None), nanoseconds(7, None)),
+        (["1970-01-01T00:00:00.000001"], nanoseconds(1000)),
+        (
+            [{"t": "1970-01-01T00:00:00.000001", "n": 1}],
+            pl.DataFrame([nanoseconds(1000)]).with_columns(n=1),
+        ),
+        ({True: "a", 2: "b"}, {True: "a", 2: "b"}),
+        ({1.0: "a"}, {1: "a"}),
         (
             {"12345678123456781234567812345678": 1},
             {UUID(int=0x12345678123456781234567812345678): 1},
@@ -244,6 +279,59 @@ def test_these_are_equal(expected, actual):
         (pd.DataFrame({"a": [1]}), pd.Series([1]), "r: expected frame, got series"),
         (pd.Series([1], ["x"]), pd.Series([1], ["y"]), "r.index[0]: expected 'x', got 'y'"),
         (pd.Series([1]), pd.Series([2]), "r[0]: expected 1, got 2"),
+        ({"a": 2}, pd.Series([1, 2], index=["a", "a"]), "r: the label 'a' stands there twice"),
+        ([{"a": 2}], pd.DataFrame([[1, 2]], columns=["a", "a"]), "r: the label 'a' stands there"),
+        ({"a": [2]}, pd.DataFrame([[1, 2]], columns=["a", "a"]), "r: the label 'a' stands there"),
+        (
+            pd.Series([1], index=moments("2024-01-01", zone="UTC")),
+            pd.Series([1], index=moments("2024-01-01 01:00", zone="Europe/Paris")),
+            "r.index: expected dtype datetime64[us, UTC], got datetime64[us, Europe/Paris]",
+        ),
+        (
+            pd.DataFrame({"a": [1]}, index=pd.MultiIndex.from_product([[1], ["a"]])),
+            pd.DataFrame({"a": [1]}, index=pd.MultiIndex.from_product([[1.0], ["a"]])),
+            "r.index: expected dtype int64, got float64",
+        ),
+        (pd.Index([1.0, 2.0]), pd.Index([1, 2]), "r: expected dtype float64, got int64"),
+        (
+            pd.DataFrame([[1]], columns=[1]),
+            pd.DataFrame([[1]], columns=[1.0]),
+            "r.columns: expected d",
+        ),
+        (
+            pd.Series([1, 0], dtype=object),
+            pd.Series([True, False], dtype=object),
+            "r[0]: expected 1",
+        ),
+        (
+            pd.DataFrame({"a": [[1]]}),
+            pd.DataFrame({"a": [[True]]}),
+            "r.a[0][0]: expected 1, got True",
+        ),
+        (
+            pd.Series([1], index=pd.Index([1], dtype=object)),
+            pd.Series([1], index=pd.Index([True], dtype=object)),
+            "r.index[0]: expected 1, got True",
+        ),
+        (np.array([1, 99, 3]), HALF, "r[1]: expected an item, got a mask"),
+        (HALF, np.array([1, 99, 3]), "r[1]: expected a masked item, got one that is not"),
+        (["2024-01-01T00:00:00"], FINE, "r[0]: expected "),
+        (FINE, np.array(["2024-01-01"], "M8[ns]"), "r[0]: expected "),
+        (nanoseconds(1), nanoseconds(7), "r[0][1]: expected 1, got 7"),
+        (nanoseconds(1, kind=pl.Time), nanoseconds(7, kind=pl.Time), "r[0][1]: expected 1, got 7"),
+        (
+            nanoseconds([1], kind=pl.List(pl.Duration("ns"))),
+            nanoseconds([7], kind=pl.List(pl.Duration("ns"))),
+            "r[0][1][0]: expected 1, got 7",
+        ),
+        (
+            pl.DataFrame([nanoseconds(1)]).select(pl.struct("t").alias("u")),
+            pl.DataFrame([nanoseconds(7)]).select(pl.struct("t").alias("u")),
+            "r.u[0][1].t: expected 1, got 7",
+        ),
+        (["1970-01-01T00:00:00"], nanoseconds(7), "r[0]: expected '1970-01-01T00:00:00', got ("),
+        ({1: "a"}, {True: "a"}, "r: expected a key 1, there is none"),
+        ({True: "a"}, {1: "a"}, "r: expected a key True, there is none"),
     ],
 )
 def test_the_first_difference_is_reported_with_its_path(expected, actual, words):

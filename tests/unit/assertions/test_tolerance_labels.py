@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import numpy
 import pandas
 import pytest
 
@@ -22,6 +23,9 @@ def series(*labels):
     return pandas.Series([1.0, 2.0], index=list(labels))
 
 
+MASKED = numpy.ma.array([1, 99], mask=[0, 1])
+
+
 def frame(first):
     return pandas.DataFrame([[first, 2]], columns=["a", "a"])
 
@@ -37,6 +41,14 @@ def frame(first):
         (Euros(5.0), Euros(5.0 + 1e-9), True),
         (Dollars(5.0), Euros(5.0), False),
         ({"amount": 5.0}, Euros(5.0), True),
+        ([{"a": 2}], frame(1), False),
+        ({"a": [2]}, frame(1), False),
+        ({"a": [1]}, frame(1)[["a"]].iloc[:, :1], True),
+        (MASKED, MASKED.copy(), True),
+        (numpy.array([1, 99]), MASKED, False),
+        ({1: 5.0}, {1: 5.0}, True),
+        ({1: 5.0}, {True: 5.0}, False),
+        ({1: 5.0}, {"1": 5.0}, False),
     ],
 )
 def test_labels_and_classes_are_no_matter_of_tolerance(expected, actual, is_near):

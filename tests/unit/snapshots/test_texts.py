@@ -262,6 +262,7 @@ APART = {
     "frame": (pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [2]})),
     "frame of polars": (polars.DataFrame({"a": [1]}), polars.DataFrame({"a": [2]})),
     "dtype in polars": (polars.Series([1]), polars.Series([1], dtype=polars.Int8)),
+    "nanoseconds in polars": [polars.Series([n]).cast(polars.Datetime("ns")) for n in (1, 7)],
     "rows in the middle of a frame": (
         pd.DataFrame({"a": range(9000)}),
         pd.DataFrame({"a": [*range(4000), 0, *range(4001, 9000)]}),

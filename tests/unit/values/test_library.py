@@ -1,5 +1,7 @@
 """Frames of polars and responses of HTTP clients as args and results."""
 
+import datetime
+
 import httpx
 import httpx2
 import polars
@@ -9,6 +11,7 @@ import requests
 import repl_pair
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.results.last_results import last_result
+from repl_pair.runtime.values.library import columns_of, exact_columns
 
 check = repl_pair.check
 FRAME = {"n": [1, 2, None], "name": ["a", "b", "c"]}
@@ -152,3 +155,13 @@ def test_a_secret_column_of_polars_is_hidden_where_a_result_is_shown():
         {"name": "b", "password": "[redacted]"},
     ]
     assert shown["one"]["head"] == "[redacted]"
+
+
+def test_only_columns_whose_moments_python_would_round_have_numbers():
+    kind = polars.Datetime("ns")
+    whole, finer = (polars.Series("t", [n, None]).cast(kind) for n in (1000, 1001))
+    moment = datetime.datetime(1970, 1, 1, 0, 0, 0, 1)
+    assert exact_columns(whole) == columns_of(whole)
+    assert exact_columns(finer)[0][2] == [(moment, 1001), (None, None)]
+    both = polars.DataFrame({"a": whole, "b": finer, "c": [1, 2]})
+    assert [len(exact_columns(both)), exact_columns(both)[2]] == [3, ("c", "Int64", [1, 2])]
