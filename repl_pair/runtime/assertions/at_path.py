@@ -7,6 +7,7 @@ from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.assertions.comparison import difference, short
+from repl_pair.runtime.assertions.formats import format_checker
 from repl_pair.runtime.assertions.operators import lacks, unlike
 from repl_pair.runtime.assertions.tolerance import Tolerance, apart
 from repl_pair.runtime.assertions.verdicts import judge_at, judge_equal
@@ -66,7 +67,8 @@ def _misfit(value: Any, schema: Any, where: str, *, by_agent: bool) -> str:
     unresolvable: Any = importlib.import_module("referencing.exceptions").Unresolvable
     if by_agent:
         validator = jsonschema.validators.extend(validator, {"pattern": _check_pattern})
-    checker = validator(plain, registry=known, format_checker=validator.FORMAT_CHECKER)
+    formats = format_checker(jsonschema, validator)
+    checker = validator(plain, registry=known, format_checker=formats)
     try:
         found = list(checker.iter_errors(to_json(value)))
     except TooManyPartsError as error:
