@@ -201,6 +201,8 @@ def _of_libraries(value: Any) -> Iterator[Any]:
 
 def _column_names(value: Any) -> Sequence[Any]:
     """Return the names of the columns of another library's table."""
+    if is_polars(value, "LazyFrame"):  # its `columns` warns
+        return value.collect_schema().names()
     names: Any = getattr(value, "columns", None) or getattr(value, "column_names", None)
     return names if is_row(names) else ()
 

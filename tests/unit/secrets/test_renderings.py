@@ -1,6 +1,9 @@
 """What leaves of a text that a value was shown as, where the value holds a secret."""
 
+import warnings
+
 import pandas
+import polars
 import pytest
 
 from repl_pair.runtime.reading.stored_fields import names_beside
@@ -24,6 +27,15 @@ def test_a_secret_too_short_to_be_looked_for_everywhere_leaves_in_no_text_of_its
     assert "Ox1" not in shown
     assert REDACTED in shown
     assert "plain" in shown
+
+
+def test_the_columns_of_a_lazy_frame_are_looked_at_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name, left in (("n", "plain"), ("password", REDACTED)):
+            frame = polars.LazyFrame({name: [1]})
+            for value in (frame, {"held": [frame]}):
+                assert leaving_form(value, {"text/plain": "plain"})["text/plain"] == left
 
 
 def test_a_row_stands_beside_the_name_of_the_index():
