@@ -18,6 +18,7 @@ from repl_pair.runtime.values.classes import (
     hint_class,
     is_map,
     is_model_class,
+    is_named_tuple,
     is_of,
     is_row,
     is_secret_class,
@@ -163,12 +164,15 @@ def _has_key(schema: Any, key: str) -> bool:
 def _with_default(schema: Schema, default: Any) -> Schema:
     if default is None or default is Parameter.empty or _has_key(schema, "writeOnly"):
         return schema
-    found = _json_of(default)
+    found = _json_of(default, schema)
     return schema if found is MISSING else schema | {"default": found}
 
 
-def _json_of(value: Any) -> Any:
-    """Return a default as JSON, MISSING where only code of its class could write it."""
+def _json_of(value: Any, schema: Schema) -> Any:
+    """Return a default as JSON, MISSING where only code of its class could write it.
+
+    A tuple with named fields is an object where its parameter does not declare an array.
+    """
     cls = real_class(value)
     if is_of(value, Enum):
         return object.__getattribute__(value, "_name_")  # no class of enum may define that name
@@ -176,7 +180,10 @@ def _json_of(value: Any) -> Any:
         return value if cls is not float or isfinite(value) else MISSING
     if is_of(value, list, tuple):
         plain: Any = list if is_of(value, list) else tuple
-        items = [_json_of(item) for item in plain.__iter__(value)]
-        return MISSING if any(item is MISSING for item in items) else items
+        items = [_json_of(item, schema.get("items", {})) for item in plain.__iter__(value)]
+        if any(item is MISSING for item in items):
+            return MISSING
+        is_object = plain is tuple and is_named_tuple(cls) and schema.get("type") != "array"
+        return dict(zip(cls._fields, items, strict=True)) if is_object else items
     json = leaf_json(value) if nearest_leaf(cls) is cls and has_standard_zone(value) else value
     return MISSING if json is value else json

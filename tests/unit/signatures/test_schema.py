@@ -221,11 +221,21 @@ def test_defaults_are_given_in_the_form_that_is_taken_for_them():
         d: tuple[int, ...] = (1, 2),
         e: dict[str, int] = {},  # noqa: B006  never changed
         f: timedelta = timedelta(seconds=90),
+        g: Point = Point(1, 2),  # noqa: B008  never changed
+        h: list[Point] = [Point(1, 2)],  # noqa: B006, B008
+        i: tuple[int, int] = Point(1, 2),
     ): ...
 
     properties = parameters_schema(component)["properties"]
     defaults = {name: schema.get("default") for name, schema in properties.items()}
-    assert defaults == {"a": "1.10", "b": "RED", "c": "2026-01-31", "d": [1, 2], "e": None, "f": 90}
+    point = {"x": 1, "y": 2}
+    assert defaults == {
+        **{"a": "1.10", "b": "RED", "c": "2026-01-31", "d": [1, 2], "e": None, "f": 90},
+        **{"g": point, "h": [point], "i": [1, 2]},
+    }
+    for schema in properties.values():
+        if "default" in schema:
+            jsonschema.validate(schema["default"], schema)
 
 
 def test_the_schema_of_a_class_is_that_of_its_constructor():
