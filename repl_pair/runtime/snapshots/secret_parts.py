@@ -1,6 +1,7 @@
 """Which parts of a stored output are secrets by a name: that of their key, field, or header."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from repl_pair.runtime.reading.fields import read_fields
@@ -11,6 +12,8 @@ from repl_pair.runtime.values.marks import is_secret_key, is_secret_label
 
 _OF_URLS = {"userinfo": "://{}@", "netloc": "://{}"}
 """Fields of parsed URLs that may hold a password, and where they stand in a URL."""
+_DEPTH = 4
+"""How far into what pickle keeps: tblib puts the arguments of an exception into a mapping."""
 
 
 def is_secret_slot(key: Any, part: Any) -> bool:
@@ -38,7 +41,7 @@ def is_secret_pair(items: Sequence[Any]) -> bool:
 def hide_unnamed(value: Any) -> Callable[[Any], Any]:
     """Return what replaces the secret fields of an instance where they stand without their names.
 
-    It takes one part of what pickle keeps, and looks into a list or tuple of them.
+    It takes one part of what pickle keeps, and looks into the containers of these.
     """
     fields = (read_fields(value, private=True) or ({},))[0]
     secret = [
@@ -48,17 +51,17 @@ def hide_unnamed(value: Any) -> Callable[[Any], Any]:
     ]
     secret = [part for part in secret if part is not None and type(part) is not bool]
 
-    def hide(part: Any) -> Any:
-        if any(_is_same(part, one) for one in secret):
-            return Secret(part)
-        if secret and is_exactly(part, list, tuple):
-            return real_class(part)(
-                Secret(item) if any(_is_same(item, one) for one in secret) else item
-                for item in part
-            )
-        return part
+    return partial(_hide, secret, depth=_DEPTH) if secret else lambda part: part
 
-    return hide
+
+def _hide(secret: list[Any], part: Any, depth: int) -> Any:
+    if any(_is_same(part, one) for one in secret):
+        return Secret(part)
+    if depth and is_exactly(part, list, tuple):
+        return real_class(part)(_hide(secret, item, depth - 1) for item in part)
+    if depth and is_exactly(part, dict):
+        return {key: _hide(secret, item, depth - 1) for key, item in part.items()}
+    return part
 
 
 def hide_in_array(array: Any) -> Any:

@@ -4,6 +4,7 @@ import array
 import asyncio
 import collections
 import contextvars
+import copyreg
 import datetime as dt
 import decimal
 import email.message
@@ -472,6 +473,17 @@ def test_a_mapped_row_is_refused_where_its_columns_are_expired():
     engine.dispose()
     assert write_text([row], hide=str) == "[\n  Mapped(n=1, pin=[redacted]),\n]"
     assert write_text([MappedModel(1)], hide=str) == "[\n  MappedModel(n=1, _seen=0),\n]"
+
+
+def test_a_secret_of_an_exception_is_a_placeholder_where_a_library_changed_how_it_is_kept():
+    def keep(error):
+        return Rejected, ({"args": error.args}, None), vars(error)
+
+    copyreg.pickle(Rejected, keep)
+    try:
+        assert "pw-1" not in write_text(Rejected("ann", "pw-1"), hide=str)
+    finally:
+        copyreg.dispatch_table.pop(Rejected)
 
 
 def test_what_is_no_secret_stays_where_no_name_is_written():
