@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Any
 
 from repl_pair.runtime.reading.fields import read_fields
+from repl_pair.runtime.reading.parts import KeyNames
 from repl_pair.runtime.reading.tables import hide_labelled
 from repl_pair.runtime.values.classes import (
     is_array_scalar,
@@ -87,7 +88,7 @@ def as_rows(table: Any) -> Any:
         return table.rows(named=True)
     if kind_of(table) != "frame":
         return _items(table)
-    names = [str(name) for name in table.columns]
+    names = _column_names(table)
     columns = [table.iloc[:, at].tolist() for at in range(len(names))]
     rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     return hide_labelled(rows, table.index)
@@ -102,10 +103,16 @@ def as_columns(table: Any) -> Any:
         labels = {"index": _labels(table)} if kind_of(table) == "series" else {}
         return {"dtype": str(table.dtype), "items": _items(table)} | labels
     columns = {
-        str(name): {"dtype": str(table.dtypes.iloc[at]), "items": table.iloc[:, at].tolist()}
-        for at, name in enumerate(table.columns)
+        name: {"dtype": str(table.dtypes.iloc[at]), "items": table.iloc[:, at].tolist()}
+        for at, name in enumerate(_column_names(table))
     }
     return {"columns": columns, "index": _labels(table)}
+
+
+def _column_names(table: Any) -> list[str]:
+    """Return the names of the columns of a frame, each once, as in what leaves."""
+    names = KeyNames(MAX_PARTS)
+    return [names.fit(str(name)) for name in table.columns]
 
 
 def _items(table: Any) -> Any:

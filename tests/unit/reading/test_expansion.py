@@ -20,7 +20,10 @@ from repl_pair.runtime.reading.expansion import (
     open_up,
     short_secrets,
 )
+from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.wire import View
+
+TOKEN = "kQ7-vv2-xxw-91"
 
 
 class Node:
@@ -150,3 +153,15 @@ def test_what_has_no_end_is_judged_and_kept(step, reason):
     repl_pair.variant("endless/A", play=[step])
     record = repl_pair.run("endless/A")
     assert (record.status, reason in record.reason) == ("fail", True), record.reason
+
+
+def test_columns_of_one_name_are_both_looked_at():
+    repl_pair.story("twice", component=lambda: pandas.DataFrame([[TOKEN, 1]], columns=["a", "a"]))
+    schema = {"items": {"properties": {"a": {"type": "integer"}}}}
+    play = [check.no_secret(), check.path_matches("result", schema)]
+    repl_pair.variant("twice/A", play=play)
+    NEEDLES.add(TOKEN)
+    hidden, unfit = (outcome.reason for outcome in repl_pair.run("twice/A").assertions)
+    assert "a secret stands at result.columns.a.items[0]" in hidden
+    assert "result[0].a: " in unfit
+    assert "is not of type 'integer'" in unfit
