@@ -156,6 +156,7 @@ print('late')"""
     assert (answer["status"], answer["still_running"]) == ("error", True)
     assert (answer["stdout"], answer["names"]) == ("begun\n", {"added": ["new"]})
     assert answer["error"]["line"] == 5
+    assert answer["elapsed_ms"] >= DEADLINE_S * 1000
     args = {"code": "1", "wait_s": 0.2}
     waiting = await link.request("eval_code", args, view=EVAL, timeout_s=BOUND_S)
     assert waiting["result"]["status"] == "cannot_run"

@@ -1,6 +1,5 @@
 """Runs sent code once, with the capture, the settings and the stops of a run."""
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Self
@@ -51,7 +50,6 @@ async def evaluate(
     `begun` is given what fills up while it runs. Must be called in a section that is not live; it
     is while the code runs. It must have the process's settings for itself.
     """
-    started = time.perf_counter()
     filename = new_filename(agent_origin(principal).label)
     with (
         capture(exclusive=True, leaving=leaving_form, restores=True) as captured,
@@ -67,7 +65,7 @@ async def evaluate(
         else:
             begun(evaluation)
             await _run_stoppable(code, source, evaluation, wait_for)
-    evaluation.elapsed_ms = round((time.perf_counter() - started) * 1e3, 3)
+    evaluation.note_elapsed()
     return evaluation
 
 

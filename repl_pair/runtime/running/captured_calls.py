@@ -1,6 +1,7 @@
 """Code that is called once with the stops and the capture of a run, and what came of it."""
 
 import threading
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import field
@@ -26,6 +27,7 @@ class CapturedCall:
     """Whether the value is a secret, whatever it is."""
     error: Mapping[str, Any] | None = None
     stop: Stop | None = None
+    started: float = field(default_factory=time.perf_counter)
     elapsed_ms: float = 0.0
 
     @property
@@ -43,7 +45,13 @@ class CapturedCall:
         """Return what there is by now of code that runs on, and the line where it stands."""
         place = place_of(self.thread)
         error = {"type": "Stopped", "message": stop.reason, **place} if place else None
-        return replace(self, stop=stop, error=error, value=None, has_value=False)
+        now = replace(self, stop=stop, error=error, value=None, has_value=False)
+        now.note_elapsed()
+        return now
+
+    def note_elapsed(self) -> None:
+        """Set how long it has taken by now."""
+        self.elapsed_ms = round((time.perf_counter() - self.started) * 1e3, 3)
 
 
 async def run_stoppable(call: CapturedCall, work: Callable[[], Awaitable[None]]) -> None:

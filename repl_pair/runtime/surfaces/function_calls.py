@@ -1,7 +1,6 @@
 """Calls of the app's functions: what one takes, its arguments built from JSON, and its call."""
 
 import inspect
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -132,7 +131,7 @@ async def call_function(
     Must be called in a section that is not live; it is while the function runs. `exclusive`: it has
     the process's settings for itself. `begun` is given what fills up while it runs.
     """
-    started, refusals = time.perf_counter(), list[RequestError]()
+    refusals = list[RequestError]()
     given = dict.fromkeys(call_parameters(fn), context)
     with (
         capture(exclusive=exclusive, leaving=leaving_form, restores=True) as captured,
@@ -154,7 +153,7 @@ async def call_function(
         await run_stoppable(found, work)
     if refusals:
         raise refusals[0]
-    found.elapsed_ms = round((time.perf_counter() - started) * 1e3, 3)
+    found.note_elapsed()
     return found
 
 
