@@ -80,6 +80,10 @@ class VariantItem(RunningItem):
         super().__init__(**how)  # pyright: ignore[reportUnknownMemberType]  pytest does not give all types
         self.choice = choice
         self.variant_tags = choice.tags
+        # pytest reads the ids that it kept: all brackets are apart from the name there.
+        item: Any = self
+        if id := getattr(item, "id", None):  # pytest 8 compares texts
+            item._id = id.parse(item.nodeid)
 
     def reportinfo(self) -> tuple[Any, int | None, str]:
         """Return where the variant was registered."""

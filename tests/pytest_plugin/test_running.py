@@ -58,6 +58,19 @@ def test_a_broken_variant_fails_by_its_name_plain_in_workers_and_as_last_failed(
     mended.assert_outcomes(passed=1)
 
 
+def test_a_variant_that_failed_in_a_mode_is_chosen_again_as_a_test_is(pytester):
+    stories = STORIES.replace('a.b/Other", play', 'a.b/Other", modes=["two"], play')
+    pytester.makepyfile(stories_a=stories, test_a="def test_a(): assert 0")
+    pytester.runpytest_inprocess().assert_outcomes(passed=2, failed=2)
+    pytester.makepyfile(test_a="def test_a(): pass")
+    pytester.runpytest_inprocess("--lf").assert_outcomes(passed=1, failed=1)
+    first = pytester.runpytest_inprocess("--ff", "-v")
+    first.assert_outcomes(passed=3, failed=1)
+    first.stdout.fnmatch_lines(["*::a.b/Other[[]two[]] FAILED * 25%*"])
+    pytester.runpytest_inprocess("--sw").assert_outcomes(passed=2, failed=1)
+    pytester.runpytest_inprocess("--sw").assert_outcomes(failed=1, deselected=2)
+
+
 def test_a_failure_is_short_and_shows_where_what_and_how_to_repeat_it(pytester, run):
     pytester.makepyfile(stories_a=BROKEN.replace("play=[check", 'modes=["two"], play=[check', 1))
     result = run("--pair-modes", "two")
