@@ -14,6 +14,7 @@ from repl_pair.pytest_plugin.choices import choices_of
 from repl_pair.pytest_plugin.failing import scrub_shown
 from repl_pair.pytest_plugin.files import project_of
 from repl_pair.pytest_plugin.items import items_of
+from repl_pair.pytest_plugin.replaced import note_entries
 from repl_pair.pytest_plugin.selecting import note_collected
 from repl_pair.pytest_plugin.snapshot_use import note_left_out
 from repl_pair.pytest_plugin.snapshots import note_file
@@ -51,6 +52,7 @@ class StoriesFile(pytest.Module):
     def _collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         before = REGISTRY.revision
         module: str = self.obj.__name__
+        note_entries(self.config, before)
         functions = list(super().collect())
         try:
             self._refuse_doubled()

@@ -4,6 +4,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from repl_pair.pytest_plugin.async_fixtures import loop_of
 from repl_pair.pytest_plugin.choices import Choice
 from repl_pair.pytest_plugin.failing import NotPassed, RefusedWarning, RunningItem, show_failure
 from repl_pair.pytest_plugin.marks import properties_of
+from repl_pair.pytest_plugin.replaced import refuse_replaced
 from repl_pair.pytest_plugin.snapshots import note_run, rules_in
 from repl_pair.runtime.assertions.events import is_warning
 from repl_pair.runtime.authoring.fixtures import fixtures_from
@@ -116,9 +118,9 @@ class VariantItem(RunningItem):
         pairing = Pairing(choice.entry.id, choice.modes, choice.refusal)
         loop, rules = loop_of(self._fixtureinfo.name2fixturedefs), rules_in(self.config)
         wait_for = on_private_loop if loop is None else on_loop(loop)
-        given = fixtures_from(self._fixture)
+        given, check = fixtures_from(self._fixture), partial(refuse_replaced, self.config)
         with listen_to_runs() as listener, given, share_context(), rules, defer_stops():
-            record = drive(run_one(pairing, wait_for=wait_for, plays=plays))
+            record = drive(run_one(pairing, wait_for=wait_for, plays=plays, check=check))
         note_run(self.config, choice, record)
         self._report(record)
         # What is raised behind the first, as in a teardown, hides no failure.

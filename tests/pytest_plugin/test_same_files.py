@@ -291,6 +291,55 @@ def test_an_id_of_a_plugin_that_a_file_replaces_is_warned_of(pytester, put):
     result.assert_outcomes(passed=1, warnings=2)
 
 
+CASE = """import repl_pair as rp
+rp.mode("usd", args={"by": 2})
+rp.loader("db")(lambda: 1)
+rp.story("a", component=lambda n, by: n * by, args={"n": rp.ref("db"), "by": 1}, modes=["usd"])
+rp.variant("a/V", play=[rp.check.compare("result", "<", 3)])
+"""
+RUN = "import runpy\ndef test_it(): runpy.run_path('demo.py')\n"
+SESSION = """
+def test_it(pytester):
+    pytester.makepyfile(stories_a={case!r})
+    pytester.runpytest_inprocess().assert_outcomes(passed=2)
+"""
+INI = "[pytest]\npythonpath = .\naddopts = -p pytester"
+REPLACED = {
+    "a variant": ("import repl_pair as rp\nrp.variant('a/V')\n", RUN, 2),
+    "its story": ("import repl_pair as rp\nrp.story('a', component=lambda n, by: 1)\n", RUN, 2),
+    "its mode": ("import repl_pair as rp\nrp.mode('usd', args={'by': 3})\n", RUN, 1),
+    "its loader": ("import repl_pair as rp\nrp.loader('db')(lambda: 0)\n", RUN, 2),
+    "all that is imported as tests are collected": (CASE, "import demo\ndef test_it(): pass", 2),
+    "all by another session": ("", SESSION.format(case=CASE), 2),
+    "its mode by an equal one": ("import repl_pair as rp\nrp.mode('usd', args={'by': 2})", RUN, 0),
+    "nothing: the file is executed again": (
+        "import importlib, sys\nimportlib.reload(sys.modules['stories_a'])\n"
+        "import runpy\nrunpy.run_path('stories_a.py', run_name='stories_b')\n",
+        RUN,
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize(("demo", "test", "refused"), REPLACED.values(), ids=REPLACED)
+def test_a_variant_is_not_run_with_what_another_file_has_registered_since_it_was_collected(
+    pytester, put, demo, test, refused
+):
+    put({"stories_a.py": CASE, "demo.py": demo, "test_demo.py": test})
+    put(
+        {
+            "pytest.ini": INI,
+            "reversing.py": "def pytest_collection_modifyitems(items): items.reverse()",
+        }
+    )
+    words = ("-p", "no:cacheprovider", "stories_a.py", "test_demo.py", "-p", "reversing")
+    result = pytester.runpytest_subprocess(*words)
+    passed = result.parseoutcomes().get("passed", 0)
+    assert (passed, result.parseoutcomes().get("failed", 0)) == (3 - refused, refused)
+    cause = "* was collected from *stories_a.py:?, and * has registered it since*"
+    result.stdout.fnmatch_lines([cause] * refused)
+
+
 def test_a_file_that_tests_import_by_another_name_is_one(pytester, put):
     put(
         {

@@ -292,6 +292,8 @@ class Origin:
     """Distinguishes the runs of the place."""
     sent: Any = field(default=None, compare=False, repr=False)
     """What an agent sent for it, as it came."""
+    file: str | None = field(default=None, compare=False, repr=False)
+    """The file of a module that was not imported."""
 
 
 @record

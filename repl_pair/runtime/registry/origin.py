@@ -87,7 +87,9 @@ def find_origin() -> Origin:
         run = shell.execution_count - 1
         return Origin(key=f"{SCRIPT}{file}", label=label, line=frame.f_lineno, run=run)
     run = module_run(sys.modules.get(module))
-    return Origin(key=f"{MODULE}{module}", label=module, line=frame.f_lineno, run=run)
+    # What runpy runs is no module for longer than that.
+    path = None if run is not None or file == "?" else os.path.abspath(file)
+    return Origin(key=f"{MODULE}{module}", label=module, line=frame.f_lineno, run=run, file=path)
 
 
 @contextmanager
@@ -123,7 +125,9 @@ def file_of(origin: Origin) -> str | None:
     """
     if getattr(origin.run, "has_location", False):
         return origin.run.origin
-    return getattr(sys.modules.get(origin.key.removeprefix(MODULE)), "__file__", None)
+    return origin.file or getattr(
+        sys.modules.get(origin.key.removeprefix(MODULE)), "__file__", None
+    )
 
 
 def module_run(module: ModuleType | None) -> Any:

@@ -121,7 +121,7 @@ class Registry:
         return [
             (first, last)
             for (kind, id), (first, last) in self._doubled.items()
-            if self.find(kind, id) is last and is_standing(first) and _differ(first, last)
+            if self.find(kind, id) is last and is_standing(first) and differ(first, last)
         ]
 
     def unregister(self, kind: str, id: str, *, entry: Entry | None = None) -> bool:
@@ -289,7 +289,7 @@ def _is_second(one: Origin, other: Origin) -> bool:
     return not is_later or _file_of(one.run) != _file_of(other.run)
 
 
-def _differ(one: Entry, other: Entry) -> bool:
+def differ(one: Entry, other: Entry) -> bool:
     """Return whether an id has two meanings; two equal tags or modes have one."""
     try:
         return one.kind in ("story", "variant") or bool(one.body != other.body)
