@@ -70,7 +70,7 @@ def show_failure(item: RunningItem, excinfo: pytest.ExceptionInfo[BaseException]
 def repeat_line(item: RunningItem) -> str:
     """Return the command that runs the variant again, as a shell takes it: fixtures need pytest."""
     choice = item.choice
-    if choice.fixtures:
+    if choice.fixtures or hasattr(item, "callspec"):
         return shlex.join(["pytest", item.nodeid])
     modes = [word for mode in choice.modes for word in ("--mode", mode)]
     plays = [] if choice.play is None else ["--play", choice.play]

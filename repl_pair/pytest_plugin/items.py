@@ -31,48 +31,41 @@ from repl_pair.runtime.values.frozen import to_plain
 
 
 def items_of(parent: pytest.Module, choices: Iterable[Choice]) -> "Iterator[VariantItem]":
-    """Return the items; those with equal fixtures and marks share what pytest learns of them."""
-    kinds: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+    """Return the items, one for each combination of parameters that fixtures, marks and hooks give.
+
+    Variants with equal fixtures and marks share what pytest learns of them.
+    """
+    kinds: dict[tuple[Any, ...], tuple[Any, Sequence[Any]]] = {}
     for choice in choices:
         kind = (str(choice.marks), choice.fixtures)
-        fn, info = kinds.get(kind) or (_function(choice), None)
-        item = _item(parent, choice, name=choice.name, callobj=fn, fixtureinfo=info)
-        kinds[kind] = fn, item._fixtureinfo
-        # Hooks or a fixture, be it one that is used by all, may parametrise it.
-        used = item._fixtureinfo.name2fixturedefs.values()
-        may_vary = choice.fixtures or any(own[-1].params for own in used)
-        yield from _parametrised(item, fn) if may_vary else (item,)
+        if kind not in kinds:
+            fn = _function(choice)
+            kinds[kind] = fn, _functions_of(parent, choice, fn)
+        fn, made = kinds[kind]
+        yield from (_item(parent, choice, fn, function) for function in made)
 
 
-def _item(parent: pytest.Module, choice: Choice, **how: Any) -> Any:
-    kind: Any = VariantItem
-    return kind.from_parent(parent, choice=choice, **how)
-
-
-def _parametrised(item: "VariantItem", fn: Any) -> "Iterator[VariantItem]":
-    """Return an item for each combination of the parameters of its fixtures."""
-    file: Any = item.parent
-    # pytest finds what it parametrises in the module, by name.
-    name = "__repl_pair_variant__"
-    setattr(file.obj, name, fn)
+def _functions_of(parent: Any, choice: Choice, fn: Any) -> Sequence[Any]:
+    """Return what pytest makes of a test function."""
+    setattr(parent.obj, _NAME, fn)  # pytest finds it in the module
     try:
-        made: list[Any] = list(file._genfunctions(name, fn))
+        return list(parent._genfunctions(_NAME, fn))
+    except pytest.fail.Exception as error:
+        raise parent.CollectError(str(error.msg).replace(_NAME, choice.name)) from error
     finally:
-        delattr(file.obj, name)
-    for function in made:
-        callspec = getattr(function, "callspec", None)
-        if callspec is None:
-            yield item
-        else:
-            yield _item(
-                file,
-                item.choice,
-                name=f"{item.name}[{callspec.id}]",
-                originalname=item.name,
-                callobj=fn,
-                callspec=callspec,
-                fixtureinfo=function._fixtureinfo,
-            )
+        delattr(parent.obj, _NAME)
+
+
+def _item(parent: pytest.Module, choice: Choice, fn: Any, function: Any) -> "VariantItem":
+    kind: Any = VariantItem
+    how = {"callobj": fn, "fixtureinfo": function._fixtureinfo}
+    if hasattr(function, "callspec"):
+        how |= {"callspec": function.callspec, "originalname": choice.name}
+    name = function.name.replace(_NAME, choice.name, 1)
+    return kind.from_parent(parent, choice=choice, name=name, **how)
+
+
+_NAME = "__repl_pair_variant__"
 
 
 class VariantItem(RunningItem):
@@ -185,6 +178,7 @@ def _function(choice: Choice) -> Any:
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = [inspect.Parameter(name, kind) for name in choice.fixtures]
     found: Any = variant
+    found.__name__ = _NAME
     found.__signature__ = inspect.Signature(parameters)
     found.pytestmark = [
         getattr(pytest.mark, name)(*to_plain(args), **to_plain(kwargs))

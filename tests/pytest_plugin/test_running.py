@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ElementTree
 from contextlib import closing
+from textwrap import dedent
 
 import pytest
 
@@ -332,12 +333,47 @@ def test_fixtures_are_those_of_pytest_with_their_scopes_parameters_and_skips(pyt
     one.assert_outcomes(passed=1)
 
 
-def test_a_parametrised_fixture_that_all_use_makes_an_item_for_each_parameter(pytester, run):
-    pytester.makeconftest(
-        "import pytest\n@pytest.fixture(params=[1, 2], autouse=True)\ndef size(request): pass"
-    )
-    pytester.makepyfile(stories_a=STORIES)
-    run().assert_outcomes(passed=4)
+SIZES = """
+import pytest
+
+@pytest.fixture({}autouse=True)
+def size(request):
+    assert getattr(request, "param", 1) == 1
+"""
+HOOK = "def pytest_generate_tests(metafunc): metafunc.parametrize('size', [1, 2], indirect=True)"
+MARK = "pytest.mark.parametrize('size', [1, 2], indirect=True)"
+
+
+@pytest.mark.parametrize(
+    ("conftest", "more", "counts"),
+    [
+        (SIZES.format("params=[1, 2], "), "", (2, 2)),
+        (SIZES.format("") + HOOK, "", (2, 2)),
+        (SIZES.format(""), HOOK, (2, 2)),
+        (SIZES.format(""), f"import pytest; pytestmark = {MARK}", (2, 2)),
+        (SIZES.format(""), f"import pytest; variant('a.b/More', marks=[{MARK}])", (3, 1)),
+    ],
+    ids=["fixture", "hook of conftest.py", "hook of the file", "mark of the file", "its own mark"],
+)
+def test_what_parametrises_a_fixture_that_all_use_makes_an_item_for_each_parameter(
+    pytester, run, conftest, more, counts
+):
+    pytester.makeconftest(conftest)
+    pytester.makepyfile(stories_a=f"{dedent(STORIES)}\n{more}")
+    result = run()
+    shown = result.parseoutcomes()
+    assert (shown["passed"], shown.get("errors")) == counts
+    result.stdout.fnmatch_lines(["ERROR stories_a.py::a.b/*[[]2[]] - *"] * counts[1])
+
+
+def test_a_mark_that_parametrises_what_there_is_not_is_refused_by_the_name_of_the_variant(
+    pytester, run
+):
+    more = "import pytest; variant('a.b/More', marks=[pytest.mark.parametrize('m', [1])])"
+    pytester.makepyfile(stories_a=f"{dedent(STORIES)}\n{more}")
+    result = run()
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["In *a.b/More: function uses no argument 'm'"])
 
 
 def test_what_needs_a_fixture_is_repeated_with_pytest(pytester, run):
@@ -345,6 +381,9 @@ def test_what_needs_a_fixture_is_repeated_with_pytest(pytester, run):
     pytester.makepyfile(stories_a=USING.replace('made", 1', 'made", 2'))
     result = run("-k", "First")
     result.stdout.fnmatch_lines(["  pytest stories_a.py::a.b/First"])
+    mark = "import pytest; pytestmark = pytest.mark.usefixtures('size')"
+    pytester.makepyfile(stories_a=f"{dedent(BROKEN)}\n{mark}")
+    run().stdout.fnmatch_lines(["  pytest 'stories_a.py::a.b/Held[[]two[]]'"])
 
 
 def test_a_fixture_that_is_not_there_is_reported_by_the_variant(pytester, run):
