@@ -2,7 +2,8 @@
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import pytest
@@ -32,6 +33,17 @@ class RunningItem(pytest.Function):
         origin = self.choice.entry.origin
         return file_of(origin) or str(self.path), max(origin.line, 1)
 
+    def _repr_failure_py(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
+    ) -> Any:
+        """Return what pytest shows of an error in any phase, its secrets hidden."""
+        return scrub_shown(super()._repr_failure_py(excinfo, style))
+
+    def _traceback_filter(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
+        """Leave out the frames of this package: pytest leaves out its own where no test began."""
+        excinfo.traceback = excinfo.traceback.filter(_is_own) or excinfo.traceback
+        return super()._traceback_filter(excinfo)
+
 
 class NotPassed(Exception):
     """A run ended in anything but pass."""
@@ -40,6 +52,20 @@ class NotPassed(Exception):
         super().__init__(record.reason)
         self.record = record
         self.raised = raised
+
+
+@contextmanager
+def outcomes_scrubbed() -> Generator[None]:
+    """Take the secrets out of the message of a skip and its like, which reports show."""
+    try:
+        yield
+    except OUTCOMES as error:
+        error.msg = scrub_known(str(error.msg))
+        error.args = (error.msg,)
+        raise
+
+
+OUTCOMES = (pytest.skip.Exception, pytest.xfail.Exception, pytest.exit.Exception)
 
 
 class RefusedWarning(Exception):
@@ -113,10 +139,10 @@ def scrub_shown(shown: Any) -> Any:
 def _traceback_repr(item: RunningItem, error: NotPassed, text: str) -> Any:
     info = _ExceptionInfo.from_exception(error.raised[0])
     info.traceback = info.traceback.filter(_is_own) or info.traceback
-    style: Any = item.config.getoption("tbstyle")
+    style: Any = item.config.getoption("tbstyle", "auto")
     shown = info.getrepr(
         style="long" if style == "auto" else style,
-        showlocals=item.config.getoption("showlocals"),
+        showlocals=item.config.getoption("showlocals", False),
         tbfilter=False,
     )
     shown.addsection(item.name, scrub_known(text), "-")

@@ -12,7 +12,14 @@ import pytest
 from repl_pair.errors import RequestError
 from repl_pair.pytest_plugin.async_fixtures import loop_of
 from repl_pair.pytest_plugin.choices import Choice
-from repl_pair.pytest_plugin.failing import NotPassed, RefusedWarning, RunningItem, show_failure
+from repl_pair.pytest_plugin.failing import (
+    OUTCOMES,
+    NotPassed,
+    RefusedWarning,
+    RunningItem,
+    outcomes_scrubbed,
+    show_failure,
+)
 from repl_pair.pytest_plugin.marks import properties_of
 from repl_pair.pytest_plugin.replaced import refuse_replaced
 from repl_pair.pytest_plugin.snapshots import note_run, rules_in
@@ -89,7 +96,8 @@ class VariantItem(RunningItem):
     def setup(self) -> None:
         """Set up the fixtures; a missing one is reported by the run."""
         if not self._missing():
-            super().setup()
+            with outcomes_scrubbed():
+                super().setup()
 
     def _missing(self) -> Sequence[str]:
         there = self._fixtureinfo.name2fixturedefs
@@ -118,8 +126,9 @@ class VariantItem(RunningItem):
         self._report(record)
         # What is raised behind the first, as in a teardown, hides no failure.
         for error in listener.raised[:1] if record.status == "error" else ():
-            if isinstance(error, _OUTCOMES):
-                raise error
+            if isinstance(error, OUTCOMES):
+                with outcomes_scrubbed():
+                    raise error
         refused = _warn_again(listener, record)
         if record.status != "pass":
             raise NotPassed(record, listener.raised)
@@ -185,6 +194,3 @@ def _function(choice: Choice) -> Any:
         for name, args, kwargs in reversed(choice.marks)  # pytest takes the first of a name
     ]
     return found
-
-
-_OUTCOMES = (pytest.skip.Exception, pytest.xfail.Exception, pytest.exit.Exception)

@@ -1,5 +1,6 @@
 """A variant under pytest: it fails by its own name, says why, and has what any test has."""
 
+import re
 import xml.etree.ElementTree as ElementTree
 from contextlib import closing
 from textwrap import dedent
@@ -277,6 +278,66 @@ def test_what_the_process_holds_in_secret_is_in_no_report_and_no_stored_output(
         assert "[redacted]" in text
         assert "tok-9f8e" not in text
         assert "two-hundred" not in text
+
+
+FAILING_FIXTURES = """
+    import os
+    import pytest
+    import repl_pair
+    from repl_pair import story, variant
+
+    KEY = "held " + os.environ["SHOP_API_TOKEN"]
+
+    @pytest.fixture
+    def broken():
+        raise ValueError(KEY)
+
+    @pytest.fixture
+    def broken_at_its_end():
+        yield
+        raise ValueError(KEY)
+
+    @pytest.fixture
+    def absent():
+        pytest.skip(KEY)
+
+    @story("a.b")
+    def used(given, how=None):
+        if how:
+            getattr(pytest, how)(KEY)
+
+    for name in ("broken", "broken_at_its_end", "absent"):
+        variant(f"a.b/{name}", args={"given": repl_pair.fixture(name)})
+    for how in ("skip", "xfail"):
+        variant(f"a.b/{how}", args={"given": 1, "how": how})
+"""
+
+
+def test_errors_of_fixtures_and_reasons_hide_what_is_secret_and_show_no_frame_of_pytest(
+    pytester, run, monkeypatch
+):
+    monkeypatch.setenv("SHOP_API_TOKEN", "tok-9f8e7d6c5b")
+    pytester.makepyfile(stories_a=FAILING_FIXTURES)
+    result = run("-rA", "--junitxml=o.xml", "-p", "no:randomly")
+    result.assert_outcomes(passed=1, skipped=2, errors=2, xfailed=1)
+    shown = result.stdout.str()
+    assert shown.count("held [redacted]") == 7
+    assert "tok-9f8e" not in shown + (pytester.path / "o.xml").read_text()
+    places = [line for line in result.outlines if re.match(r"\S+:\d+: ", line)]
+    assert places == ["stories_a.py:10: ValueError", "stories_a.py:15: ValueError"]
+
+
+def test_a_message_that_ends_the_session_hides_what_is_secret(pytester, run, monkeypatch):
+    monkeypatch.setenv("SHOP_API_TOKEN", "tok-9f8e7d6c5b")
+    pytester.makepyfile(stories_a=FAILING_FIXTURES.replace('("skip", "xfail")', '["exit"]'))
+    run("-k", "exit").stdout.fnmatch_lines(["!*Exit: held [[]redacted[]] !*"])
+
+
+def test_a_variant_that_raises_is_reported_where_there_is_no_terminal(pytester):
+    pytester.makepyfile(stories_a=BROKEN.replace("return {", "1 / 0; return {"))
+    result = pytester.runpytest_subprocess("-p", "no:terminal", "--junitxml=o.xml")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert 'message="ZeroDivisionError' in (pytester.path / "o.xml").read_text()
 
 
 FIXTURES = """
