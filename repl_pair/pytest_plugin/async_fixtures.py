@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import aclosing
 from functools import wraps
 from inspect import isasyncgenfunction, iscoroutinefunction
+from types import MethodType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -52,6 +54,9 @@ def loop_of(fixtures: Mapping[str, Sequence[Any]]) -> asyncio.AbstractEventLoop 
 
 
 def _noting(fn: Callable[..., Any], fixturedef: Any) -> Callable[..., Any]:
+    if isinstance(fn, MethodType):  # one of a class is bound to the instance of each test
+        return MethodType(_noting(fn.__func__, fixturedef), fn.__self__)
+
     def note() -> None:
         try:
             _LOOPS[fixturedef] = asyncio.get_running_loop()
@@ -66,9 +71,8 @@ def _noting(fn: Callable[..., Any], fixturedef: Any) -> Callable[..., Any]:
     @wraps(fn)
     async def make_and_end(*args: Any, **kwargs: Any) -> Any:
         note()
-        made = fn(*args, **kwargs)
-        yield await anext(made)
-        async for _ in made:
-            raise RuntimeError(f"the fixture {fn.__name__!r} yields twice")
+        async with aclosing(fn(*args, **kwargs)) as made:
+            async for given in made:
+                yield given
 
     return make_and_end if isasyncgenfunction(fn) else make

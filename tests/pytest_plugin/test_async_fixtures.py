@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+PLUGIN = ROOT / ".pytest-asyncio"
 CONFTEST = """
 import asyncio
 import pytest
@@ -81,13 +82,49 @@ def backend():
 INI = "[pytest]\nasyncio_default_fixture_loop_scope = {}\n"
 
 
-def run(folder, fixtures, scope="session", path=()):
+TESTS = """
+import pytest
+from conftest import fixture
+
+@pytest.mark.usefixtures("backend")
+class TestClient:
+    @fixture(autouse=True)
+    async def made(self):
+        self.client = "made"
+        yield
+        self.client = "closed"
+
+    @fixture
+    async def port(self):
+        self.port = 1
+        return 1
+
+    def test_of_a_class(self, port):
+        assert (self.client, self.port) == ("made", port)
+
+@fixture
+async def none(backend):
+    if False:
+        yield
+
+@fixture
+async def twice(backend):
+    yield 1
+    yield 2
+
+def test_none(none): pass
+
+def test_twice(twice): pass
+"""
+
+
+def run(folder, fixtures, scope="session", path=(), words=()):
     (folder / "conftest.py").write_text(CONFTEST.replace("{fixtures}", fixtures))
     (folder / "stories_ask.py").write_text(STORIES)
     if path:
         (folder / "pytest.ini").write_text(INI.format(scope))
     found = subprocess.run(
-        [sys.executable, "-m", "pytest", "-s", "-p", "no:cacheprovider"],
+        [sys.executable, "-m", "pytest", "-s", "-p", "no:cacheprovider", *words],
         capture_output=True,
         text=True,
         cwd=folder,
@@ -107,11 +144,25 @@ def test_a_variant_runs_on_the_loop_of_its_fixtures_by_anyio(tmp_path):
 @pytest.mark.full
 def test_a_variant_runs_on_the_loop_of_its_fixtures_by_pytest_asyncio(tmp_path):
     # `make test-all` installs it there: in the environment it would be part of every session.
-    plugin = ROOT / ".pytest-asyncio"
-    assert plugin.is_dir()
-    shown = run(tmp_path, ASYNCIO, path=[str(plugin)])
+    assert PLUGIN.is_dir()
+    shown = run(tmp_path, ASYNCIO, path=[str(PLUGIN)])
     assert "3 passed" in shown, shown
     assert "closed on its loop: True" in shown
-    shown = run(tmp_path, ASYNCIO, "fixture-scope", path=[str(plugin)])
+    shown = run(tmp_path, ASYNCIO, "fixture-scope", path=[str(PLUGIN)])
     assert "1 failed, 2 passed" in shown, shown
     assert "its async fixtures live on several loops: give them one loop scope." in shown
+
+
+@pytest.mark.parametrize(
+    ("fixtures", "path"),
+    [(ANYIO, []), pytest.param(ASYNCIO, [str(PLUGIN)], marks=pytest.mark.full)],
+    ids=["anyio", "pytest-asyncio"],
+)
+def test_async_fixtures_of_tests_beside_stories_are_what_they_are_without(tmp_path, fixtures, path):
+    (tmp_path / "test_client.py").write_text(TESTS)
+    beside = run(tmp_path, fixtures, path=path, words=["test_client.py"])
+    alone = run(tmp_path, fixtures, path=path, words=["test_client.py", "-p", "no:repl_pair"])
+    for shown in (beside, alone):
+        assert "2 passed, 2 errors" in shown, shown
+    wanted = [line for line in alone.splitlines() if line.startswith(("E  ", "ERROR"))]
+    assert [x for x in beside.splitlines() if x.startswith(("E  ", "ERROR"))] == wanted
