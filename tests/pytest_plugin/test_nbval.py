@@ -70,6 +70,12 @@ def test_each_variant_that_a_cell_shows_is_an_item_with_a_case_of_its_own(projec
     }
 
 
+def test_it_needs_no_package_that_nbval_does_not(project):
+    (project.path / "conftest.py").write_text("import sys\nsys.modules['nbclient'] = None\n")
+    ran = project.pytest("--nbval")
+    assert (ran.code, ran.outcomes) == (0, CELLS), ran.out
+
+
 @pytest.mark.parametrize("flag", ["--nbval", "--nbval-lax"])
 def test_a_broken_variant_fails_by_its_name_and_its_cell_with_or_without_check(project, flag):
     (project.path / "shop.py").write_text(BROKEN)

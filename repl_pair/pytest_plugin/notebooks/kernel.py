@@ -1,25 +1,16 @@
 """One notebook in a kernel of its own: its cells are executed one by one, through nbclient."""
 
 import re
-from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
+from repl_pair.pytest_plugin.notebooks.notebook import out_of_test
 from repl_pair.pytest_plugin.notebooks.outputs import WIDGET_VIEW
-
-
-@contextmanager
-def out_of_test() -> Generator[None]:
-    """Let a kernel be started as at a front end: in a test it would not catch file descriptors."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("PYTEST_CURRENT_TEST", raising=False)
-        yield
 
 
 class NotebookKernel:

@@ -10,11 +10,11 @@ import pytest
 from nbval.plugin import IPyNbCell, IPyNbFile  # pyright: ignore[reportMissingTypeStubs]  it has none
 
 from repl_pair.pytest_plugin.notebooks.cell_variants import CELL, SubtestHooks, variants_of
-from repl_pair.pytest_plugin.notebooks.kernel import out_of_test
 from repl_pair.pytest_plugin.notebooks.notebook import (
     Cell,
     describe_unexpected,
     fault_of_cleared,
+    out_of_test,
     run_all,
 )
 from repl_pair.pytest_plugin.notebooks.outputs import PATTERNS

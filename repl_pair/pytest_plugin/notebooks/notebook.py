@@ -1,7 +1,8 @@
 """A notebook as CI sees it: what its cells stored, what they show now, and which of them ran."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -161,3 +162,11 @@ def run_all(cells: Iterable[Cell]) -> None:
     for cell in cells:
         if not cell.has_run():
             cell.note_run(cell.execute())
+
+
+@contextmanager
+def out_of_test() -> Generator[None]:
+    """Let a kernel be started as at a front end: in a test it would not catch file descriptors."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYTEST_CURRENT_TEST", raising=False)
+        yield
