@@ -73,6 +73,7 @@ def _item(parent: pytest.Module, choice: Choice, fn: Any, function: Any) -> "Var
 
 
 _NAME = "__repl_pair_variant__"
+_BLIND = frozenset({"capsys", "capsysbinary", "capteesys", "capfd", "capfdbinary", "recwarn"})
 
 
 class VariantItem(RunningItem):
@@ -103,18 +104,32 @@ class VariantItem(RunningItem):
         there = self._fixtureinfo.name2fixturedefs
         return [name for name in self.choice.fixtures if name not in there and name != "request"]
 
-    def runtest(self) -> None:
-        """Run the variant; NotPassed unless its status is pass.
-
-        RequestError `cannot_run` for a fixture that there is not.
-        """
-        choice = self.choice
+    def _refuse_fixtures(self) -> None:
+        """Refuse a fixture that there is not, and one that would see nothing of the run."""
         if missing := self._missing():
             raise RequestError(
                 "cannot_run",
                 f"there is no fixture {missing[0]!r} for this file; `pytest --fixtures "
                 f"{self.path.name}` lists those that there are.",
             )
+        there, names = self._fixtureinfo.name2fixturedefs, [*self.choice.fixtures]
+        for name in names:
+            used = (given for one in there.get(name, ()) for given in one.argnames)
+            names += [given for given in dict.fromkeys(used) if given not in names]
+        if blind := [name for name in names if name in _BLIND]:
+            raise RequestError(
+                "cannot_run",
+                f"the fixture {blind[0]!r} sees nothing of a run, whose output and warnings are "
+                "captured for its record: assert what the component returns, or `check.warns`.",
+            )
+
+    def runtest(self) -> None:
+        """Run the variant; NotPassed unless its status is pass.
+
+        RequestError `cannot_run` for a fixture that it cannot have.
+        """
+        choice = self.choice
+        self._refuse_fixtures()
         plays = None if choice.play is None else [choice.play]
         pairing = Pairing(choice.entry.id, choice.modes, choice.refusal)
         loop, rules = loop_of(self._fixtureinfo.name2fixturedefs), rules_in(self.config)

@@ -455,6 +455,39 @@ def test_a_fixture_that_is_not_there_is_reported_by_the_variant(pytester, run):
     result.stdout.fnmatch_lines(["*a.b/First: cannot_run", "*there is no fixture 'bd'*"])
 
 
+@pytest.mark.parametrize("name", ["capsys", "capfd", "recwarn", "lines"])
+def test_a_fixture_that_would_see_nothing_of_the_run_is_refused(pytester, run, name):
+    pytester.makeconftest(
+        "import pytest\n@pytest.fixture\ndef lines(capsys): return capsys.readouterr"
+    )
+    pytester.makepyfile(
+        stories_a=f"""
+        import repl_pair
+        repl_pair.story("a.b", component=lambda of: print("seen"))
+        repl_pair.variant("a.b/Quiet", args={{"of": repl_pair.fixture({name!r})}})
+        """
+    )
+    result = run()
+    result.assert_outcomes(failed=1)
+    seen = "capsys" if name == "lines" else name
+    result.stdout.fnmatch_lines([f"*the fixture {seen!r} sees nothing of a run, *"])
+
+
+def test_a_fixture_that_all_use_gets_what_a_variant_puts_out(pytester, run):
+    pytester.makeconftest(
+        """
+        import pytest
+
+        @pytest.fixture(autouse=True)
+        def printed(capsys):
+            yield
+            assert "printed 1" in capsys.readouterr().out
+        """
+    )
+    pytester.makepyfile(stories_a=STORIES)
+    run().assert_outcomes(passed=2)
+
+
 def test_the_properties_of_a_run_are_in_the_junit_file(pytester, run):
     pytester.makepyfile(stories_a=STORIES)
     run("--junit-xml=out.xml", "stories_a.py::a.b/Held").assert_outcomes(passed=1)
