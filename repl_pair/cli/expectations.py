@@ -1,8 +1,9 @@
 """What `skip` and `xfail` make of a run, as under pytest: as tags, as marks, and when raised."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from repl_pair.cli.verdicts import FAILING
 from repl_pair.errors import error_text
@@ -11,6 +12,7 @@ from repl_pair.runtime.loading.load import is_outcome
 from repl_pair.runtime.loading.pytest_settings import read_settings
 from repl_pair.runtime.registry.extending import lay_over, reachable_chain
 from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.origin import MODULE
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.tags import ACTING, reason_of, tags_of
 from repl_pair.runtime.values.frozen import to_plain
@@ -36,7 +38,7 @@ class Expectation:
 def read_expectation(variant_id: str) -> Expectation | None:
     """Return what a variant of this process carries, a skip before an xfail; else None."""
     entry = REGISTRY.find("variant", variant_id)
-    found = [] if entry is None else [*_of_tags(entry), *_of_marks(entry)]
+    found = [] if entry is None else [*_of_tags(entry), *_of_marks(_marks_of(entry))]
     return min(found, key=lambda one: one.kind != "skip", default=None)
 
 
@@ -70,8 +72,17 @@ def _of_tags(entry: Entry) -> Iterator[Expectation]:
             yield Expectation(kind=tag, reason=reason_of(tag), runs=fails, strict=_strict())
 
 
-def _of_marks(entry: Entry) -> Iterator[Expectation]:
-    for name, args, kwargs in map(to_plain, lay_over(reachable_chain(entry)).marks):
+def _marks_of(entry: Entry) -> Iterator[Sequence[Any]]:
+    """Yield the marks of a variant, then those of its module, as `[name, args, kwargs]`."""
+    yield from map(to_plain, lay_over(reachable_chain(entry)).marks)
+    module = sys.modules.get(entry.origin.key.removeprefix(MODULE))
+    given: Any = () if module is None else vars(module).get("pytestmark", ())
+    for mark in cast("Iterable[Any]", given if isinstance(given, (list, tuple)) else (given,)):
+        yield mark.name, mark.args, mark.kwargs
+
+
+def _of_marks(marks: Iterable[Sequence[Any]]) -> Iterator[Expectation]:
+    for name, args, kwargs in marks:
         given = (kwargs["condition"],) if "condition" in kwargs else args
         conditions = () if name == "skip" else given
         # A condition that is text is code, which only pytest runs.

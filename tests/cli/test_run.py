@@ -385,6 +385,23 @@ for name, slots in {
 }.items():
     variant(f"a/{name}", **slots)
 """
+MARKED = """
+import pytest
+import repl_pair
+from repl_pair import check
+
+pytestmark = {mark}
+repl_pair.story("{id}", component=lambda: 1)
+repl_pair.variant("{id}/Right", play=[check.result_equals(1)])
+repl_pair.variant("{id}/Wrong", play=[check.result_equals(2)])
+repl_pair.variant("{id}/Skip", tags=["skip"])
+repl_pair.variant("{id}/Own", marks=[pytest.mark.xfail(strict=True)])
+"""
+MARKS = {
+    "b": 'pytest.mark.skip("none of it here")',
+    "c": '[pytest.mark.xfail(reason="known"), pytest.mark.filterwarnings("error")]',
+    "d": "[pytest.mark.skipif(False, reason='elsewhere')]",
+}
 MODES = """
 import pytest
 import repl_pair
@@ -413,6 +430,8 @@ WORDS = {
 def test_skip_and_xfail_mean_what_they_mean_under_pytest(pair, tmp_path, monkeypatch, ini):
     (tmp_path / "stories_expected.py").write_text(EXPECTED)
     (tmp_path / "pytest.ini").write_text(ini)
+    for id, mark in MARKS.items():
+        (tmp_path / f"stories_{id}.py").write_text(MARKED.format(id=id, mark=mark))
     monkeypatch.chdir(tmp_path)
     here = pair("run", "--here", "--junit", "here.xml")
     assert here.exit_code == 1
