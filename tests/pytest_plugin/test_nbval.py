@@ -92,6 +92,21 @@ def test_a_broken_variant_fails_by_its_name_and_its_cell_with_or_without_check(p
     assert "1 variant did not pass: shop.total/Two" in ran.failure("Cell 2")
 
 
+@pytest.mark.parametrize(("flag", "name"), [("--nbval", "Cell 1"), ("--pair-notebook", "In[2]")])
+def test_what_is_tagged_as_failing_fails_no_cell(project, flag, name):
+    (project.path / "shop.py").write_text(BROKEN)
+    (project.path / "shop.ipynb").unlink()
+    define = DEFINE.replace("quick", "xfail")
+    project.write("known.ipynb", define, SWEPT)
+    ran = project.pytest(flag, "-v")
+    assert ran.code == 0, ran.out
+    assert ran.outcomes[f"{name}[shop.total/Two]"] == "skipped"
+    new = define.replace("Two", "New")
+    stored(project.path / "known.ipynb", cell0={"source": f"{define}\n{new}"})
+    ran = project.pytest(flag, "-v", "--pair-tags", "xfail")
+    assert "SUBSKIPPED[shop.total/New] (tagged xfail)" in ran.out
+
+
 def test_a_variant_that_is_mended_passes(project):
     (project.path / "shop.py").write_text(BROKEN)
     assert project.pytest("--nbval", "-k", "2").code == 1

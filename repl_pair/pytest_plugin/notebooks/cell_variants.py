@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from repl_pair.pytest_plugin.marks import properties_of
-from repl_pair.pytest_plugin.notebooks.notebook import Cell, CellFailed, run_all
+from repl_pair.pytest_plugin.notebooks.notebook import Cell, CellFailed, excuse_of, run_all
 from repl_pair.runtime.results.forms import text_of
 from repl_pair.runtime.results.notebook_results import RunResult
 
@@ -112,14 +112,15 @@ class SubtestHooks:
                 report.sections.append((f"variant {key}", text_of(result)))
                 continue
             fits = cell.fits(key, result)
+            excuse = (str(item.path), 0, excuse_of(result)) if excuse_of(result) else None
             make: Any = SubtestReport
             context: Any = SubtestContext
             subtest = make(
                 nodeid=report.nodeid,
                 location=report.location,
                 keywords=report.keywords,
-                outcome="passed" if fits else "failed",
-                longrepr=None if fits else text_of(result),
+                outcome="passed" if fits else "skipped" if excuse else "failed",
+                longrepr=None if fits else excuse or text_of(result),
                 when="call",
                 sections=(),
                 duration=0,

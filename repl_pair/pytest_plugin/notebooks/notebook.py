@@ -9,6 +9,7 @@ import pytest
 
 from repl_pair.errors import count_of
 from repl_pair.runtime.registry.ids import name_run
+from repl_pair.runtime.registry.tags import ACTING
 from repl_pair.runtime.results.forms import text_of
 from repl_pair.runtime.results.notebook_results import RESULTS_MIME, RESULTS_VERSION, RunResult
 
@@ -82,6 +83,11 @@ def fault_of_cleared(cells: Sequence["Cell"], cell: "Cell", item: pytest.Item) -
     return f"No cell has stored outputs, and none shows a variant: nothing is checked. {how}."
 
 
+def excuse_of(result: RunResult) -> str:
+    """Return why a result need not pass, if its tags say so."""
+    return next((f"tagged {tag}" for tag in result.tags if tag in ACTING), "")
+
+
 def describe_unexpected(unexpected: Sequence[RunResult]) -> tuple[str, str]:
     """Report in a line, and at length, which results of a cell are not as they should be."""
     text = "\n".join(map(text_of, unexpected))
@@ -147,8 +153,12 @@ class Cell(ABC):
         return not self.unexpected() and (self.is_raising or not self.error_text)
 
     def unexpected(self) -> list[RunResult]:
-        """Return the results it showed that did not pass, and were not meant to end like that."""
-        return [found for key, found in self.shown().items() if not self.fits(key, found)]
+        """Return the results it showed that did not pass, and were not meant to end like that.
+
+        What is tagged `skip` or `xfail` fails no cell: its own item is reported so.
+        """
+        shown = self.shown().items()
+        return [found for key, found in shown if not self.fits(key, found) and not excuse_of(found)]
 
     def fits(self, key: str, result: RunResult) -> bool:
         """Return whether a result is what it should be: passed, or as stored in a raising cell."""
