@@ -78,7 +78,9 @@ def pytest_enter_pdb() -> None:
 
 def pytest_leave_pdb() -> None:
     """Go on with the run in which the debugger was entered."""
-    CAPTURED.set(_DEBUGGED.get())
+    if (captured := _DEBUGGED.get()) is not None:
+        CAPTURED.set(captured)
+        _DEBUGGED.set(None)
 
 
 _DEBUGGED: ContextVar[Captured | None] = ContextVar("repl_pair_debugged", default=None)

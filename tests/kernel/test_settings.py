@@ -11,7 +11,7 @@ pytestmark = pytest.mark.anyio
 
 AGENT = View(principal="agent", access=frozenset({"read", "run", "eval"}))
 STORIES = """
-import asyncio, gc, io, os, random, sys, tempfile, threading, warnings
+import asyncio, gc, io, os, random, sys, tempfile, warnings
 import repl_pair
 
 def cwd(): os.chdir(tempfile.gettempdir())
@@ -20,7 +20,6 @@ def recursion_limit(): sys.setrecursionlimit(12_345)
 def collecting(): gc.disable(); gc.set_threshold(1, 1, 1)
 def tracing(): sys.settrace(lambda *_: None); sys.setprofile(lambda *_: None)
 def streams(): sys.stdout = io.StringIO(); sys.stderr = open(os.devnull, "w"); print("x")
-def hooks(): sys.excepthook = threading.excepthook = sys.unraisablehook = print
 def closing():
     with sys.stdout: pass
 def seed(): random.seed(1); random.random()
@@ -39,7 +38,7 @@ def hangs():
     while True: pass
 
 WAYS = (
-    cwd, environ, recursion_limit, collecting, tracing, streams, hooks, closing, seed,
+    cwd, environ, recursion_limit, collecting, tracing, streams, closing, seed,
     gauss, numpy_seed, numpy_draw, numpy_generator, options, style, backend, raises, nothing,
     awaits, hangs,
 )
@@ -60,8 +59,7 @@ def look():
     return list(map(repr, [
         os.getcwd(), sorted(os.environ.items()), sys.getrecursionlimit(), gc.isenabled(),
         gc.get_threshold(), sys.gettrace(), sys.getprofile(), random.getstate(),
-        sys.stdout, sys.stderr, sys.stdout.closed, sys.excepthook, sys.unraisablehook,
-        threading.excepthook,
+        sys.stdout, sys.stderr, sys.stdout.closed,
         random._inst.gauss_next, numpy.random.get_state(legacy=False),
         pandas._config.config._global_config, sorted(dict.items(matplotlib.rcParams)),
         matplotlib.get_backend(), pyplot.get_backend(),
@@ -76,7 +74,6 @@ TOLD = {
     "collecting": ["gc"],
     "tracing": ["trace functions"],
     "streams": ["standard streams"],
-    "hooks": ["hooks of exceptions"],
     "closing": ["standard streams"],
     "seed": ["random"],
     "gauss": ["random"],

@@ -719,7 +719,8 @@ def test_a_breakpoint_in_a_component_stops_at_the_terminal_and_the_run_goes_on(p
             return n
 
         variant("a.b/Held", args={{"n": 41}}, play=[check.result_equals(42)])
-        """
+        """,
+        test_later="def test_it(): breakpoint(); assert False, 'shown at the end'",
     )
     with closing(pytester.spawn_pytest("-p no:cacheprovider", expect_timeout=60)) as terminal:
         terminal.expect_exact("(Pdb) ")
@@ -727,4 +728,8 @@ def test_a_breakpoint_in_a_component_stops_at_the_terminal_and_the_run_goes_on(p
         terminal.sendline("p 'n is', n")
         terminal.expect_exact("('n is', 42)")
         terminal.sendline("c")
-        assert b"1 passed" in terminal.read()
+        terminal.expect_exact("(Pdb) ")
+        terminal.sendline("c")
+        shown = terminal.read()
+    assert b"shown at the end" in shown
+    assert b"1 failed, 1 passed" in shown

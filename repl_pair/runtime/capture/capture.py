@@ -155,15 +155,16 @@ def _record_warnings(captured: Captured) -> None:
 
     def restore() -> None:
         late = _filters_of(list(sys.modules)[imported:] if len(sys.modules) > imported else (), own)
-        if warnings.filters is own or (is_alone and len(_in_progress) == 1):
+        is_by_run = is_alone and len(_in_progress) == 1 and warnings.filters is not _FIRST_FILTERS
+        if warnings.filters is own or is_by_run:
             # A signal may have come before there was anything to restore.
             with suppress(RuntimeError, AttributeError):
                 filters.__exit__(None, None, None)
             for action, _, category, *_ in reversed(late):
                 warnings.simplefilter(action, category)
-        else:  # another run is in `catch_warnings`, or was as this one began
-            own[:] = [*late, *before]  # which is put back by the other, if it began later
-            _put_back_show()
+        # Another thread that is in `catch_warnings` since puts this list and function back later.
+        own[:] = [*late, *before]
+        _put_back_show()
 
     captured.at_end.append(restore)
     filters.__enter__()
@@ -190,6 +191,8 @@ def _put_back_show() -> None:
 
 
 _shown_by: dict[str, Callable[..., None]] = {}
+_FIRST_FILTERS: Any = warnings.filters
+"""The list of the process; what stands at the begin of a run may be that of another thread."""
 
 
 def _filters_of(modules: Collection[str], filters: Sequence[Any]) -> list[Any]:

@@ -6,8 +6,7 @@ import os
 import random
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from operator import is_
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 
@@ -89,27 +88,30 @@ def _memory(thing: Any) -> bytes:
     return ctypes.string_at(id(thing) + head, type(thing).__basicsize__ - head)
 
 
-_STREAMS = ((sys, "stdin"), (sys, "stdout"), (sys, "stderr"))
-_HOOKS = (
-    *((sys, name) for name in ("excepthook", "unraisablehook", "displayhook", "breakpointhook")),
-    (threading, "excepthook"),
-)
+HOOKED: dict[int, Callable[[], Any]] = {}
+"""The streams that were hooked as they stood, by id, weakly: one of the person may be collected."""
+_STREAMS = ("stdin", "stdout", "stderr")
 
 
-def _attributes(name: str, places: Sequence[tuple[Any, str]]) -> Setting:
-    """Return the row of attributes of modules, which are compared by identity."""
+def _streams() -> list[Any]:
+    return [getattr(sys, name) for name in _STREAMS]
 
-    def read() -> list[Any]:
-        return [getattr(owner, attribute) for owner, attribute in places]
 
-    def write(was: list[Any]) -> None:
-        for (owner, attribute), value in zip(places, was, strict=True):
-            setattr(owner, attribute, value)
+def _set_streams(was: list[Any]) -> None:
+    for name, stream in zip(_STREAMS, was, strict=True):
+        if not _stood_before(name):
+            setattr(sys, name, stream)
 
-    def is_as(was: list[Any]) -> bool:
-        return all(map(is_, read(), was))
 
-    return Setting(name, "sys", read, write, is_as, is_kept=False)
+def _is_as_streams(was: list[Any]) -> bool:
+    now = zip(_STREAMS, _streams(), was, strict=True)
+    return all(one is other or _stood_before(name) for name, one, other in now)
+
+
+def _stood_before(name: str) -> bool:
+    """Return whether a stream is the process's: another thread may have put it back meanwhile."""
+    stream = getattr(sys, name)
+    return stream is getattr(sys, f"__{name}__") or id(stream) in HOOKED
 
 
 def _random_mark() -> Any:
@@ -218,8 +220,7 @@ SETTINGS = (
     Setting("recursion limit", "sys", sys.getrecursionlimit, sys.setrecursionlimit),
     Setting("gc", "gc", _gc, _set_gc),
     Setting("trace functions", "sys", _traces, _set_traces, _is_as_traces, is_kept=False),
-    _attributes(STREAMS, _STREAMS),
-    _attributes("hooks of exceptions", _HOOKS),
+    Setting(STREAMS, "sys", _streams, _set_streams, _is_as_streams, is_kept=False),
     Setting("random", "random", _random, _set_random, _is_as_random),
     Setting("numpy.random", "numpy.random", _numpy, _set_numpy, _is_as_numpy),
     Setting("pandas options", "pandas", _options, _set_options, _is_as_options),

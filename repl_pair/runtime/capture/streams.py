@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.captured import current_capture, wrap
-from repl_pair.runtime.capture.setting_rows import STREAMS
+from repl_pair.runtime.capture.setting_rows import HOOKED, STREAMS
 from repl_pair.runtime.ipython import ipython_module
 
 NAMES = ("stdout", "stderr", "__stdout__", "__stderr__")
@@ -30,13 +30,13 @@ def hook_streams() -> None:
         if stream is None or _has_write_hook(stream) or _is_dispatcher(_set_on(stream)):
             continue
         _hook(stream, name.strip("_"))
-        _hooked[id(stream)] = _reference(stream)
+        HOOKED[id(stream)] = _reference(stream)
 
 
 def unhook_streams() -> None:
     """Remove the hooks; what somebody has set as `write` meanwhile stays."""
-    while _hooked:
-        _, known = _hooked.popitem()
+    while HOOKED:
+        _, known = HOOKED.popitem()
         stream: Any = known()
         if stream is not None and _has_write_hook(stream):
             stream.__class__ = _class_behind(type(stream))
@@ -58,14 +58,10 @@ def hook_loggers() -> Iterator[Undo]:
     yield wrap(logging.Logger, "setLevel", _set_level)
 
 
-_hooked: dict[int, Callable[[], Any]] = {}
-"""The hooked streams by id, weakly: a stream of the person may be collected."""
-
-
 def _reference(stream: Any) -> Callable[[], Any]:
     key = id(stream)
     try:
-        return weakref.ref(stream, lambda _gone: _hooked.pop(key, None))
+        return weakref.ref(stream, lambda _gone: HOOKED.pop(key, None))
     except TypeError:
         return lambda: stream
 

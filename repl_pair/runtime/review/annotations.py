@@ -32,7 +32,7 @@ from repl_pair.runtime.review.querying import (
 )
 from repl_pair.runtime.review.reporting import report_remark
 from repl_pair.runtime.review.rules import check_owner, check_words
-from repl_pair.runtime.review.visibility import tier_of
+from repl_pair.runtime.review.visibility import access_of, tier_of
 from repl_pair.wire import View
 
 REPEATED_S = 30.0
@@ -133,8 +133,10 @@ def edit_annotation(database: Database, view: View, id: str, content: str) -> An
     check_words(content=content)
     with _changing(database, view, id) as (connection, row):
         check_owner(view, [row])
-        query = "UPDATE annotations SET content = ?, edited_by = ?, updated_at = ? WHERE id = ?"
-        connection.execute(query, (content, view.principal, time.time(), id))
+        access = row["access"] or access_of(database.root, row["target"])
+        query = "UPDATE annotations SET content = ?, edited_by = ?, access = ?, updated_at = ?"
+        now = time.time()
+        connection.execute(f"{query} WHERE id = ?", (content, view.principal, access, now, id))
         row = _row(connection, id)
     return read_rows(database, [row])[0]
 

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from itertools import product, zip_longest
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
@@ -24,6 +25,7 @@ MAX_PAGES, MAX_FILES = 2_000, 50_000
 MAX_BYTES = 50_000_000
 """How large a page may be whose text is read."""
 _GIT_S = 5.0
+_MAX_BRACKETS = 8
 _ENDS = tuple(end for ends in PAGES.values() for end in ends)
 _TARGETS = tuple(f"{kind}:" for kind in PAGES)
 
@@ -154,9 +156,16 @@ def _fits(path: str, pattern: str) -> bool:
     places = [*_with_parents(path)][:-1]
     if "/" not in pattern:
         places += PurePosixPath(path).parts
-    # `a/**/b` is a folder below `a` too, and a folder may be named `[a]`.
-    globs = [g for q in (pattern, pattern.replace("**/", "")) for g in (q, q.replace("[", "[[]"))]
-    return any(fnmatchcase(place, glob) for place in places for glob in globs)
+    return any(fnmatchcase(place, glob) for place in places for glob in _globs_of(pattern))
+
+
+@lru_cache(maxsize=256)
+def _globs_of(pattern: str) -> Sequence[str]:
+    """Return all that a pattern may mean: `a/**/b` is a folder below `a` too, `[a]` also a name."""
+    first, *parts = pattern.split("[")
+    ways = product(("[", "[[]"), repeat=min(len(parts), _MAX_BRACKETS))
+    meant = [first + "".join(map("".join, zip_longest(way, parts, fillvalue="["))) for way in ways]
+    return [glob for one in meant for glob in (one, one.replace("**/", ""))]
 
 
 @lru_cache(maxsize=MAX_PAGES)

@@ -16,8 +16,7 @@ from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.model import Event
 from repl_pair.runtime.registry.outcomes import Outcome, PhaseRecord, StepRecord
 from repl_pair.runtime.running.effects import Scope
-from repl_pair.runtime.secrets.learning import learn_from_error
-from repl_pair.runtime.secrets.needles import Rank
+from repl_pair.runtime.secrets.learning import learn_from_raised
 from repl_pair.runtime.secrets.places import secret_names, secret_patches, secret_results
 from repl_pair.runtime.stopping.loops import WaitFor
 from repl_pair.runtime.values.classes import is_awaitable, is_exactly
@@ -127,7 +126,7 @@ class Frame:
 
     def keep(self, error: BaseException) -> None:
         """Keep what was raised for the next step to expect."""
-        learn_from_error(error, rank=Rank.MET)
+        learn_from_raised(error)
         self.error = self.raised = error
         self.erred_in = self.doing
 

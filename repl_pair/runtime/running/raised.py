@@ -14,8 +14,7 @@ from repl_pair.runtime.reading.code_files import library_path, shown_place
 from repl_pair.runtime.reading.code_lines import shown_line
 from repl_pair.runtime.reading.exceptions import causes_of, leaves_of, notes_of, traceback_of
 from repl_pair.runtime.secrets.known import NEEDLES
-from repl_pair.runtime.secrets.learning import learn_from_error
-from repl_pair.runtime.secrets.needles import Rank
+from repl_pair.runtime.secrets.learning import learn_from_raised
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.runtime.stopping.stop import is_stop, stop_of
 from repl_pair.runtime.values.classes import is_of
@@ -55,7 +54,7 @@ def describe(error: BaseException, doing: Mapping[str, Any]) -> dict[str, Any]:
     Up to five lines of that code, where there are more than one; with notes, causes (the nearest
     first), and of a group the exceptions in it. What it holds in secret is learned before.
     """
-    learn_from_error(error, rank=Rank.MET)
+    learn_from_raised(error)
     named, frames = _named(error), _frames(error)
     more: dict[str, Any] = {
         "frames": frames if len(frames) > 1 else [],

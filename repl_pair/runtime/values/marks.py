@@ -50,7 +50,10 @@ _BEFORE = {
     ),
 }
 
-_OF_HEADERS = _ALONE | _OF_KEYS | _words("x key user app csrf xsrf")
+_OF_NAMES = (_ALONE | _OF_KEYS) - _words("passphrase passphrases passcode pw pwd") | _words(
+    "x key keys id user app csrf xsrf db database smtp mail redis postgres aws gcp azure google"
+    " github gitlab slack stripe openai anthropic twilio sentry django flask refresh"
+)
 
 _ABOUT = _words(
     "count counts used usage limit limits length len size type types budget policy consent enabled"
@@ -151,9 +154,9 @@ def _is_name_of_secret(text: str) -> bool:
     Hidden wherever it stands, it would no longer tell that a secret stands beside it.
     """
     words = _WORDS.findall(text) if re.fullmatch("[A-Za-z_]+|[A-Za-z-]+", text) else []
-    if "-" in text and not all(word.lower() in _OF_HEADERS for word in words):
-        return False  # mostly of a phrase, which may be a password
-    return len(words) > 1 and is_secret_key("_".join(words[-2:]))
+    # A phrase of other words may be a password.
+    is_of_names = len(words) > 1 and all(word.lower() in _OF_NAMES for word in words)
+    return is_of_names and is_secret_key(text)
 
 
 class Sensitive:

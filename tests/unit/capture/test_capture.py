@@ -9,13 +9,13 @@ import sys
 import threading
 import warnings
 import weakref
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from unittest import mock
 
 import pytest
 
 import repl_pair
-from repl_pair.runtime.capture import bundles, captured as bounds
+from repl_pair.runtime.capture import bundles, capture as capturing, captured as bounds
 from repl_pair.runtime.capture.capture import capture, install, uninstall
 from repl_pair.runtime.capture.captured import CAPTURED, PLACE, RUN, Captured
 from repl_pair.runtime.capture.late_imports import watch_late
@@ -300,17 +300,23 @@ def test_a_filter_that_a_library_sets_at_its_import_outlives_the_run_that_import
         sys.modules.pop("late_library", None)
 
 
+@pytest.mark.parametrize("other_is_run", [True, False])
 @pytest.mark.parametrize("begins_first", [True, False])
-def test_a_run_beside_another_that_catches_warnings_leaves_the_filters_as_they_were(begins_first):
+def test_a_run_beside_a_thread_that_catches_warnings_leaves_the_filters_as_they_were(
+    begins_first, other_is_run, monkeypatch
+):
     def shown():
         return list(warnings.filters), warnings.showwarning
 
     def catch():
-        with capture(exclusive=False), warnings.catch_warnings():
+        beside = capture(exclusive=False) if other_is_run else nullcontext()
+        with beside, warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)
             caught.set()
             assert ended.wait(30)
 
+    # Under pytest each test has a list of its own.
+    monkeypatch.setattr(capturing, "_FIRST_FILTERS", warnings.filters)
     before, caught, ended = shown(), threading.Event(), threading.Event()
     other = threading.Thread(target=contextvars.copy_context().run, args=(catch,))
     main = capture(exclusive=True)
@@ -349,6 +355,26 @@ def test_a_standard_stream_that_a_run_closes_stays_open_and_is_named(cls, monkey
     assert "close" not in vars(stream)
     stream.close()
     assert stream.closed
+
+
+def test_a_stream_that_another_thread_puts_back_during_a_run_stays():
+    entered, leave = threading.Event(), threading.Event()
+
+    def redirect():
+        with redirect_stdout(io.StringIO()):
+            entered.set()
+            assert leave.wait(30)
+
+    own = sys.stdout
+    with capture(exclusive=True, restores=True):
+        pass  # as at the attach, the streams that stand are hooked
+    other = threading.Thread(target=redirect)
+    other.start()
+    assert entered.wait(30)
+    with capture(exclusive=True, restores=True):
+        leave.set()
+        other.join(30)
+    assert sys.stdout is own
 
 
 def test_filters_that_a_run_replaces_end_with_it():

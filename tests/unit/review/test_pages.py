@@ -93,6 +93,7 @@ def test_a_submodule_hides_no_ignored_page_and_keeps_its_own(project, tmp_path_f
         ("[team]/plan.md", ["[team]/plan.md"]),
         ("[team]", ["[team]/plan.md"]),
         ("**/[team]/*.md", ["[team]/plan.md"]),
+        ("[team]/pla[m-o].md", ["[team]/plan.md"]),
     ],
 )
 def test_private_pages_are_listed_only_where_inspect_is_open_and_asked_for(

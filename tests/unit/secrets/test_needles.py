@@ -72,6 +72,8 @@ def test_a_name_that_only_looks_like_one_is_not(name):
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dozjgNryP4J3jVmN", "p4ssword", "kXqTzWbP",
         "/9j4AAQSkZJRgABAQ", "123e4567-e89b-12d3-a456-426614174000", "correct.horse.battery",
         "api_token2", "my-secret-password", "correct_horse_battery", "topsecretpassword",
+        "purple_monkey_dishwasher_secret", "CorrectHorseBatterySecret", "SuperSecretPassword",
+        "Winter_is_coming_password", "MyAdminPassword",
     ],
 )  # fmt: skip
 def test_a_distinctive_secret_is_a_needle(text):
