@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 SECRETIVE = """
 from typing import Annotated, Literal
 import repl_pair
-api_key = "hunter-9f8e7d6c5b4a"
+HELD
 @repl_pair.function("shop.pick", expose=True, mutates=False)
 def pick(
     kind: Literal["a", "hunter-9f8e7d6c5b4a"] = "a",
@@ -23,9 +23,13 @@ repl_pair.surface("app").cell("kind", Literal["a", "hunter-9f8e7d6c5b4a"], expos
 """
 
 
+HELD = ['api_key = "hunter-9f8e7d6c5b4a"', 'users = [{"password": "hunter-9f8e7d6c5b4a"}]']
+
+
+@pytest.mark.parametrize("held", HELD)
 @pytest.mark.parametrize("op", ["list_functions", "list_surfaces"])
-async def test_the_first_list_of_an_agent_has_no_secret_in_its_schemas(link, op):
-    await link.define(SECRETIVE)
+async def test_the_first_list_of_an_agent_has_no_secret_in_its_schemas(link, op, held):
+    await link.define(SECRETIVE.replace("HELD", held))
     reply = await link.ask(op)
     assert "[redacted]" in json.dumps(reply)
     assert "9f8e7d6c5b4a" not in json.dumps(reply)

@@ -650,6 +650,19 @@ for one in (raises, gives, causes, groups, keeps):
     repl_pair.story(f"error.{one.__name__}", component=one)
     repl_pair.variant(f"error.{one.__name__}/It")
 repl_pair.variant("error.raises/Expected", play=[check.raises(Refused, match="granted")])
+@repl_pair.derived("error/part")
+def part(state): raise Refused(drawn())
+@repl_pair.assertion("refuses")
+def judge(settled): raise Refused(drawn())
+def passes(): return 1
+repl_pair.story("error.passes", component=passes)
+repl_pair.variant("error.passes/Derived", play=[check.derived_equals("error/part", 1)])
+repl_pair.variant("error.passes/Judged", play=[["refuses"]])
+def builtin(): error = PermissionError(f"no {drawn()}"); error.password = drawn(); raise error
+def args(): raise ValueError({"password": drawn()}, "x", drawn())
+for one in (builtin, args):
+    repl_pair.story(f"error.{one.__name__}", component=one)
+    repl_pair.variant(f"error.{one.__name__}/It")
 """
 
 
@@ -657,7 +670,8 @@ repl_pair.variant("error.raises/Expected", play=[check.raises(Refused, match="gr
     "variant",
     [
         *("error.raises/It", "error.gives/It", "error.causes/It", "error.groups/It"),
-        *("error.keeps/It", "error.raises/Expected"),
+        *("error.keeps/It", "error.raises/Expected", "error.passes/Derived"),
+        *("error.passes/Judged", "error.builtin/It", "error.args/It"),
     ],
 )
 async def test_what_an_exception_or_a_variable_on_its_way_holds_in_secret_is_redacted(

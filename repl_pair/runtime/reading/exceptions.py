@@ -36,6 +36,14 @@ def traceback_of(error: BaseException) -> TracebackType | None:
     return _TRACEBACK(error)
 
 
+def attributes_of(error: BaseException) -> dict[str, Any]:
+    """Return what is set on an exception, and its args as `args[0]` and so on."""
+    space = _SPACE(error)
+    is_plain = is_exactly(space, dict) and only_text_keys(space)
+    args = {f"args[{at}]": arg for at, arg in enumerate(_ARGS(error))}
+    return args | (space if is_plain else {})
+
+
 def locals_of(frame: FrameType) -> dict[str, Any]:
     """Return all variables of a function; those of a module or cell are no locals."""
     held: Any = {} if frame.f_code.co_name == "<module>" else frame.f_locals

@@ -21,7 +21,7 @@ def report_remark(connection: Connection, root: Path, view: View, row: Row, does
     others = authors - {PERSON, view.principal}
     text = f"{view.principal} {does} {row['id']} on {row['target']}"
     for recipient in sorted(others or {AGENTS} if view.principal == PERSON else {PERSON, *others}):
-        _report(connection, root, view, row["target"], text, recipient)
+        _report(connection, root, view, row, text, recipient)
 
 
 def report_review(connection: Connection, root: Path, view: View, review: Row, count: int) -> None:
@@ -29,14 +29,15 @@ def report_review(connection: Connection, root: Path, view: View, review: Row, c
     recipient = AGENTS if view.principal == PERSON else PERSON
     what = f"{view.principal} submitted the review {review['id']} on {review['target']}"
     text = f"{what} ({count_of(count, 'annotation')})"
-    _report(connection, root, view, review["target"], text, recipient)
+    _report(connection, root, view, review, text, recipient)
 
 
 def _report(
-    connection: Connection, root: Path, view: View, target: str, text: str, recipient: str
+    connection: Connection, root: Path, view: View, row: Row, text: str, recipient: str
 ) -> None:
     """Report to a principal; an agent that may not see the target gets no notice."""
-    access = None if recipient == PERSON else access_of(root, target)
+    target = row["target"]
+    access = None if recipient == PERSON else row["access"] or access_of(root, target)
     report_notice(
         connection,
         kind="remark",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from repl_pair.errors import RequestError, error_text
+from repl_pair.errors import RequestError
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.capture import capture
 from repl_pair.runtime.capture.captured import CAPTURED, Captured
@@ -21,6 +21,7 @@ from repl_pair.runtime.running.copies import copy_live
 from repl_pair.runtime.running.effects import effects_of_run
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.phases import PHASES, tear_down
+from repl_pair.runtime.secrets.learning import text_of_raised
 from repl_pair.runtime.secrets.renderings import leaving_form
 from repl_pair.runtime.stopping.awaiting import await_together
 from repl_pair.runtime.stopping.loops import drive, on_private_loop
@@ -105,7 +106,7 @@ class Opening:
         except STOPS:
             raise
         except Exception as error:  # noqa: BLE001  there is no caller to raise it in
-            why = f"{why}; its teardown raised {error_text(error)}"
+            why = f"{why}; its teardown raised {text_of_raised(error)}"
         copy_context().run(_warn, f"The live object of {self.plan.variant_id} was closed: {why}.")
 
 

@@ -9,12 +9,19 @@ from traceback import walk_tb
 from types import FrameType, FunctionType, ModuleType
 from typing import Any, cast
 
+from repl_pair.errors import error_text
 from repl_pair.runtime.ipython import user_namespace
 from repl_pair.runtime.reading.code_files import library_path
-from repl_pair.runtime.reading.exceptions import causes_of, leaves_of, locals_of, traceback_of
+from repl_pair.runtime.reading.exceptions import (
+    attributes_of,
+    causes_of,
+    leaves_of,
+    locals_of,
+    traceback_of,
+)
 from repl_pair.runtime.reading.fields import MACHINERY, only_text_keys, read_fields
 from repl_pair.runtime.secrets.forms import url_passwords
-from repl_pair.runtime.secrets.known import NEEDLES, current_secrets
+from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets, current_secrets, within
 from repl_pair.runtime.secrets.needles import Needles, Rank
 from repl_pair.runtime.secrets.places import hinted_places
 from repl_pair.runtime.secrets.plain_copy import Search
@@ -37,7 +44,8 @@ DEEPEST = 6
 _NO_DATA = frozenset(map(id, (bool, int, float, type(None), type, FunctionType, ModuleType)))
 _CONTAINERS = frozenset(map(id, (dict, list, tuple, set, frozenset)))
 _CLOSED = _CONTAINERS - {id(dict)}
-"""What is not looked into below a name that is no secret's."""
+"""What is not looked into below a name that is no secret's, but for dicts in a short list."""
+_ROWS = frozenset(map(id, (list, tuple)))
 _MANY, _AT_ONCE = 1000, 250
 """Names past which they are first searched together, so many at once."""
 
@@ -88,7 +96,17 @@ def learn_defaults(component: Callable[..., Any]) -> None:
 def learn_from_error(error: BaseException) -> None:
     """Learn what the person's last error, and the variables on its way, hold in secret."""
     for one, frames in _ways_of(error):
-        learn_held([{"error": one}, *map(locals_of, frames)])
+        learn_held([{"error": one}, attributes_of(one), *map(locals_of, frames)])
+
+
+def text_of_raised(error: BaseException) -> str:
+    """Return the class and text of an exception of the person's, without what it holds in secret.
+
+    For a text that is kept and shown by others than the call or run that raised it.
+    """
+    with within(current_secrets() or CallSecrets()):
+        learn_from_raised(error)
+        return NEEDLES.scrub(error_text(error))[0]
 
 
 def learn_from_raised(error: BaseException) -> None:
@@ -101,7 +119,8 @@ def learn_from_raised(error: BaseException) -> None:
         return
     for one, frames in _ways_of(error):
         persons = [frame for frame in frames if library_path(frame.f_code.co_filename) is None]
-        learn_held([{"error": one}, *map(_secret_locals, persons)], needles=own, rank=Rank.MET)
+        spaces = [{"error": one}, attributes_of(one), *map(_secret_locals, persons)]
+        learn_held(spaces, needles=own, rank=Rank.MET)
 
 
 def _ways_of(error: BaseException) -> Iterator[tuple[BaseException, list[FrameType]]]:
@@ -247,6 +266,9 @@ def _secrets_in(space: Mapping[Any, Any], depth: int) -> Iterator[Any]:
             is_secret = type(name) is str and is_secret_key(name)
         else:
             is_secret = type(name) is str and name in secret_names
+        if id(kind) in _ROWS and not is_secret and depth and len(value) <= WIDTH:
+            rows: dict[Any, Any] = {n: one for n, one in enumerate(value) if type(one) is dict}
+            yield from _secrets_in(rows, depth - 1)
         if id(kind) in _CLOSED and not is_secret:
             continue
         if kind is str:

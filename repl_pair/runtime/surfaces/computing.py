@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from repl_pair.errors import message_of
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.own_threads import start_thread
+from repl_pair.runtime.secrets.learning import text_of_raised
 from repl_pair.runtime.stopping.waiting import WaitEvent
 from repl_pair.runtime.store import NOTHING
 from repl_pair.runtime.surfaces.fitting import is_same
@@ -152,7 +152,7 @@ class Computation:
 
     def _fail(self, error: BaseException) -> bool:
         """Note why there is no value: its source too may be a secret, and stand in a message."""
-        text = type_name(error) if self._hides else f"{type_name(error)}: {message_of(error)}"
+        text = type_name(error) if self._hides else text_of_raised(error)
         return set_value(self._state, NOTHING, error=text)
 
 

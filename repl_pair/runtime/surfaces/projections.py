@@ -4,12 +4,13 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from repl_pair.errors import AuthoringError, message_of
+from repl_pair.errors import AuthoringError
 from repl_pair.records import record, replace
 from repl_pair.runtime.authoring.args import check_callable
 from repl_pair.runtime.authoring.entries import enter
 from repl_pair.runtime.registry.model import KINDS, Entry, Member
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.secrets.learning import text_of_raised
 from repl_pair.runtime.store import NOTHING, STORE, Change
 from repl_pair.runtime.surfaces.computing import Computation, Worker, held_by, set_value
 from repl_pair.runtime.surfaces.functions import enter_function, tool_name
@@ -156,7 +157,7 @@ def _map_entry(fn: Callable[[Any], Any], value: Any, hides: bool) -> Any:
     try:
         return fn(value)
     except Exception as error:  # noqa: BLE001  it is the person's code
-        return {"unreadable": type_name(error) + ("" if hides else f": {message_of(error)}")}
+        return {"unreadable": type_name(error) if hides else text_of_raised(error)}
 
 
 def _sources_of(id: str, source: SurfaceHandle, part: str | Derived | Mapped) -> list[Entry]:

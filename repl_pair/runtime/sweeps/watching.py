@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
-from repl_pair.errors import error_text
 from repl_pair.records import Undo, record
 from repl_pair.runtime.authoring.shared import SETTINGS
 from repl_pair.runtime.capture.own_threads import start_thread
@@ -19,6 +18,7 @@ from repl_pair.runtime.results.last_results import (
     last_result,
 )
 from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.secrets.learning import text_of_raised
 from repl_pair.runtime.store import STORE, Change
 from repl_pair.wire import PERSON, Reply, View, may_have
 
@@ -185,7 +185,7 @@ class Watches:
                 try:
                     watch.on_run(ran)
                 except Exception as error:  # noqa: BLE001  the callback is the person's code
-                    why = f"raised {error_text(error)}"
+                    why = f"raised {text_of_raised(error)}"
                     warnings.warn(f"The callback of a watch of {variant_id} {why}", stacklevel=1)
         self._run_next()
 

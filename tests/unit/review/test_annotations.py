@@ -411,6 +411,9 @@ def test_what_was_written_on_a_private_page_stays_hidden_whatever_the_settings_s
         assert ids_of(list_reviews(database, view)[0]) == ([review] if known else [])
     for call, id in ((get_annotation, one["id"]), (get_review, review)):
         assert refusal(call, database, CLAUDE, id).code == "not_found"
+    resolve_annotation(database, ME, one["id"])
+    with database.reading() as connection:
+        assert {n["subject"] for n in list_notices(connection, CLAUDE)} <= {PAGE}
 
 
 def test_a_remark_that_is_edited_while_its_page_is_private_stays_hidden_as_one_made_then(

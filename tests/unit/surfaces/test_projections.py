@@ -153,6 +153,20 @@ def test_the_text_of_a_failure_is_left_out_where_a_source_is_secret(train):
     assert "ValueError" in refused.value.message
 
 
+def refuse(_value):
+    session_token = "xW3kZ9" + "pL2qR1"
+    raise ValueError(f"no {session_token}")
+
+
+def test_the_text_of_a_failure_holds_no_secret_of_the_function(train, loss):
+    log = train.stream("log", str)
+    rp.project("agent", train, odd=rp.derive(refuse, "loss"), tail=rp.mapped("log", refuse))
+    log.push("x")
+    with pytest.raises(RequestError, match=r"no \[redacted\]"):
+        read("agent/odd")
+    assert read("agent/tail")["entries"] == [{"unreadable": "ValueError: no [redacted]"}]
+
+
 def test_an_entry_that_cannot_be_mapped_is_marked_in_its_place(train):
     log = train.stream("log", str)
     rp.project("agent", train, tail=rp.mapped("log", int))
