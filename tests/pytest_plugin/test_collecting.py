@@ -1,5 +1,8 @@
 """Variants of stories files are items of pytest, under their own names."""
 
+import sys
+import types
+
 import pytest
 
 import repl_pair
@@ -161,6 +164,16 @@ def test_what_helpers_register_belongs_to_the_file_and_what_another_file_does_to
     assert a in ids_of(collect(pytester))
     assert ids_of(collect(pytester, "stories_z.py"))[-1] == z
     assert z in ids_of(collect(pytester))
+
+
+def test_a_file_is_collected_though_a_module_of_its_name_was_imported_from_elsewhere(
+    pytester, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "stories_a", types.ModuleType("stories_a"))
+    text = "import repl_pair\nrepl_pair.story('a.b', component=lambda: 1, variants={'One': {}})"
+    pytester.makepyfile(stories_a=text)
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1)
 
 
 def test_one_id_from_two_files_is_refused_since_one_of_them_would_go_unchecked(pytester):

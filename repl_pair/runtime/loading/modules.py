@@ -16,23 +16,23 @@ def name_of(file: Path, project: Project) -> str:
     """Return the name under which a file is loaded.
 
     In a package its name there, else its stem. Its path from the project's folder where modules
-    are named by paths (`--import-mode=importlib`), or where another file has that name.
+    are named by paths (`--import-mode=importlib`), or where another file has that name; its whole
+    path where another has that one too.
     """
     package, folder = [file.stem], file.parent
     while (folder / "__init__.py").is_file() and folder.name.isidentifier():
         package.insert(0, folder.name)
         folder = folder.parent
+    path = whole = "_".join(file.with_suffix("").parts[1:]).replace(".", "_")
     if file.is_relative_to(project.root):
         parts = file.relative_to(project.root).with_suffix("").parts
         path = ".".join(part.replace(".", "_") for part in parts)
-    else:
-        path = "_".join(file.with_suffix("").parts[1:]).replace(".", "_")
-    names = [".".join(package), path]
+    names = [".".join(package), path, whole]
     if len(package) == 1 and project.by_path:
-        names = [path, file.stem]
+        names = [path, file.stem, whole]
     if loaded := [name for name in names if _is_of(sys.modules.get(name), file)]:
         return loaded[0]
-    return next((name for name in names if name not in sys.modules), path)
+    return next((name for name in names if name not in sys.modules), whole)
 
 
 def execute(name: str, file: Path, module: ModuleType | None) -> ModuleType:
