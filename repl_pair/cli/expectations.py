@@ -26,13 +26,15 @@ _RAISED = {"Skipped": "skip", "XFailed": "xfail"}
 class Expectation:
     """What is expected of the runs of a variant: `skip` or `xfail`, and why.
 
-    `runs`: it is run for that. `strict`: an `xfail` that passes is a failure.
+    `runs`: it is run for that. `strict`: an `xfail` that passes is a failure. `raises`: the classes
+    of what an `xfail` excuses, else any failure.
     """
 
     kind: str
     reason: str
     runs: bool = False
     strict: bool = False
+    raises: tuple[type[BaseException], ...] | None = None
 
 
 def read_expectation(variant_id: str) -> Expectation | None:
@@ -55,6 +57,8 @@ def judge_row(
     if expected is None:
         return row
     if row["status"] in FAILING:
+        if expected.raises is not None and not any(isinstance(e, expected.raises) for e in own):
+            return row
         return {**row, "status": "xfail", "reason": expected.reason}
     status = "fail" if expected.strict else "xpass"
     return {**row, "status": status, "reason": f"it passes, though: {expected.reason}"}
@@ -88,12 +92,20 @@ def _of_marks(marks: Iterable[Sequence[Any]]) -> Iterator[Expectation]:
         # A condition that is text is code, which only pytest runs.
         if name not in ("skip", "skipif", "xfail") or not all(one is True for one in conditions):
             continue
+        raises = kwargs.get("raises")
         yield Expectation(
             kind="xfail" if name == "xfail" else "skip",
             reason=kwargs.get("reason") or (args[0] if name == "skip" and args else name),
             runs=name == "xfail" and kwargs.get("run", True),
             strict=kwargs.get("strict", _strict()),
+            raises=None if raises is None else _classes_of(raises),
         )
+
+
+def _classes_of(raises: Any) -> tuple[type[BaseException], ...]:
+    """Return the classes that a mark names; none of a matcher of pytest's, which only that asks."""
+    given = cast("Iterable[Any]", raises if isinstance(raises, tuple) else (raises,))
+    return tuple(one for one in given if isinstance(one, type))
 
 
 def _strict() -> bool:

@@ -1,10 +1,10 @@
 """The hooks of a session that has stories, or an option or setting of this package."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from contextvars import ContextVar
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -67,6 +67,20 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Note which files with stories are run whole: what is stored for them can be unused."""
     if _COLLECTING in sys.modules:
         _snapshots().note_chosen(session.config, session.items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Hide the secrets in why a variant was skipped, in whichever phase and by whichever class."""
+    report = yield
+    shown: Any = report.longrepr
+    if _COLLECTING in sys.modules and isinstance(shown, tuple):
+        from repl_pair.pytest_plugin import failing  # only who has stories
+
+        if isinstance(item, failing.RunningItem):
+            file, line, reason = cast("tuple[str, int, str]", shown)
+            report.longrepr = file, line, failing.scrub_known(reason)
+    return report
 
 
 def pytest_enter_pdb() -> None:

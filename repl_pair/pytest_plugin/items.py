@@ -34,6 +34,7 @@ from repl_pair.runtime.stopping.loops import drive, on_loop, on_private_loop
 from repl_pair.runtime.stopping.stop import defer_stops
 from repl_pair.runtime.sweeps.matrix import Pairing
 from repl_pair.runtime.sweeps.sweep import run_one
+from repl_pair.runtime.values.classes import is_exactly
 from repl_pair.runtime.values.frozen import to_plain
 
 
@@ -44,12 +45,22 @@ def items_of(parent: pytest.Module, choices: Iterable[Choice]) -> "Iterator[Vari
     """
     kinds: dict[tuple[Any, ...], tuple[Any, Sequence[Any]]] = {}
     for choice in choices:
-        kind = (str(choice.marks), choice.fixtures)
+        marks = to_plain(choice.marks)
+        kind = (str(marks) if _is_plain(marks) else id(choice), choice.fixtures)
         if kind not in kinds:
             fn = _function(choice)
             kinds[kind] = fn, _functions_of(parent, choice, fn)
         fn, made = kinds[kind]
         yield from (_item(parent, choice, fn, function) for function in made)
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether a text shows all of a value."""
+    if is_exactly(value, list, tuple):
+        return all(map(_is_plain, value))
+    if is_exactly(value, dict):
+        return all(map(_is_plain, (*value.keys(), *value.values())))
+    return type(value) in (str, int, float, bool, type(None))
 
 
 def _functions_of(parent: Any, choice: Choice, fn: Any) -> Sequence[Any]:
@@ -112,11 +123,11 @@ class VariantItem(RunningItem):
                 f"there is no fixture {missing[0]!r} for this file; `pytest --fixtures "
                 f"{self.path.name}` lists those that there are.",
             )
-        there, names = self._fixtureinfo.name2fixturedefs, [*self.choice.fixtures]
-        for name in names:
-            used = (given for one in there.get(name, ()) for given in one.argnames)
-            names += [given for given in dict.fromkeys(used) if given not in names]
-        if blind := [name for name in names if name in _BLIND]:
+        there = self._fixtureinfo.name2fixturedefs
+        named = [name for name in self.choice.fixtures if name in _BLIND]
+        # A fixture of the project's may have such a name.
+        blind = [n for n in named if there[n][-1].func.__module__.startswith("_pytest.")]
+        if blind:
             raise RequestError(
                 "cannot_run",
                 f"the fixture {blind[0]!r} sees nothing of a run, whose output and warnings are "

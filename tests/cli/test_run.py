@@ -401,6 +401,7 @@ MARKS = {
     "b": 'pytest.mark.skip("none of it here")',
     "c": '[pytest.mark.xfail(reason="known"), pytest.mark.filterwarnings("error")]',
     "d": "[pytest.mark.skipif(False, reason='elsewhere')]",
+    "e": 'pytest.mark.xfail(raises=ConnectionError, reason="no network here")',
 }
 MODES = """
 import pytest

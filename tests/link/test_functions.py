@@ -353,6 +353,7 @@ def sync(call: repl_pair.Call) -> str:
         app.db.pool.settings["db_password"] = f"gYt77PqLmN03x{n:03}"
         call.progress("again " + app.db.pool.settings["db_password"])
         time.sleep(0.001)
+    call.progress("done")
     return "done"
 """
     )
@@ -360,7 +361,8 @@ def sync(call: repl_pair.Call) -> str:
     if link.progress:  # a kernel between whose cells calls are made sends none
         sent = [progress["message"] for progress in link.progress]
         assert sent[0] == "as admin [redacted] now"
-        assert set(sent[1:]) == {"again [redacted]"}
+        assert {*sent[1:]} == {"again [redacted]", "done"}
+        assert sent[-1] == "done"
 
 
 OPEN = """

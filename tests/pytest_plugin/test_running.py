@@ -455,11 +455,8 @@ def test_a_fixture_that_is_not_there_is_reported_by_the_variant(pytester, run):
     result.stdout.fnmatch_lines(["*a.b/First: cannot_run", "*there is no fixture 'bd'*"])
 
 
-@pytest.mark.parametrize("name", ["capsys", "capfd", "recwarn", "lines"])
+@pytest.mark.parametrize("name", ["capsys", "capfd", "recwarn"])
 def test_a_fixture_that_would_see_nothing_of_the_run_is_refused(pytester, run, name):
-    pytester.makeconftest(
-        "import pytest\n@pytest.fixture\ndef lines(capsys): return capsys.readouterr"
-    )
     pytester.makepyfile(
         stories_a=f"""
         import repl_pair
@@ -469,8 +466,66 @@ def test_a_fixture_that_would_see_nothing_of_the_run_is_refused(pytester, run, n
     )
     result = run()
     result.assert_outcomes(failed=1)
-    seen = "capsys" if name == "lines" else name
-    result.stdout.fnmatch_lines([f"*the fixture {seen!r} sees nothing of a run, *"])
+    result.stdout.fnmatch_lines([f"*the fixture {name!r} sees nothing of a run, *"])
+
+
+@pytest.mark.parametrize(
+    "fixture", ["capsys(): return 3", "server(capfd):\n    with capfd.disabled(): return 3"]
+)
+def test_a_fixture_of_the_projects_may_have_such_a_name_or_use_such_a_fixture(
+    pytester, run, fixture
+):
+    pytester.makeconftest(f"import pytest\n@pytest.fixture\ndef {fixture}")
+    name = fixture.partition("(")[0]
+    pytester.makepyfile(
+        stories_a=f"""
+        import repl_pair
+        repl_pair.story("a.b", component=lambda of: of)
+        repl_pair.variant("a.b/It", args={{"of": repl_pair.fixture({name!r})}})
+        """
+    )
+    run().assert_outcomes(passed=1)
+
+
+def test_variants_whose_marks_look_alike_have_each_its_own_parameters(pytester, run):
+    pytester.makepyfile(
+        stories_a="""
+        import numpy
+        import pytest
+        import repl_pair
+
+        repl_pair.story("a.b", component=lambda of: int(of[2500]))
+        for n in (0, 7):
+            rows = numpy.zeros(5000)
+            rows[2500] = n  # its text shows the ends alone
+            repl_pair.variant(
+                f"a.b/Of_{n}",
+                args={"of": repl_pair.fixture("rows")},
+                marks=[pytest.mark.parametrize("rows", [rows])],
+                play=[repl_pair.check.result_equals(n)],
+            )
+        """
+    )
+    run().assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize(
+    "fixture",
+    [
+        "    import unittest\n    raise unittest.SkipTest(SECRET)",
+        "    yield\n    pytest.skip(SECRET)",
+    ],
+)
+def test_the_reason_of_a_skip_of_any_kind_and_phase_hides_secrets(
+    pytester, run, monkeypatch, fixture
+):
+    monkeypatch.setenv("SHOP_API_KEY", "sk-9fK2qLmZ7xT4vB8nR1wY")
+    head = "import os, pytest\nSECRET = 'no ' + os.environ['SHOP_API_KEY']\n"
+    pytester.makeconftest(f"{head}@pytest.fixture(autouse=True)\ndef late():\n{fixture}\n")
+    pytester.makepyfile(stories_a=STORIES)
+    result = run("-rs")
+    result.stdout.fnmatch_lines(["SKIPPED * no [[]redacted[]]"])
+    assert "sk-9fK2" not in result.stdout.str()
 
 
 def test_a_fixture_that_all_use_gets_what_a_variant_puts_out(pytester, run):

@@ -2,7 +2,10 @@
 
 import sys
 from collections.abc import Callable, Mapping
+from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from repl_pair.runtime.values.classes import is_instance_of, is_polars, kind_of, real_class
 from repl_pair.runtime.values.library import exact_columns
@@ -12,7 +15,9 @@ Differ = Callable[[Any, Any, str], str | None]
 
 _NO_NUMBER = "OV"
 _MAY_BE_NAN = "fcmM"
-_PLAIN = frozenset(map(id, (type(None), bool, int, float, str, bytes)))
+_PLAIN = frozenset(
+    map(id, (type(None), bool, int, float, str, bytes, Decimal, date, timedelta, UUID))
+)
 
 
 def table_difference(expected: Any, actual: Any, path: str, differ: Differ) -> str | None:
@@ -25,6 +30,9 @@ def table_difference(expected: Any, actual: Any, path: str, differ: Differ) -> s
     if found == "frame":
         return _frame_difference(expected, actual, path, differ)
     if wanted == found == "index":
+        # Of empty ones only pandas knows which are equal.
+        if expected.dtype.kind != actual.dtype.kind and not expected.equals(actual):
+            return _unlike("dtype", expected, actual, path)
         return labels_difference(expected, actual, path, differ)
     return _series_difference(expected, actual, path, differ)
 
@@ -83,7 +91,9 @@ def _plain_items(array: Any) -> Any:
 
 
 def _scalars(array: Any) -> Any:
-    return [_scalars(part) for part in array] if array.ndim else array[()]
+    if array.ndim:
+        return [_scalars(part) for part in array]
+    return None if array != array else array[()]
 
 
 def mask_difference(expected: Any, actual: Any, path: str) -> str | None:

@@ -148,21 +148,30 @@ def _resolve(entry: Entry) -> Callable[..., Any]:
     return fn
 
 
-def _reporter(call: Call, fn: Callable[..., Any]) -> Callable[[str], None]:
-    """Return what reports progress, after a search for secrets that may stand in the message.
+class _Reporter:
+    """Reports progress, each message after a search for the secrets that may stand in it.
 
-    Searches take a twentieth of the time: messages that come before the next one are left out.
+    Searches take a fifth of the time: of the messages in between the latest is sent later.
     """
-    next_at = -math.inf
 
-    def report(text: str) -> None:
-        nonlocal next_at
-        if (began := monotonic()) >= next_at:
-            learn_before_output([fn])
-            next_at = began + 20 * (monotonic() - began)
-            call.progress(text)
+    def __init__(self, call: Call, fn: Callable[..., Any]) -> None:
+        self._call, self._fn = call, fn
+        self._latest: str | None = None
+        self._next_at = -math.inf
 
-    return report
+    def __call__(self, text: str) -> None:
+        self._latest = text
+        if monotonic() >= self._next_at:
+            self.send()
+
+    def send(self) -> None:
+        """Send the latest message, unless it was sent."""
+        if self._latest is not None:
+            began = monotonic()
+            learn_before_output([self._fn])
+            self._next_at = began + 5 * (monotonic() - began)
+            self._call.progress(self._latest)
+            self._latest = None
 
 
 @op(access="read", toolset="surface", internal=True)
@@ -208,6 +217,7 @@ async def run_function(
     fn = _resolve(entry)
     own = check_function_args(entry.id, fn, args or {})
     under_way: list[CapturedCall] = []
+    report = _Reporter(call, fn)
 
     def answer(found: CapturedCall) -> Any:
         learn_before_output([fn])
@@ -217,17 +227,17 @@ async def run_function(
     call.unfinished = lambda stop: (
         answer(under_way[0].stopped_meanwhile(stop)) if under_way else answer_not_started({}, stop)
     )
-    return answer(
-        await call_function(
-            entry,
-            fn,
-            own,
-            context=FunctionCall(_reporter(call, fn), call.cancelled.is_set),
-            wait_for=call.wait_for,
-            exclusive=not entry.body.thread_safe,
-            begun=under_way.append,
-        )
+    found = await call_function(
+        entry,
+        fn,
+        own,
+        context=FunctionCall(report, call.cancelled.is_set),
+        wait_for=call.wait_for,
+        exclusive=not entry.body.thread_safe,
+        begun=under_way.append,
     )
+    report.send()
+    return answer(found)
 
 
 def _check_terms(call: Call, entry: Entry, args: Mapping[str, Any]) -> None:

@@ -182,6 +182,11 @@ def _polars(value: Any) -> State:
     return State(name_of(real_class(value)), tuple(columns))
 
 
+def _scalar(value: Any) -> State | Words:
+    named = getattr(getattr(value, "dtype", None), "names", None) or ()
+    return _array(value.reshape(())) if any(map(is_secret_label, named)) else Words(repr(value))
+
+
 def _array(value: Any) -> State:
     fields = {"dtype": Words(str(value.dtype)), "shape": value.shape}
     fields |= {"fill_value": value.fill_value} if hasattr(value, "fill_value") else {}
@@ -231,7 +236,7 @@ def _is(root: str, *names: str) -> Callable[[Any, type[Any]], bool]:
 
 _Row = tuple[Callable[[Any, type[Any]], bool], Callable[[Any], State | Words]]
 _ROWS: Iterable[_Row] = (
-    (lambda value, _: is_library_scalar(value), lambda value: Words(repr(value))),
+    (lambda value, _: is_library_scalar(value), _scalar),
     (_is("pandas", "DataFrame"), _frame),
     (_is("pandas", "Series"), _series),
     (_is("pandas", "Index"), _index),

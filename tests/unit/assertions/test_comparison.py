@@ -217,6 +217,7 @@ def test_a_json_form_is_taken_to_the_actual_type(expected, actual, taken):
         (np.ma.masked_all(2), np.ma.masked_all(2)),
         (["2024-01-01T00:00:00.000000900"], FINE),
         ([["2024-01-01", None]], np.array([["2024-01-01", "NaT"]], "M8[ns]")),
+        ([None, "2024-01-01T00:00:00.000000900"], np.append(np.datetime64("NaT", "ns"), FINE)),
         (nanoseconds(7, None), nanoseconds(7, None)),
         (["1970-01-01T00:00:00.000001"], nanoseconds(1000)),
         (
@@ -293,6 +294,7 @@ def test_these_are_equal(expected, actual):
             "r.index: expected dtype int64, got float64",
         ),
         (pd.Index([1.0, 2.0]), pd.Index([1, 2]), "r: expected dtype float64, got int64"),
+        (pd.Index([], dtype="int64"), pd.DatetimeIndex([]), "r: expected dtype int64, got "),
         (
             pd.DataFrame([[1]], columns=[1]),
             pd.DataFrame([[1]], columns=[1.0]),

@@ -433,6 +433,7 @@ class Rebuilt(Restored):
 
 
 Named = collections.namedtuple("Named", "name api_token")
+ROWS = np.array([("ann", "pw-1")], [("name", "U9"), ("api_token", "U9")])
 UNNAMED = {
     "struct": Struct("ann", "pw-1"),
     "declared field of a struct": Declared("ann", "pw-1"),
@@ -449,7 +450,11 @@ UNNAMED = {
     "headers": httpx.Headers({"X-Api-Key": "pw-1"}),
     "request": httpx.Request("GET", "https://h/", headers={"Authorization": "Bearer pw-1"}),
     "pair of bytes": [(b"cookie", b"pw-1")],
-    "structured array": np.array([("ann", "pw-1")], [("name", "U9"), ("api_token", "U9")]),
+    "structured array": (
+        ROWS := np.array([("ann", "pw-1")], [("name", "U9"), ("api_token", "U9")])
+    ),
+    "row of a structured array": ROWS[0],
+    "rows of a record array": [*ROWS.view(np.recarray)],
 }
 
 
