@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Mapping
 from functools import partial
 from typing import Any
 
-from repl_pair.errors import RequestError, did_you_mean, text_of
+from repl_pair.errors import RequestError, did_you_mean, error_text, text_of
 from repl_pair.runtime.assertions.comparison import difference, equal, short
 from repl_pair.runtime.assertions.view import Read, RunView
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.secrets.learning import text_of_raised
+from repl_pair.runtime.secrets.learning import learn_from_raised
 from repl_pair.runtime.secrets.places import secret_results
 from repl_pair.runtime.values.class_names import is_named, short_class_name
 from repl_pair.runtime.values.classes import is_awaitable, is_map, is_row
@@ -124,17 +124,21 @@ def derived_equals(settled: RunView, derived: Any, expected: Any) -> Verdict | A
         settled.note(Read(steps=("state", id), value=actual, facing=expected, declared=declared))
         return Verdict.of(difference(expected, actual, id), expected=expected, actual=actual)
 
+    def fail(error: Exception) -> Verdict:
+        learn_from_raised(error)
+        return Verdict.of(f"{id} raised {error_text(error)}", expected=expected)
+
     async def judge_later(coming: Awaitable[Any]) -> Verdict:
         try:
             actual = await coming
         except Exception as error:  # noqa: BLE001  what a derivation raises is a verdict
-            return Verdict.of(f"{id} raised {text_of_raised(error)}", expected=expected)
+            return fail(error)
         return judge(actual)
 
     try:
         actual = derive(settled.state, **kwargs)
     except Exception as error:  # noqa: BLE001  what a derivation raises is a verdict
-        return Verdict.of(f"{id} raised {text_of_raised(error)}", expected=expected)
+        return fail(error)
     return judge_later(actual) if is_awaitable(actual) else judge(actual)
 
 
