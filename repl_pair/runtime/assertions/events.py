@@ -9,8 +9,8 @@ from repl_pair.runtime.assertions.comparison import difference, equal, short
 from repl_pair.runtime.assertions.view import Read, RunView
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.secrets.learning import learn_from_raised
 from repl_pair.runtime.secrets.places import secret_results
+from repl_pair.runtime.secrets.raised import learn_from_raised
 from repl_pair.runtime.values.class_names import is_named, short_class_name
 from repl_pair.runtime.values.classes import is_awaitable, is_map, is_row
 from repl_pair.runtime.values.patterns import finds

@@ -18,10 +18,10 @@ from repl_pair.runtime.reading.code_lines import hide_literals
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.learning import (
     learn_before_output,
-    learn_from_error,
     learn_secrets,
     namespace,
 )
+from repl_pair.runtime.secrets.raised import learn_from_error
 from repl_pair.runtime.values.marks import is_secret_key
 
 SHOWN_CHARS = 4_000

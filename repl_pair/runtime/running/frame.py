@@ -16,8 +16,8 @@ from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.model import Event
 from repl_pair.runtime.registry.outcomes import Outcome, PhaseRecord, StepRecord
 from repl_pair.runtime.running.effects import Scope
-from repl_pair.runtime.secrets.learning import learn_from_raised
 from repl_pair.runtime.secrets.places import secret_names, secret_patches, secret_results
+from repl_pair.runtime.secrets.raised import learn_from_raised
 from repl_pair.runtime.stopping.loops import WaitFor
 from repl_pair.runtime.values.classes import is_awaitable, is_exactly
 from repl_pair.runtime.values.paths import Place

@@ -21,7 +21,7 @@ from repl_pair.runtime.running.copies import copy_live
 from repl_pair.runtime.running.effects import effects_of_run
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.phases import PHASES, tear_down
-from repl_pair.runtime.secrets.learning import text_of_raised
+from repl_pair.runtime.secrets.raised import text_of_raised
 from repl_pair.runtime.secrets.renderings import leaving_form
 from repl_pair.runtime.stopping.awaiting import await_together
 from repl_pair.runtime.stopping.loops import drive, on_private_loop

@@ -24,7 +24,7 @@ from repl_pair.runtime.registry.steps import ACTING, STEPS, plain_words
 from repl_pair.runtime.running.copies import copy_judged, copy_state
 from repl_pair.runtime.running.dispatching import call_method, dispatch, set_path
 from repl_pair.runtime.running.frame import Frame
-from repl_pair.runtime.secrets.learning import learn_from_raised
+from repl_pair.runtime.secrets.raised import learn_from_raised
 from repl_pair.runtime.snapshots.provenance import describe_about
 from repl_pair.runtime.stopping.stop import is_stop
 from repl_pair.runtime.values.classes import is_of

@@ -14,7 +14,7 @@ from repl_pair.runtime.reading.code_files import library_path, shown_place
 from repl_pair.runtime.reading.code_lines import shown_line
 from repl_pair.runtime.reading.exceptions import causes_of, leaves_of, notes_of, traceback_of
 from repl_pair.runtime.secrets.known import NEEDLES
-from repl_pair.runtime.secrets.learning import learn_from_raised
+from repl_pair.runtime.secrets.raised import learn_from_raised
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.runtime.stopping.stop import is_stop, stop_of
 from repl_pair.runtime.values.classes import is_of

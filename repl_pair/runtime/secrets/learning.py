@@ -4,24 +4,14 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import EnumMeta
-from itertools import chain, islice
-from traceback import walk_tb
-from types import FrameType, FunctionType, ModuleType
+from itertools import chain
+from types import FunctionType, ModuleType
 from typing import Any, cast
 
-from repl_pair.errors import error_text
 from repl_pair.runtime.ipython import user_namespace
-from repl_pair.runtime.reading.code_files import library_path
-from repl_pair.runtime.reading.exceptions import (
-    attributes_of,
-    causes_of,
-    leaves_of,
-    locals_of,
-    traceback_of,
-)
 from repl_pair.runtime.reading.fields import MACHINERY, only_text_keys, read_fields
 from repl_pair.runtime.secrets.forms import url_passwords
-from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets, current_secrets, within
+from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Needles, Rank
 from repl_pair.runtime.secrets.places import hinted_places
 from repl_pair.runtime.secrets.plain_copy import Search
@@ -91,58 +81,6 @@ def learn_defaults(component: Callable[..., Any]) -> None:
         places = [()] if is_secret_key(name) else hinted_places(hint)
         if places and parameter.default is not parameter.empty:
             copy_plain(parameter.default, needles=NEEDLES, sensitive=places, rank=Rank.GIVEN)
-
-
-def learn_from_error(error: BaseException) -> None:
-    """Learn what the person's last error, and the variables on its way, hold in secret."""
-    for one, frames in _ways_of(error):
-        learn_held([{"error": one}, attributes_of(one), *map(locals_of, frames)])
-
-
-def text_of_raised(error: BaseException) -> str:
-    """Return the class and text of an exception of the person's, without what it holds in secret.
-
-    For a text that is kept and shown by others than the call or run that raised it.
-    """
-    with within(current_secrets() or CallSecrets()):
-        learn_from_raised(error)
-        return NEEDLES.scrub(error_text(error))[0]
-
-
-def learn_from_raised(error: BaseException) -> None:
-    """Learn, for the call or run in progress alone, what an exception holds in secret.
-
-    So do the variables of the person's on its way that have the name of one: its text may hold
-    them, and elsewhere `token` may be any word.
-    """
-    if (own := current_secrets()) is None:
-        return
-    for one, frames in _ways_of(error):
-        persons = [frame for frame in frames if library_path(frame.f_code.co_filename) is None]
-        spaces = [{"error": one}, attributes_of(one), *map(_secret_locals, persons)]
-        learn_held(spaces, needles=own, rank=Rank.MET)
-
-
-def _ways_of(error: BaseException) -> Iterator[tuple[BaseException, list[FrameType]]]:
-    """Yield an exception and those behind it, each with the deepest frames on its way."""
-    behind = [*islice(causes_of(error), _RELATED), *leaves_of(error, _RELATED)]
-    for one in {id(one): one for one in (error, *behind)}.values():
-        yield one, [frame for frame, _ in walk_tb(traceback_of(one))][-_FRAMES:]
-
-
-def _secret_locals(frame: FrameType) -> dict[str, Any]:
-    """Return the variables of a frame with secret names.
-
-    Where there is none, `f_locals` is not read: up to Python 3.12 the frame keeps all that it gave.
-    """
-    code = frame.f_code
-    if not any(map(is_secret_key, (*code.co_varnames, *code.co_cellvars, *code.co_freevars))):
-        return {}
-    return {name: value for name, value in locals_of(frame).items() if is_secret_key(name)}
-
-
-_RELATED, _FRAMES = 5, 50
-"""In how many exceptions behind one, and in how many of its frames, is searched."""
 
 
 def learn_held(

@@ -11,7 +11,7 @@ from typing import Any
 
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.own_threads import start_thread
-from repl_pair.runtime.secrets.learning import text_of_raised
+from repl_pair.runtime.secrets.raised import text_of_raised
 from repl_pair.runtime.stopping.waiting import WaitEvent
 from repl_pair.runtime.store import NOTHING
 from repl_pair.runtime.surfaces.fitting import is_same

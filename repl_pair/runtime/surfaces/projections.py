@@ -10,7 +10,7 @@ from repl_pair.runtime.authoring.args import check_callable
 from repl_pair.runtime.authoring.entries import enter
 from repl_pair.runtime.registry.model import KINDS, Entry, Member
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.secrets.learning import text_of_raised
+from repl_pair.runtime.secrets.raised import text_of_raised
 from repl_pair.runtime.store import NOTHING, STORE, Change
 from repl_pair.runtime.surfaces.computing import Computation, Worker, held_by, set_value
 from repl_pair.runtime.surfaces.functions import enter_function, tool_name

@@ -18,7 +18,7 @@ from repl_pair.runtime.results.last_results import (
     last_result,
 )
 from repl_pair.runtime.results.record import RunRecord
-from repl_pair.runtime.secrets.learning import text_of_raised
+from repl_pair.runtime.secrets.raised import text_of_raised
 from repl_pair.runtime.store import STORE, Change
 from repl_pair.wire import PERSON, Reply, View, may_have
 
