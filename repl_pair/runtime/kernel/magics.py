@@ -4,6 +4,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,14 @@ def unload_ipython_extension(shell: Any) -> None:
 
 def pair(line: str) -> Any:
     """`%pair status | attach | load [folder] | panels [id] | pause | resume | detach`."""
-    command, *rest = shlex.split(line) or ["status"]
+    try:
+        command, *rest = shlex.split(line) or ["status"]
+    except ValueError as error:  # a quote without its end
+        command, rest = line, [str(error)]
     if command not in COMMANDS:
         answer = f"%pair {command}: unknown.{did_you_mean(command, COMMANDS)} {pair.__doc__}"
+    elif len(rest) > len(signature(COMMANDS[command]).parameters):
+        answer = f"%pair {command} does not take {rest[-1]!r}. {pair.__doc__}"
     else:
         try:
             answer = COMMANDS[command](*rest)
