@@ -120,6 +120,8 @@ for a silent kernel.
 """
 LATE = "late_at"
 """Key in the detail of the refusal of a late request: the kernel's clock at that moment."""
+UNATTACHED = "unattached"
+"""Key in the detail of the refusal of a client that has to attach again."""
 
 
 def monotonic(clock: Callable[[], float] = time.monotonic) -> float:

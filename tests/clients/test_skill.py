@@ -150,6 +150,7 @@ def keep_server(desk):
 def join_realm(desk):
     desk.command("realm", "init", "shops", "..")
     desk.command("realm", "join", "..")
+    desk.command("realm", "bind", "shop", "--role", "provider")
 
 
 def check_drift(_desk, answers, _begun):

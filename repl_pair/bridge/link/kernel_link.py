@@ -21,7 +21,7 @@ from repl_pair.bridge.silence import refusals
 from repl_pair.bridge.silence.states import find_process
 from repl_pair.errors import KernelError
 from repl_pair.records import Undo
-from repl_pair.wire import Reply, Request, View, error_reply
+from repl_pair.wire import UNATTACHED, Reply, Request, View, error_reply
 
 LINGER_S = 0.05
 """How long the last message may take to be sent when its line is closed."""
@@ -222,7 +222,7 @@ class KernelLink(Link):
                     raise refusals.left() from None
                 await self._wait_for_restart()
                 continue
-            if not last and not reply["ok"] and reply["error"]["code"] == "kernel_restarted":
+            if not last and _is_to_attach_again(reply):
                 line.close()
                 continue
             return reply
@@ -286,3 +286,9 @@ class KernelLink(Link):
             return None
         reply = await self.request("ping", {}, view=View(), is_reported=False)
         return reply.get("seq", 0) if reply["ok"] else None
+
+
+def _is_to_attach_again(reply: Reply) -> bool:
+    """Return whether a request was meant for a process, or for a host in it, that is no more."""
+    error: Mapping[str, Any] = {} if reply["ok"] else reply["error"]
+    return error.get("code") == "kernel_restarted" or UNATTACHED in error.get("detail", {})

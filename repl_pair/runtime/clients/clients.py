@@ -13,7 +13,7 @@ from typing import Any
 from repl_pair.errors import KernelError, RequestError, next_step
 from repl_pair.records import record, replace
 from repl_pair.runtime.store import PERSON_STORE, Cell, Collection, Store
-from repl_pair.wire import PERSON, View
+from repl_pair.wire import PERSON, UNATTACHED, View
 
 REMEMBERED_CALLS = 10_000
 
@@ -127,8 +127,8 @@ class Clients:
     def check_attached(self, client_id: str | None) -> None:
         """Refuse a client that attached to an earlier host: it attaches again, and asks again."""
         if client_id is not None and client_id not in self._attached:
-            why = "repl_pair was removed from this kernel since; nothing was run."
-            raise KernelError("kernel_restarted", why)
+            why = "repl_pair was removed from this kernel meanwhile; nothing was run. Call again."
+            raise RequestError("cancelled", why, detail={UNATTACHED: True})
 
     def note_access(self, client_id: str | None, access: frozenset[str]) -> None:
         """Note what a call of a client had open; a change of it is published."""

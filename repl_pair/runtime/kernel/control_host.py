@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-from repl_pair.errors import KernelError
+from repl_pair.errors import RequestError
 from repl_pair.records import Undo
 from repl_pair.runtime.capture import capture
 from repl_pair.runtime.capture.own_threads import TURNS, travel_s
@@ -209,7 +209,7 @@ class ControlHost:
         content = parent["content"]
         try:
             CLIENTS.check_attached(content.get("client"))
-        except KernelError as error:
+        except RequestError as error:
             self._send(stream, REPLY, error_reply(error), parent, ident)
             return
         call_id = str(content.get("call"))

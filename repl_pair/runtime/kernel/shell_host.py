@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from contextvars import copy_context
 from typing import Any
 
-from repl_pair.errors import KernelError, RequestError
+from repl_pair.errors import RequestError
 from repl_pair.runtime.capture import capture
 from repl_pair.runtime.clients.clients import BOOT, CLIENTS
 from repl_pair.runtime.kernel.between_cells import LastRequest, hold_hooks, keep_errors
@@ -161,7 +161,7 @@ def _take(question: Question) -> dict[str, Any]:
     request: Question = question["request"]
     try:
         CLIENTS.check_attached(request.get("client"))
-    except KernelError as error:
+    except RequestError as error:
         return {"reply": error_reply(error)}
     call_id = str(request.get("call"))
     if len(_pending) >= KEPT:
