@@ -446,7 +446,7 @@ numbers = list(range(100_000))
 def cheap():
     return len(numbers)
 def dear():
-    return sorted(numbers, key=str)
+    for number in numbers: number * number
 while not is_over():
     cheap()
     dear()"""
