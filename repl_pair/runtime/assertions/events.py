@@ -4,13 +4,13 @@ from collections.abc import Awaitable, Mapping
 from functools import partial
 from typing import Any
 
-from repl_pair.errors import RequestError, did_you_mean, error_text, text_of
+from repl_pair.errors import RequestError, did_you_mean, text_of
 from repl_pair.runtime.assertions.comparison import difference, equal, short
 from repl_pair.runtime.assertions.view import Read, RunView
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.places import secret_results
-from repl_pair.runtime.secrets.raised import learn_from_raised
+from repl_pair.runtime.secrets.raised import text_for_run
 from repl_pair.runtime.values.class_names import is_named, short_class_name
 from repl_pair.runtime.values.classes import is_awaitable, is_map, is_row
 from repl_pair.runtime.values.patterns import finds
@@ -125,8 +125,7 @@ def derived_equals(settled: RunView, derived: Any, expected: Any) -> Verdict | A
         return Verdict.of(difference(expected, actual, id), expected=expected, actual=actual)
 
     def fail(error: Exception) -> Verdict:
-        learn_from_raised(error)
-        return Verdict.of(f"{id} raised {error_text(error)}", expected=expected)
+        return Verdict.of(f"{id} raised {text_for_run(error)}", expected=expected)
 
     async def judge_later(coming: Awaitable[Any]) -> Verdict:
         try:

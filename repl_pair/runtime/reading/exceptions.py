@@ -38,10 +38,13 @@ def traceback_of(error: BaseException) -> TracebackType | None:
 
 def attributes_of(error: BaseException) -> dict[str, Any]:
     """Return what is set on an exception, and its args as `args[0]` and so on."""
-    space = _SPACE(error)
-    is_plain = is_exactly(space, dict) and only_text_keys(space)
     args = {f"args[{at}]": arg for at, arg in enumerate(_ARGS(error))}
-    return args | (space if is_plain else {})
+    return args | _space_in(error)
+
+
+def _space_in(error: BaseException) -> dict[str, Any]:
+    space = _SPACE(error)
+    return space if is_exactly(space, dict) and only_text_keys(space) else {}
 
 
 def locals_of(frame: FrameType) -> dict[str, Any]:
@@ -53,9 +56,7 @@ def locals_of(frame: FrameType) -> dict[str, Any]:
 
 def notes_of(error: BaseException, most: int) -> list[str]:
     """Return the first of the notes that were added to an exception."""
-    space = _SPACE(error)
-    is_plain = is_exactly(space, dict) and only_text_keys(space)
-    notes = space.get("__notes__") if is_plain else None
+    notes = _space_in(error).get("__notes__")
     kept = cast("list[Any]", notes)[:most] if is_exactly(notes, list) else []
     return [note for note in kept if is_exactly(note, str)]
 

@@ -24,7 +24,7 @@ from repl_pair.runtime.registry.steps import ACTING, STEPS, plain_words
 from repl_pair.runtime.running.copies import copy_judged, copy_state
 from repl_pair.runtime.running.dispatching import call_method, dispatch, set_path
 from repl_pair.runtime.running.frame import Frame
-from repl_pair.runtime.secrets.raised import learn_from_raised
+from repl_pair.runtime.secrets.raised import text_for_run
 from repl_pair.runtime.snapshots.provenance import describe_about
 from repl_pair.runtime.stopping.stop import is_stop
 from repl_pair.runtime.values.classes import is_of
@@ -62,8 +62,7 @@ def read_state(frame: Frame) -> Any:
     try:
         return copy_state(frame.state)
     except Exception as error:  # noqa: BLE001  a projection is the person's code
-        learn_from_raised(error)
-        return f"<unreadable: {error_text(error)}>"
+        return f"<unreadable: {text_for_run(error)}>"
 
 
 async def _walk(frame: Frame, play: Play, index: int, step: Step) -> None:
@@ -139,8 +138,7 @@ async def _judge(frame: Frame, step: Step, play: str, index: int) -> Verdict | N
         frame.refusal = frame.refusal or error.message
         return None
     except Exception as error:  # noqa: BLE001  assertions record, they never raise
-        learn_from_raised(error)
-        verdict = Verdict(passed=False, reason=f"{name} raised {error_text(error)}")
+        verdict = Verdict(passed=False, reason=f"{name} raised {text_for_run(error)}")
     return _record(frame, step, _hide(frame, step, verdict, looks), play, index)
 
 

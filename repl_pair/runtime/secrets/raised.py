@@ -33,8 +33,13 @@ def text_of_raised(error: BaseException) -> str:
     For a text that is kept and shown by others than the call or run that raised it.
     """
     with within(current_secrets() or CallSecrets()):
-        learn_from_raised(error)
-        return NEEDLES.scrub(error_text(error))[0]
+        return NEEDLES.scrub(text_for_run(error))[0]
+
+
+def text_for_run(error: BaseException) -> str:
+    """Return the class and text of an exception, whose secrets are hidden as the run leaves."""
+    learn_from_raised(error)
+    return error_text(error)
 
 
 def learn_from_raised(error: BaseException) -> None:
