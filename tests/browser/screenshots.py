@@ -35,6 +35,8 @@ async def take(lab, theme):
     await page.get_by_role("treeitem", name="Wrong").first.click()
     canvas = page.get_by_role("region", name="Canvas", exact=True)
     await canvas.get_by_text("shop.total/Wrong").first.wait_for()
+    await canvas.get_by_role("button", name="Run", exact=True).click()
+    await canvas.get_by_text('"currency": "EUR"').wait_for()
     await page.get_by_role("region", name="Play", exact=True).get_by_text("approx").first.wait_for()
     await page.mouse.move(0, 0)
     await page.locator(".rp-shell").screenshot(path=PICTURES / f"shell-{theme}.png")

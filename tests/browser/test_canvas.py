@@ -227,7 +227,10 @@ async def test_how_a_variant_was_made_is_reported_tab_by_tab(lab):
     await expect(row).to_contain_text("mode ten")
     await expect(row).to_contain_text("5 of story shop.sum")
     await expect(canvas.get_by_text("other args", exact=True)).to_be_visible()
+    await canvas.get_by_role("button", name="Run", exact=True).click()
+    await expect(canvas.get_by_text("other args", exact=True)).to_be_hidden()
     await canvas.get_by_role("combobox", name="size").select_option("twenty")
+    await expect(canvas.get_by_text("ran with ten", exact=True)).to_be_visible()
     await expect(row).to_contain_text("mode twenty")
     await canvas.get_by_role("button", name="loose").click()
     await expect(canvas.get_by_role("button", name="loose")).to_have_attribute(

@@ -144,7 +144,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
     return [
       ...edited,
       last.stale ? h("span", { class: "rp-mark", title: "What it rests on was registered again since." }, "stale") : null,
-      last.other ? h("span", { class: "rp-mark", title: "The last run was with other args, modes or code than those looked at." }, "other args") : null,
+      last.other ? h("span", { class: "rp-mark", title: "The last run was with other args, modes or code than those looked at." }, last.modes?.length ? `ran with ${last.modes.join(", ")}` : "other args") : null,
       last.asked_by ? h("span", { class: "rp-mark", title: "An agent ran it with args of its own; other agents do not see that." }, `what-if of ${last.asked_by}`) : null,
       h("span", { class: "rp-faint" }, ms(last.elapsed_ms)),
     ];
