@@ -8,13 +8,42 @@ read and dropped from then on.
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Iterator
+import traceback
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 from repl_pair.records import Undo
-from repl_pair.runtime.capture.captured import current_capture, wrap
+from repl_pair.runtime.capture.captured import Captured, current_capture, wrap
 from repl_pair.runtime.capture.descriptors import copy_originals
+
+T = TypeVar("T")
+
+
+async def in_one_process(captured: Captured, work: Callable[[], Awaitable[T]]) -> T:
+    """Await work; a child that it forks ends with it, as it would at the end of a script.
+
+    The child would otherwise be a second kernel, on the sockets of this one.
+    """
+    try:
+        value = await work()
+    except BaseException as error:
+        if captured.forked:
+            _end(error)
+        raise
+    if captured.forked:
+        _end(None)
+    return value
+
+
+def _end(error: BaseException | None) -> NoReturn:
+    code: Any = error.code if isinstance(error, SystemExit) else None
+    if error is not None and code is None and not isinstance(error, SystemExit):
+        code = "".join(traceback.format_exception(error))
+    if not isinstance(code, int | None):
+        sys.stderr.write(f"{code}\n")
+        code = 1
+    os._exit((code or 0) & 0xFF)
 
 
 def hook_children() -> Iterator[Undo]:

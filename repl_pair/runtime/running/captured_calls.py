@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from repl_pair.records import mutable, replace
 from repl_pair.runtime.capture.captured import Captured
+from repl_pair.runtime.capture.children import in_one_process
 from repl_pair.runtime.capture.showing import show_open, show_value
 from repl_pair.runtime.running.raised import as_raised, describe, place_of
 from repl_pair.runtime.stopping.loops import close_unstarted
@@ -77,7 +78,7 @@ async def run_stoppable(call: CapturedCall, work: Callable[[], Awaitable[None]])
 
 async def _work(call: CapturedCall, work: Callable[[], Awaitable[None]]) -> None:
     try:
-        await work()
+        await in_one_process(call.captured, work)
         show_value(call.captured, call.value)
     except STOPS:
         raise

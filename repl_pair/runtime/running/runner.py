@@ -9,6 +9,7 @@ from typing import Any
 from repl_pair.errors import RequestError
 from repl_pair.records import replace, to_dict
 from repl_pair.runtime.capture.capture import capture, report_raised
+from repl_pair.runtime.capture.children import in_one_process
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.outcomes import PhaseRecord
@@ -179,7 +180,7 @@ async def _walk(frame: Frame, phase: str) -> BaseException | None:
     failed: BaseException | None = None
     frame.phase, frame.doing = phase, {}
     try:
-        await PHASES[phase](frame)
+        await in_one_process(frame.captured, lambda: PHASES[phase](frame))
     except BaseException as error:  # noqa: BLE001  a run records what its component raises
         failed = as_raised(error)
         if not is_stop(failed):
