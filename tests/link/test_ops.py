@@ -1546,6 +1546,12 @@ async def test_a_missed_step_names_where_and_what_is_near(link):
     assert error["message"] == "There is no 'skq' in order.lines[0]. Nearest: sku."
     error = await link.refusal("get_value", view=INSPECTOR, path="ordre.lines")
     assert "There is no variable 'ordre'. Nearest: order." in error["message"]
+    await link.define("import math, repl_pair as rp")
+    refused = await link.ask("get_value", view=INSPECTOR, path="math.pi")
+    assert refused["error"]["message"].startswith("math is a module, and get_value reads data.")
+    assert refused["next_steps"] == [next_step("describe_object", path="math")]
+    error = await link.refusal("get_value", view=INSPECTOR, path="rp")
+    assert error["message"] == "There is no variable 'rp'."
 
 
 @pytest.mark.parametrize("path", ["", "order..n", "order[", "order['a", "order[x]"])

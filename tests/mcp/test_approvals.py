@@ -497,6 +497,33 @@ def test_while_paused_everything_is_refused_and_what_waits_goes_on_waiting(
     assert "agents are paused" in kernel.cell("%pair status")
 
 
+def test_what_waits_for_the_persons_cell_begins_or_answers_nothing_once_agents_are_paused(
+    kernel, open_agent, until, pair, tmp_path
+):
+    go, reported = tmp_path / "go", []
+    begun = "ran = []\n@repl_pair.story('shop.noted')\ndef noted():\n    ran.append('variant')\n"
+    kernel.cell(begun + "repl_pair.variant('shop.noted/One')")
+    wait = f"import pathlib, time\nwhile not pathlib.Path({str(go)!r}).exists(): time.sleep(0.01)"
+    with open_agent(ask="write,eval", wait_s=0) as agent:
+        since = agent.ask("read_changes")["result"]["next"]
+        asked = agent.ask("eval_code", code="ran.append('eval')", scope="user")
+        handle = asked["error"]["detail"]["handle"]
+        cell = kernel.start(f"{wait}\nrepl_pair.tag('t_in_the_pause')")
+        changes = agent.start("read_changes", since=since, wait_s=30)
+        run = agent.start("run_variant", on_progress=reported.append, variant_id="shop.noted/One")
+        until(lambda: reported, "the run waits for the cell")
+        pair("approve", handle)
+        pair("pause")
+        go.touch()
+        kernel.finish(cell)
+        for waiting in (run, changes):
+            assert code_of(waiting.result(timeout=BOUND_S).structured_content) == "paused"
+        assert kernel.cell("print(ran)") == "[]\n"
+        pair("resume")
+        assert agent.ask(READ, handle=handle)["ok"]
+        assert kernel.cell("print(ran)") == "['eval']\n"
+
+
 def test_what_agents_called_is_noted_for_the_person(kernel, agent):
     shown = "print([(a.op, a.state, a.approval) for a in reversed(LOG.latest({}))])"
     agent.call("list_stories")

@@ -116,9 +116,8 @@ class Approvals:
             reason="approved for this session" if granted else "",
             preview=preview,
         )
-        handle = approval.handle
-        self._hold(handle, asker, lambda: self._withdraw(handle, "its client went away"))
-        self._store.put(APPROVALS.name, handle, approval)
+        self._hold_open(approval)
+        self._store.put(APPROVALS.name, approval.handle, approval)
         return approval
 
     def answer(self, handle: str, answer: Answer, reason: str = "") -> Approval:
@@ -159,6 +158,13 @@ class Approvals:
         if approval.state != "approved" or self._set_state(approval, "used") is None:
             raise closed_refusal(approval)
         return frozenset(approval.access)
+
+    def give_back(self, handle: str) -> None:
+        """Let an approval be used again whose call did not begin."""
+        found: Approval | None = self._store.item(APPROVALS.name, handle)
+        if found is not None and found.state == "used":
+            self._hold_open(found)
+            self._store.put(APPROVALS.name, handle, replace(found, state="approved"), over=found)
 
     def find(self, handle: str) -> Approval:
         """Return an approval in its current state, for the person; RequestError `not_found`."""
@@ -243,6 +249,10 @@ class Approvals:
             for old in closed[:-KEPT]:
                 self._store.remove(APPROVALS.name, old.handle, only=old)
         return changed
+
+    def _hold_open(self, approval: Approval) -> None:
+        handle = approval.handle
+        self._hold(handle, approval.asker, lambda: self._withdraw(handle, "its client went away"))
 
     def _hold(self, key: str, asker: Asker, end: Callable[[], object]) -> None:
         self._forget[key] = OWN_CALLS.hold(asker.client or asker.principal, end)

@@ -7,6 +7,7 @@ from heapq import nsmallest
 from typing import Any, Literal, TypeAlias
 
 from repl_pair.errors import RequestError
+from repl_pair.runtime.inspection.members import is_shown_code
 from repl_pair.runtime.reading.closed_values import KINDS, Kind, kind_of
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.classes import qualname_of, real_class
@@ -51,6 +52,8 @@ def names_of_kinds(
             continue
         if matches is None or matches(name):
             names.append(name)
+    for kind in ("function", "class", "module"):
+        found[kind] = [name for name in found[kind] if is_shown_code(space[name])]
     return found
 
 

@@ -4,13 +4,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from repl_pair.errors import RequestError, did_you_mean, next_step
+from repl_pair.runtime.inspection.members import is_shown_code
+from repl_pair.runtime.inspection.names import is_public
+from repl_pair.runtime.reading.closed_values import kind_of
 from repl_pair.runtime.reading.fields import declares_secret
 from repl_pair.runtime.reading.steps import PathMiss, follow
 from repl_pair.runtime.reading.stored_fields import names_beside, read_field
 from repl_pair.runtime.reading.table_parts import MISSING, as_read, has_slices, read_facet
 from repl_pair.runtime.secrets.known import hint_without_secrets
 from repl_pair.runtime.secrets.learning import learn_secrets, namespace
-from repl_pair.runtime.values.classes import type_name
+from repl_pair.runtime.values.classes import real_class, type_name
 from repl_pair.runtime.values.marks import is_secret_key, is_secret_label
 from repl_pair.runtime.values.paths import Cut, Key, format_path, join_path, parse_cuts
 
@@ -36,12 +39,19 @@ def look_up(
 ) -> PathTarget:
     """Follow a path of stored data, none of whose code runs; `read_last` reads its last step.
 
-    RequestError `not_found` with what is near, alike for what is closed and what is not there;
-    `bad_arguments` for a slice of what has none. Both name the way back by `op`.
+    RequestError `not_found` with what is near, alike for what is closed and what is not there, and
+    for code, which `describe_object` reads; `bad_arguments` for a slice of what has none.
     """
     root, *steps = parse_cuts(path)
     space, name = namespace(), str(root)
     if name not in space or not may_begin(name, space[name]):
+        if name in space and is_public(name) and is_shown_code(space[name]):
+            kind = kind_of(real_class(space[name]))
+            raise RequestError(
+                "not_found",
+                f"{name} is a {kind}, and {op} reads data. describe_object describes it.",
+                next_steps=[next_step("describe_object", path=name)],
+            )
         known = [n for n, value in space.items() if may_begin(n, value)][:_NEAR_NAMES]
         learn_secrets()
         near = hint_without_secrets(did_you_mean(name, known))

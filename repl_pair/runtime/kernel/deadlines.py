@@ -82,6 +82,9 @@ TICK_S = 1.0
 """How often a caller that waits for the main lane gets a progress message."""
 GRACE_S = 1.0
 """How long a stopped job may take to end, before its caller is answered without it."""
+ON_ITS_WAY_S = 0.5
+"""How long past its wait a job may take to the main lane that nothing holds."""
+_BUSY = "the main lane is busy"
 AGAIN_S, LATER_S = 0.05, 1.0
 """How often a stop is repeated, within the grace and after it."""
 
@@ -243,11 +246,14 @@ class Deadlines:
 
     def _report_waiting(self, job: Job) -> None:
         if not job.begun:
-            job.call.progress(f"waiting: {self._holder(job)}")
+            job.call.progress(f"waiting: {self._blocked_by(job.call.view) or _BUSY}")
 
-    def _end_wait(self, job: Job) -> None:
-        if not job.begun:
-            self._give_up(job, f"not started within {job.wait_s:g} s: {self._holder(job)}")
-
-    def _holder(self, job: Job) -> str:
-        return self._blocked_by(job.call.view) or "the main lane is busy"
+    def _end_wait(self, job: Job, *, is_late: bool = False) -> None:
+        if job.begun:
+            return
+        holder = self._blocked_by(job.call.view)
+        if holder is None and not is_late:  # it is on its way to the main thread
+            later = self._timers.after(ON_ITS_WAY_S, lambda: self._end_wait(job, is_late=True))
+            job.at_answer(later)
+            return
+        self._give_up(job, f"not started within {job.wait_s:g} s: {holder or _BUSY}")

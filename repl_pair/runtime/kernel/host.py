@@ -9,7 +9,7 @@ from typing import Any
 
 from repl_pair.errors import ReplPairError, RequestError
 from repl_pair.runtime.capture.own_threads import short_switch_interval
-from repl_pair.runtime.clients.clients import BOOT, caused_by
+from repl_pair.runtime.clients.clients import BOOT, caused_by, check_pause
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.kernel.deadlines import GRACE_S, LATER_S, Deadlines
 from repl_pair.runtime.kernel.jobs import Job
@@ -161,8 +161,11 @@ class Host:
             return await value if hasattr(value, "__await__") else value
 
         try:
+            job.admit()
             with within(call.secrets), caused_by(_cause_of(call)):
                 value = await (while_live(section, work) if op.stoppable else work())
+            if op.access in ("read", "inspect"):
+                check_pause(call.view)  # it may have waited, and is about what is there by now
         except ReplPairError as error:
             return _packaging().refuse(error, job=job)
         except STOPS as error:

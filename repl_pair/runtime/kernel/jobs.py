@@ -21,6 +21,7 @@ class Job:
         call: Call,
         reply: Callable[[Reply], None],
         begin_by: float | None = None,
+        admit: Callable[[], object] = lambda: None,
     ) -> None:
         self.op = op
         self.args = args
@@ -30,6 +31,8 @@ class Job:
         """How long the call waits for the main lane, in seconds."""
         self.since = monotonic()
         self._begin_by = begin_by
+        self.admit = admit
+        """Called when the call begins, perhaps long after it came; may refuse it."""
         self.on_stop: Callable[[], object] = lambda: None
         """Called at the first stop, possibly in a signal handler."""
         self._reply = reply

@@ -86,7 +86,7 @@ class KernelLanes(Lanes):
         if held is None and self._kernel._main_asyncio_lock.locked():
             return "a cell that began before repl_pair was attached is running"
         blocked_s = MAIN_LOOP.blocked_s(busy=held is not None)
-        if blocked_s is not None:
+        if blocked_s is not None and blocked_s >= WAITED_S:
             return (
                 "no cell runs, but the kernel's event loop has been blocked for "
                 f"{blocked_s:.0f} s by a callback in the person's code"

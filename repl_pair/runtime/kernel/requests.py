@@ -89,7 +89,14 @@ def _open(request: Request, reply: OnReply, progress: OnProgress) -> Job:
     if not op.internal:
         reply = REPLY_NOTICES.follow(request, reply, lambda: call.is_awaited)
         reply = LOG.follow(request, OPEN.follow(request, reply))
-    job = Job(op=op.on_terms(terms), args=args, call=call, reply=reply, begin_by=request.begin_by)
+    job = Job(
+        op=op.on_terms(terms),
+        args=args,
+        call=call,
+        reply=reply,
+        begin_by=request.begin_by,
+        admit=lambda: _admit(request),
+    )
     job.at_end(lambda: job.answered or job.answer(packaging.no_answer(job)))
     return job
 
@@ -105,6 +112,15 @@ def _read(content: Mapping[str, Any]) -> Request:
         return Request.from_wire(content)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RequestError("bad_arguments", f"That is not a request: {error!r}.") from error
+
+
+def _admit(request: Request) -> None:
+    try:
+        check_pause(request.view)
+    except KernelError:
+        if request.approval is not None:
+            QUEUE.give_back(request.approval)
+        raise
 
 
 def _approved_view(request: Request) -> View:

@@ -11,7 +11,7 @@ from heapq import nsmallest
 from typing import Annotated, TypedDict
 
 from repl_pair.records import Undo
-from repl_pair.runtime.clients.clients import BOOT, check_pause
+from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.table import MAX_WAIT_S, op, wait_deadline
 from repl_pair.runtime.ops.changes import as_seen
@@ -82,14 +82,12 @@ async def await_members(
             undo.callback(end)
         known = _read_marks(call.view, watched) if marks is None else marks
         while True:
-            check_pause(call.view)
             found = _compare(call.view, watched, known)
             left_s = until - monotonic()
             if found["gone"] or left_s <= 0 or call.cancelled.is_set():
                 return found
             if found["changed"]:
                 await cancelled.wait(CHANGES_WINDOW_S)
-                check_pause(call.view)
                 return _compare(call.view, watched, known)
             await changed.wait(left_s)
 

@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from repl_pair.errors import STEP_S, RequestError, did_you_mean, next_step
-from repl_pair.runtime.clients.clients import check_pause
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.listing import (
     DEFAULT_LIMIT,
@@ -140,7 +139,6 @@ async def _wait_for_news(
     stop_watching = watch([member], lambda _id: changed.set())
     try:
         while True:
-            check_pause(call.view)
             entry = visible_entry(call.view, "member", member)
             state: State = entry.body.state
             if state.computed is not None:

@@ -4,6 +4,7 @@ import threading
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from repl_pair.errors import AuthoringError, RequestError
+from repl_pair.runtime.clients.clients import check_pause
 from repl_pair.runtime.op_base.answers import Identity
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.entering import Replaced, enter_body
@@ -80,6 +81,7 @@ def record_as_variant(
             f"recording {variant_id}: {len(openings_of(variant_id))} live objects are open"
         )
         ended.wait(duration_ms / 1000)
+    check_pause(call.view)
     call.max_items = TEXT_CHARS
     if not recording.events:
         call.notifications.append(

@@ -99,6 +99,17 @@ def test_another_call_or_caller_is_refused_and_the_approval_stays(queue, op, arg
     assert queue.take(asked.handle, OP, ARGS, ANN) == {"write"}
 
 
+def test_an_approval_whose_call_did_not_begin_is_used_later_and_goes_with_its_client(queue):
+    asked = ask(queue)
+    queue.answer(asked.handle, "once")
+    for _ in range(2):
+        queue.give_back(asked.handle)  # one that is not used stays as it is
+        assert queue.take(asked.handle, OP, ARGS, ANN) == {"write"}
+        queue.give_back(asked.handle)
+    OWN_CALLS.keep_only(())
+    assert code_of(queue.take, asked.handle, OP, ARGS, ANN) == "approval_expired"
+
+
 def test_an_approval_of_another_life_opens_nothing(clock):
     before = make_queue(clock)
     asked = ask(before)

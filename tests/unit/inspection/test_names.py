@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+import repl_pair
 from repl_pair.errors import RequestError
 from repl_pair.runtime.inspection.names import first_of, names_of_kinds
 from repl_pair.runtime.reading.sizes import bytes_of
@@ -26,6 +27,8 @@ SPACE = {
     "sqrt": math.sqrt,
     "Outer": Outer,
     "math": math,
+    "rp": repl_pair,
+    "story": repl_pair.story,
     "_own": 1,
     "In": [],
 }
