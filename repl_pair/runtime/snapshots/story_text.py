@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import field
 from typing import Any
 
@@ -27,7 +27,7 @@ class EntryText:
 
 @record
 class Block:
-    """What is between two empty lines: outputs by key, and what is wrong; lines count from 0.
+    """A part of a file: its outputs by key, none where something is wrong; lines count from 0.
 
     `keys` are also those of outputs that are spoilt by what is wrong.
     """
@@ -76,15 +76,27 @@ def write_story(entries: Mapping[SnapshotKey, EntryText], before: StoryText) -> 
     return ("\n\n".join([FIRST, *parts, *end]) + "\n").encode(errors=_BYTES) if parts else b""
 
 
-def _without(text: str, keys: Collection[SnapshotKey]) -> str:
-    """Take outputs out of what could not be read; conflict markers stay while another one does."""
+def _without(text: str, keys: Set[SnapshotKey]) -> str:
+    """Take outputs out of what could not be read; conflict markers stay while another one does.
+
+    Each side of a conflict begins in the output that the conflict does.
+    """
     kept: list[str] = []
-    has_more, is_kept = False, True
+    nobody: set[SnapshotKey] = set()
+    owners = before = ends = nobody
+    has_more = False
     for line in text.split("\n"):
+        mark = line[:7] if line.startswith(_CONFLICT) else ""
         if (key := _header_in(line)) is not None:
-            is_kept = key not in keys
-            has_more = has_more or is_kept
-        if is_kept or line.startswith(_CONFLICT):
+            owners = {key}
+            has_more = has_more or key not in keys
+        elif mark == "<<<<<<<":
+            before, ends = owners, nobody
+        elif mark == ">>>>>>>":
+            owners = owners | ends
+        elif mark:
+            ends, owners = ends | owners, before
+        if mark or not owners or not owners <= keys:
             kept.append(line)
     return "\n".join(kept) if has_more else ""
 
@@ -117,7 +129,7 @@ def read_story(content: bytes, before: StoryText | None = None) -> StoryText:
     faults: list[tuple[int, str]] = []
     found: Counter[SnapshotKey] = Counter()
     number, last = 2, ""
-    for part in rest.split("\n\n"):
+    for part in _parts(rest):
         block = blocks[part] = known.get(part) or _read_block(part)
         faults += [(number + at, what) for at, what in block.faults]
         for key, entry in block.entries.items():
@@ -146,10 +158,21 @@ def read_story(content: bytes, before: StoryText | None = None) -> StoryText:
     )
 
 
+def _parts(text: str) -> Iterator[str]:
+    """Split at empty lines, but not within a conflict of git, nor before lines without a header."""
+    conflicts = [found.span() for found in _WHOLE_CONFLICT.finditer(text)]
+    start = 0
+    for gap in re.finditer("\n\n", text):
+        is_within = any(first < gap.start() < last for first, last in conflicts)
+        if not is_within and not text.startswith("  ", gap.end()):
+            yield text[start : gap.start()]
+            start = gap.end()
+    yield text[start:]
+
+
 def _read_block(text: str) -> Block:
     found: dict[SnapshotKey, tuple[int, list[str]]] = {}
     faults: list[tuple[int, str]] = []
-    spoilt: set[SnapshotKey | None] = set()
     current: SnapshotKey | None = None
     for number, line in enumerate(text.split("\n")):
         key = _header_in(line)
@@ -158,15 +181,15 @@ def _read_block(text: str) -> Block:
             found[key], current = (number, [line]), key
         else:
             fault = _fault_in(line, current)
+            current = current if line else None
             if current is not None:
                 found[current][1].append(line)
         if fault:
             faults.append((number, fault))
-            spoilt.add(current)
     entries = {
-        key: EntryText(line=at, text="\n".join(lines).rstrip("\n"))
+        key: EntryText(line=at, text="\n".join(lines))
         for key, (at, lines) in found.items()
-        if key not in spoilt
+        if not faults
     }
     return Block(entries=entries, faults=faults, keys=frozenset(found))
 
@@ -211,6 +234,7 @@ _LINE = re.compile(
     r"  (?:\||\| .*|: \".*\"|image \S+ \w+|[a-z]\w* [\w:]+(?: .+)?|\\ no newline at the end)"
 )
 _CONFLICT = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
+_WHOLE_CONFLICT = re.compile("\n<<<<<<<.*?\n>>>>>>>", re.DOTALL)
 _PLAIN = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*(?<!\s)")
 """A line that editors and git leave as it is; others are written as JSON."""
 

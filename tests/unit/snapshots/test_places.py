@@ -213,6 +213,38 @@ def test_git_merges_entries_that_are_apart_and_what_it_cannot_is_unreadable(tmp_
     assert "git could not merge it" in found.what
 
 
+CONFLICTS = {
+    "both of two": ({"A": "A0", "B": "B0"}, {"A": "A1", "B": "B1"}, {"A": "A2", "B": "B2"}),
+    "one, and a new one": ({"A": "A0"}, {"A": "A1"}, {"A": "A2", "B": "B2"}),
+    "new ones with the same text": ({"C": "C0"}, {"B": "AB"}, {"A": "AB"}),
+}
+"""Texts of outputs in the base of two branches, and in each; a text names those that have it."""
+
+
+@pytest.mark.parametrize("style", ["merge", "diff3"])
+@pytest.mark.parametrize("texts", CONFLICTS.values(), ids=CONFLICTS)
+def test_what_a_conflict_has_of_an_output_stays_until_that_one_is_stored(tmp_path, texts, style):
+    store = SnapshotStore(tmp_path / "kept")
+    git(tmp_path, "init", "-q")
+    for name, given in zip(("base", "one", "two"), texts, strict=True):
+        git(tmp_path, "checkout", "-q", "-b", name, *(["base"] if name != "base" else []))
+        for variant, text in given.items():
+            store.write(key(variant=variant), Stored(text=text))
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-q", "-m", name)
+    assert git(tmp_path, "-c", f"merge.conflictStyle={style}", "merge", "one").returncode == 1
+    path = store.path_of(key())
+    conflicted = path.read_text()
+    for order in ("ABC", "BAC"):
+        path.write_text(conflicted)
+        for variant in order:
+            store.write(key(variant=variant), Stored(text="new"))
+            left = order.partition(variant)[2]
+            lines = [line for line in conflicted.splitlines() if line[:3] == "  |"]
+            assert {line for line in lines if {*left} & {*line}} <= {*path.read_text().splitlines()}
+        assert {store.find(key(variant=variant)).text for variant in order} == {"new"}
+
+
 TWO = b"shop.quote/Two\n  | 2\n"
 SPOILT = {
     "a conflict in one output": b"<<<<<<< a\nshop.quote/Two\n  | 2\n=======\n"
@@ -220,6 +252,7 @@ SPOILT = {
     "a conflict with empty lines": b"<<<<<<< a\n\nshop.quote/Two\n  | 2\n\n=======\n\n"
     b"shop.quote/Two\n  | 3\n\n>>>>>>> b\n",
     "one there twice": TWO + b"\nshop.quote/Two\n  | 3\n",
+    "one with an empty line": TWO + b"\n  | 3\n",
     "one that is no text": b"shop.quote/Two\n  | \xff\n",
     "one with bad JSON": b'shop.quote/Two\n  : "2\n',
     "one that was cut": None,
