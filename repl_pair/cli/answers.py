@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
@@ -73,21 +73,28 @@ def answer(reply: Reply, show: Show, *, as_json: bool) -> int:
     return exit_code(reply)
 
 
+def _ignore(_reply: Reply, **_given: Any) -> None:
+    pass
+
+
 @contextmanager
-def report_refusal(*, as_json: bool) -> Generator[None]:
+def report_refusal(*, as_json: bool, note: Callable[[Reply], None] = _ignore) -> Generator[None]:
     """Print a ReplPairError of the block as the reply that it is, and end with its exit code.
 
-    So a file that cannot be read or written, as `cannot_run`.
+    So a file that cannot be read or written, as `cannot_run`. `note` gets the reply first.
     """
     try:
         yield
+        return
     except ReplPairError as error:
-        sys.exit(answer(error_reply(error), print, as_json=as_json))
+        reply = error_reply(error)
     except OSError as error:
         if error.filename is None:
             raise
-        refusal = RequestError("cannot_run", f"{error.filename}: {error.strerror}.")
-        sys.exit(answer(error_reply(refusal), print, as_json=as_json))
+        reply = error_reply(RequestError("cannot_run", f"{error.filename}: {error.strerror}."))
+    with suppress(OSError):
+        note(reply)
+    sys.exit(answer(reply, print, as_json=as_json))
 
 
 def print_json(reply: Any) -> None:
@@ -182,18 +189,20 @@ async def _ask(session: "Session", choice: Choice, ask: Callable[[Caller], Await
         await session.close()
 
 
-def session_command(**which: bool) -> Callable[[Callable[..., Awaitable[int]]], Any]:
+def session_command(
+    note: Callable[..., None] = _ignore, **which: bool
+) -> Callable[[Callable[..., Awaitable[int]]], Any]:
     """Make a command of a coroutine: it gets a `Caller` of the session that the options ask for.
 
     `which` are the arguments of `session_options`. The process ends with the exit code that the
-    coroutine returns.
+    coroutine returns. `note` gets a refusal, and the command's own options.
     """
 
     def decorate(ask: Callable[..., Awaitable[int]]) -> Any:
         @session_options(**which)
         @wraps(ask)
         def command(choice: Choice, **given: Any) -> None:
-            with report_refusal(as_json=choice.as_json):
+            with report_refusal(as_json=choice.as_json, note=partial(note, **given)):
                 sys.exit(run_session(choice, partial(ask, **given)))
 
         return command

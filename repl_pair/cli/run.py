@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,21 @@ from repl_pair.wire import Args, Reply, error_reply, ok_reply
 _ACCEPT = "`repl-pair run --here --update` stores what this run gave."
 
 
+def _begin(_context: click.Context, _option: click.Parameter, junit: Path | None) -> Path | None:
+    """Let no older report stand, whatever ends the process before a variant runs."""
+    with suppress(OSError):
+        _note_refusal(error_reply(_UNFINISHED), junit=junit)
+    return junit
+
+
+def _note_refusal(reply: Reply, *, junit: Path | None, **_given: Any) -> None:
+    if junit is not None:
+        write_junit(junit, (), {"repl-pair run": reply})
+
+
+_UNFINISHED = RequestError("cannot_run", "It was not run to its end.")
+
+
 @click.command()
 @VARIANTS
 @TAGS
@@ -52,9 +68,10 @@ _ACCEPT = "`repl-pair run --here --update` stores what this run gave."
     "--junit",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
+    callback=_begin,
     help="Write the results as a JUnit file too.",
 )
-@session_command()
+@session_command(_note_refusal)
 async def run(
     caller: Caller,
     variants: tuple[str, ...],
@@ -108,8 +125,7 @@ async def run_all(
     """
     verdicts: list[Mapping[str, Any]] = []
     refused: dict[str, Reply] = {}
-    unfinished = RequestError("cannot_run", "It was not run to its end.")
-    left = dict.fromkeys(ids, error_reply(unfinished))
+    left = dict.fromkeys(ids, error_reply(_UNFINISHED))
     codes = [PASS]
     written_at = -WRITTEN_S
     here = caller.choice.here

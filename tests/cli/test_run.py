@@ -246,6 +246,25 @@ def test_where_a_run_ends_the_process_no_case_of_the_junit_file_has_passed_unsee
     assert [case.get("name") for case in suite if case.find("error") is not None] == list(ids)
 
 
+NOT_RUN = {
+    "a file that does not load": ("import nothing_here", (), "stories_bad.py:2: ModuleNotFound"),
+    "a file that is never loaded": ("import os; os.kill(os.getpid(), 9)", (), "not run to its end"),
+    "a word that names nothing": ("", ("zzz",), "There is no variant 'zzz'"),
+    "an option with a bad value": ("", ("--timeout", "x"), "not run to its end"),
+}
+
+
+@pytest.mark.parametrize(("code", "words", "message"), NOT_RUN.values(), ids=NOT_RUN)
+def test_no_report_of_an_earlier_run_stands_where_nothing_is_run(
+    project, shell, code, words, message
+):
+    (project / "found.xml").write_text("<testsuites><testcase/></testsuites>")
+    (project / "stories_bad.py").write_text(f"import repl_pair\n{code}\n")
+    assert shell("run", "--here", "--junit", "found.xml", *words).returncode != 0
+    (error,) = ElementTree.parse(project / "found.xml").getroot().iter("error")
+    assert message in error.get("message")
+
+
 def test_the_results_so_far_are_shown_where_a_run_is_interrupted(project, pair, monkeypatch):
     monkeypatch.setattr(Caller, "call", interrupt_at("shop.double/Free", Caller.call))
     ended = pair("run", "--here", "shop.double/*", "--junit", "found.xml")
