@@ -32,6 +32,8 @@ ELIDED = "$elided"
 """Key of the marker of a large value: `{"$elided": {"type", "size", "handle"?}}`."""
 OVERFLOW = "$overflow"
 """Key of the marker of a whole reply over its budget."""
+NULLABLE = "x-nullable"
+"""Key of the mark in a schema beside whose values null may stand."""
 
 REPLY_CHARS, LONG_REPLY_CHARS = 16_000, 32_000
 """Bounds of an agent's reply; the second where its caller named a `limit` of its own."""

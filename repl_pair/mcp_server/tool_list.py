@@ -8,6 +8,7 @@ from mcp.types import Tool, ToolAnnotations
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import Descriptor, Policy
+from repl_pair.wire import NULLABLE
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 DOC_CHARS = 1000
@@ -71,7 +72,10 @@ def input_schema(descriptor: Descriptor, policy: Policy) -> dict[str, Any]:
 
 
 def clean_schema(part: Any) -> Any:
-    """Return a schema without the keywords of repl_pair and without invisible characters."""
+    """Return a schema in keywords that every client knows, and without invisible characters.
+
+    A type beside which null may stand is a list of both; values in a schema stay as they are.
+    """
     if isinstance(part, list):
         return [clean_schema(item) for item in cast("list[Any]", part)]
     if not isinstance(part, dict):
@@ -82,8 +86,13 @@ def clean_schema(part: Any) -> Any:
             cleaned[key] = {name: clean_schema(inner) for name, inner in value.items()}
         elif key == "description":
             cleaned[key] = clean_text(value, DOC_CHARS)
+        elif key in ("default", "enum", "examples"):
+            cleaned[key] = value
         elif not key.startswith("x-") and key != "partial":
             cleaned[key] = clean_schema(value)
+    if NULLABLE in part:
+        cleaned |= {"type": [cleaned["type"], "null"]} if "type" in cleaned else {}
+        cleaned |= {"enum": [*cleaned["enum"], None]} if "enum" in cleaned else {}
     return cleaned
 
 

@@ -5,9 +5,14 @@ import json
 import subprocess
 import sys
 import threading
+from typing import Literal, NamedTuple
 
 import pytest
+from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
+
+from repl_pair.mcp_server.tool_list import clean_schema
+from repl_pair.runtime.surfaces.function_calls import check_function_args, function_schema
 
 SETUP = """
 import repl_pair
@@ -17,7 +22,7 @@ from repl_pair.runtime.op_base.approval_rows import preview_call
 ran = []
 
 @repl_pair.function("orders.place", expose=True)
-def place(sku: str, n: int = 1, partial: bool = False) -> dict:
+def place(sku: str, n: int = 1, partial: bool | None = False) -> dict:
     "Place \\u200ban order.\\u202e"
     ran.append((sku, n))
     print("placed", sku)
@@ -97,6 +102,7 @@ def test_exposed_functions_are_tools_that_state_what_they_may_do(kernel, connect
         assert place.description == "Place an order."
         assert list(place.input_schema["properties"]) == ["sku", "n", "partial"]
         assert place.input_schema["required"] == ["sku"]
+        assert place.input_schema["properties"]["partial"]["type"] == ["boolean", "null"]
         assert (place.annotations.read_only_hint, count.annotations.read_only_hint) == (False, True)
         assert place.annotations.open_world_hint
         assert count.annotations.open_world_hint
@@ -110,6 +116,37 @@ def test_exposed_functions_are_tools_that_state_what_they_may_do(kernel, connect
         assert (
             agent.call(step["op"], **step["args"]).structured_content["result"]["value"]["n"] == 3
         )
+
+
+class Kept(NamedTuple):
+    description: int = 5
+    properties: int = 6
+    partial: int = 7
+
+
+KEPT = Kept()
+
+
+def takes_null(
+    n: int | None,
+    rows: list[float | None],
+    by: dict[str, bool | None],
+    of: Literal["a", "b", None],
+    mixed: Literal["a", 1, None],
+    kept: Kept | None = KEPT,
+) -> None: ...
+
+
+def test_a_schema_for_clients_takes_what_the_function_does_and_has_its_values():
+    schema = clean_schema(function_schema(takes_null))
+    args = {"n": 1, "rows": [1.5, None], "by": {"a": None}, "of": "a", "mixed": 1}
+    for given in (args, args | dict.fromkeys(("n", "of", "mixed", "kept"))):
+        assert check_function_args("f", takes_null, given) == given
+        assert list(Draft202012Validator(schema).iter_errors(given)) == []
+    for wrong in ({"n": "1"}, {"of": "c"}, {"rows": None}):
+        assert not Draft202012Validator(schema).is_valid(args | wrong)
+    assert schema["properties"]["kept"]["default"] == KEPT._asdict()
+    assert "x-" not in json.dumps(schema)
 
 
 def test_a_hidden_function_is_reached_by_no_way(kernel, connect, until):

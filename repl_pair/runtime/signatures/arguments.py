@@ -9,6 +9,7 @@ from repl_pair.errors import did_you_mean
 from repl_pair.records import row
 from repl_pair.runtime.values.classes import is_map, is_row
 from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.wire import NULLABLE
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -25,8 +26,6 @@ DEEPEST = 64
 MAX_BITS = 4096
 MAX_S = 3600
 """The most seconds that a call may name."""
-NULLABLE = "x-nullable"
-"""Marks a schema beside whose values null may stand."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

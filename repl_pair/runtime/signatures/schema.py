@@ -7,7 +7,7 @@ from inspect import Parameter
 from math import isfinite
 from typing import Any, Literal, get_args, get_origin
 
-from repl_pair.runtime.signatures.arguments import NULLABLE, Bounds, Example, Longest
+from repl_pair.runtime.signatures.arguments import Bounds, Example, Longest
 from repl_pair.runtime.values.classes import (
     LISTS,
     MAPS,
@@ -34,6 +34,7 @@ from repl_pair.runtime.values.hints import (
 from repl_pair.runtime.values.leaves import leaf_json, leaf_of, nearest_leaf
 from repl_pair.runtime.values.moments import has_standard_zone
 from repl_pair.runtime.values.takes import field_names, takes_of
+from repl_pair.wire import NULLABLE
 
 PARTIAL = "x-partial"
 """Marks a schema that holds less than the hint, or nothing."""
