@@ -64,7 +64,7 @@ def polars_difference(expected: Any, actual: Any, path: str, differ: Differ) -> 
 
 def _array_difference(expected: Any, actual: Any, path: str, differ: Differ) -> str | None:
     if kind_of(expected) != "array":
-        return differ(expected, _plain_items(actual), path)
+        return differ(expected, plain_items(actual), path)
     for word in ("dtype", "shape"):
         if getattr(expected, word) != getattr(actual, word):
             return _unlike(word, expected, actual, path)
@@ -82,7 +82,7 @@ def _array_difference(expected: Any, actual: Any, path: str, differ: Differ) -> 
     return differ(expected[place], actual[place], path + "".join(f"[{at}]" for at in place))
 
 
-def _plain_items(array: Any) -> Any:
+def plain_items(array: Any) -> Any:
     """Return the items of an array; moments that datetime would round stay those of numpy."""
     if array.dtype.kind not in "mM":
         return array.tolist()

@@ -8,11 +8,16 @@ from typing import Any
 
 from repl_pair.records import record
 from repl_pair.runtime.assertions.comparison import difference, item_difference, key_like, short
-from repl_pair.runtime.assertions.tables import mask_difference, repeated_label, where_unmasked
+from repl_pair.runtime.assertions.tables import (
+    mask_difference,
+    plain_items,
+    repeated_label,
+    where_unmasked,
+)
 from repl_pair.runtime.reading.expansion import as_rows
 from repl_pair.runtime.values import classes
 from repl_pair.runtime.values.frozen import to_plain
-from repl_pair.runtime.values.library import columns_of
+from repl_pair.runtime.values.library import columns_of, has_finer_moments
 from repl_pair.runtime.values.paths import join_path
 
 ABS, REL = 1e-12, 1e-6
@@ -79,6 +84,8 @@ def apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | 
 def _tables_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | None:
     if classes.kind_of(expected) == classes.kind_of(actual) == "array":
         return _arrays_apart(expected, actual, path, tolerance)
+    if moments := _moments_apart(expected, actual, path):
+        return moments
     kind = classes.kind_of(expected)
     if kind == classes.kind_of(actual) and kind in _LABELS:
         for word in _LABELS[kind]:
@@ -94,8 +101,24 @@ def _tables_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -
             actual = {str(c): actual[c].tolist() for c in actual.columns}
     if classes.is_polars(actual, "DataFrame") and classes.is_map(expected):
         actual = {name: items for name, _, items in columns_of(actual)}
-    wanted, got = (as_rows(one) if classes.is_table(one) else one for one in (expected, actual))
-    return apart(wanted, got, path, tolerance)
+    return apart(_rows(expected), _rows(actual), path, tolerance)
+
+
+def _moments_apart(expected: Any, actual: Any, path: str) -> str | None:
+    """Return the first difference of what has moments of polars that Python rounds."""
+    if not has_finer_moments(expected) and not has_finer_moments(actual):
+        return None
+    if not all(classes.is_polars(one, "DataFrame") for one in (expected, actual)):
+        return difference(expected, actual, path)
+    shared = [name for name in expected.columns if name in actual.columns]
+    found = (_moments_apart(expected[n], actual[n], f"{path}.{n}") for n in shared)
+    return next((text for text in found if text), None)
+
+
+def _rows(value: Any) -> Any:
+    if classes.kind_of(value) == "array":
+        return plain_items(value)
+    return as_rows(value) if classes.is_table(value) else value
 
 
 def _columns(frame: Any) -> list[Any]:
@@ -111,7 +134,7 @@ def _arrays_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -
     if masks := mask_difference(expected, actual, path):
         return masks
     if expected.dtype.kind not in "iuf" or actual.dtype.kind not in "iuf":
-        return apart(expected.tolist(), actual.tolist(), path, tolerance)
+        return apart(plain_items(expected), plain_items(actual), path, tolerance)
     one, other = expected.astype(float), actual.astype(float)
     numpy = sys.modules["numpy"]
     with numpy.errstate(all="ignore"):  # infinities less infinities are none
@@ -128,7 +151,7 @@ def _arrays_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -
 
 
 def _number(value: Any) -> Any:
-    if classes.is_array_scalar(value):
+    if classes.is_array_scalar(value) and value.dtype.kind in "biufc":
         value = value.item()
     if isinstance(value, Decimal):
         return float(value)

@@ -100,13 +100,13 @@ def as_columns(table: Any) -> Any:
         named = columns_of(table)
         return {"columns": {name: {"dtype": dtype, "items": i} for name, dtype, i in named}}
     if kind_of(table) != "frame":
-        labels = {"index": _labels(table)} if kind_of(table) == "series" else {}
+        labels = {"index": _labels(table.index)} if kind_of(table) == "series" else {}
         return {"dtype": str(table.dtype), "items": _items(table)} | labels
     columns = {
         name: {"dtype": str(table.dtypes.iloc[at]), "items": table.iloc[:, at].tolist()}
         for at, name in enumerate(_column_names(table))
     }
-    return {"columns": columns, "index": _labels(table)}
+    return {"columns": columns, "index": _labels(table.index)}
 
 
 def _column_names(table: Any) -> list[str]:
@@ -116,6 +116,8 @@ def _column_names(table: Any) -> list[str]:
 
 
 def _items(table: Any) -> Any:
+    if kind_of(table) == "index":
+        return _labels(table)
     items = table.to_list() if is_polars(table) else table.tolist()
     if kind_of(table) == "array":
         return items
@@ -124,9 +126,9 @@ def _items(table: Any) -> Any:
     return items if is_polars(table) else hide_labelled(items, table.index)
 
 
-def _labels(table: Any) -> Any:
-    labels = table.index.tolist()
-    return Secret(labels) if any(map(is_secret_label, table.index.names)) else labels
+def _labels(index: Any) -> Any:
+    labels = index.tolist()
+    return Secret(labels) if any(map(is_secret_label, index.names)) else labels
 
 
 def short_secrets(value: Any, places: Iterable[tuple[str, ...]] = ()) -> Iterator[str]:

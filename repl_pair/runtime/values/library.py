@@ -36,8 +36,7 @@ def _array(_cls: Any, value: list[Any], arm: Any) -> Any:
 
 def columns_of(value: Any) -> list[tuple[str, str, list[Any]]]:
     """Return name, dtype and items of each column of a frame of polars, or of its one series."""
-    columns = value.get_columns() if is_polars(value, "DataFrame") else [value]
-    return [(one.name, str(one.dtype), one.to_list()) for one in columns]
+    return [(one.name, str(one.dtype), one.to_list()) for one in _columns(value)]
 
 
 def exact_columns(value: Any) -> list[tuple[str, str, list[Any]]]:
@@ -45,14 +44,22 @@ def exact_columns(value: Any) -> list[tuple[str, str, list[Any]]]:
 
     Python has no such moments: without their numbers two of them would be one.
     """
-    columns = value.get_columns() if is_polars(value, "DataFrame") else [value]
-    named = zip(columns_of(value), columns, strict=True)
+    named = zip(columns_of(value), _columns(value), strict=True)
     return [
         (name, dtype, list(zip(items, one.to_physical().to_list(), strict=True)))
         if _is_finer(one)
         else (name, dtype, items)
         for (name, dtype, items), one in named
     ]
+
+
+def has_finer_moments(value: Any) -> bool:
+    """Return whether a value is of polars and has moments that Python rounds."""
+    return is_polars(value) and any(map(_is_finer, _columns(value)))
+
+
+def _columns(value: Any) -> list[Any]:
+    return value.get_columns() if is_polars(value, "DataFrame") else [value]
 
 
 _OF_NANOSECONDS = ("Time", "Datetime(time_unit='ns'", "Duration(time_unit='ns'")

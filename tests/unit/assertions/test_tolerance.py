@@ -3,9 +3,11 @@
 import math
 import subprocess
 import sys
+from datetime import datetime
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -117,6 +119,9 @@ FRAME = pd.DataFrame({"sku": ["a", "b"], "price": [1.0, 2.5]}, index=[10, 11])
             "result.columns[1]: expected 'price', got 'cost'",
         ),
         (FRAME, FRAME.reset_index(drop=True), "result.index[0]: expected 10, got 0"),
+        (FRAME.index, FRAME.index + 1e-9, None),
+        (FRAME.index, FRAME.index + 1, "result[0]: expected about 10, got 11"),
+        (pd.MultiIndex.from_product([[1.0], ["a", "b"]]), [[1.0000001, "a"], [1, "b"]], None),
         ({"sku": ["a", "b"], "price": [1, 2.5000001]}, FRAME, None),
         ([{"sku": "a", "price": 1}, {"sku": "b", "price": 2.5}], FRAME, None),
         ([1, 2.5000001], FRAME.price, None),
@@ -138,7 +143,38 @@ def test_numbers_in_data_arrays_and_frames_are_near(expected, actual, reason):
     assert found == reason
 
 
+def moments(*numbers, kind=pl.Datetime):
+    return pl.Series("a", numbers).cast(kind("ns"))
+
+
+MOMENTS = {
+    "moments of polars": moments,
+    "durations": lambda *numbers: moments(*numbers, kind=pl.Duration),
+    "in a frame": lambda *numbers: pl.DataFrame({"a": moments(*numbers)}),
+    "in structs": lambda *numbers: pl.DataFrame({"a": moments(*numbers)}).to_struct(),
+    "of numpy": lambda *numbers: np.array(numbers, "M8[ns]"),
+    "one of numpy": lambda *numbers: np.datetime64(numbers[1], "ns"),
+    "of pandas": lambda *numbers: pd.Series(numbers, dtype="M8[ns]"),
+    "in an index": lambda *numbers: pd.Index(numbers, dtype="M8[ns]"),
+}
+
+
+@pytest.mark.parametrize("made", MOMENTS.values(), ids=MOMENTS)
+def test_no_tolerance_is_for_moments_whose_nanoseconds_differ(made):
+    assert near(made(1, 10**15), made(1, 10**15))
+    assert not near(made(1, 10**15), made(1, 10**15 + 1))
+
+
+def test_moments_in_python_are_near_those_of_tables_that_they_are():
+    python = [datetime(1970, 1, 1, 0, 0, 0, 1)]
+    for made in (moments, MOMENTS["of numpy"]):
+        assert near(python, made(1000))
+        assert not near(python, made(1001))
+
+
 TABLES = [
+    check.approx("result.index", [1, 2.0000001]),
+    check.path_matches("result.index", {"type": "array", "items": {"type": "number"}}),
     check.approx("result.array", [1, 2, 3.0000001]),
     check.approx("result.frame", {"sku": ["a", "b"], "price": [1, 2.5]}),
     check.compare("result.array", ">", 0),
@@ -162,7 +198,8 @@ WRONG = [
 
 def test_assertions_look_into_arrays_and_frames():
     def made():
-        return {"array": np.array([1.0, 2.0, 3.0]), "frame": FRAME, "scalar": np.float64(1.5)}
+        return {"array": np.array([1.0, 2.0, 3.0]), "frame": FRAME, "scalar": np.float64(1.5),
+                "index": pd.Index([1.0, 2.0])}  # fmt: skip
 
     repl_pair.story("tables", component=made)
     repl_pair.variant("tables/Right", play=TABLES)
