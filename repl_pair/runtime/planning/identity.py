@@ -15,6 +15,7 @@ from repl_pair.runtime.planning.sources import (
     definitions_of,
     is_edited,
     rebound_in,
+    syntax_of,
 )
 from repl_pair.runtime.planning.targets import (
     Target,
@@ -187,7 +188,7 @@ def _read(nodes: tuple[ast.AST, ...]) -> tuple[str, Sequence[str], frozenset[str
     """Return the syntax of definitions, the names that they read, sorted, and their texts."""
     texts = (n.value for node in nodes for n in ast.walk(node) if isinstance(n, ast.Constant))
     return (
-        " ".join(map(ast.dump, nodes)),
+        syntax_of(nodes),
         sorted({name for node in nodes for name in free_names(node)}),
         frozenset(str(text) for text in texts if isinstance(text, str)),
     )

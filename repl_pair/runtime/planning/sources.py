@@ -3,8 +3,10 @@
 import ast
 import linecache
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
+from importlib.util import decode_source
 from types import FunctionType
 from typing import Any, final
 from weakref import ref
@@ -19,6 +21,7 @@ from repl_pair.runtime.planning.targets import (
     own_functions,
 )
 from repl_pair.runtime.reading.code_files import has_other_code
+from repl_pair.runtime.registry.component import noted_source
 from repl_pair.runtime.values.classes import module_of, name_of, qualname_of
 
 PARSE_TRIES = 5
@@ -163,6 +166,11 @@ def definitions_of(target: Target | Assigned, indexes: dict[str, Index]) -> Sequ
     return known.functions.get((code.co_firstlineno, code.co_name), [])
 
 
+def syntax_of(nodes: Iterable[ast.AST]) -> str:
+    """Return the syntax of definitions, without positions."""
+    return " ".join(map(ast.dump, nodes))
+
+
 def rebound_in(function: FunctionType, indexes: dict[str, Index]) -> set[str]:
     """Return names that a function of this file binds in the function around it, such as counts."""
     return _index_of(function.__code__.co_filename, function.__globals__, indexes).rebound
@@ -200,13 +208,16 @@ def is_edited(target: Target | Assigned, syntax: str) -> bool:
 
     Its code, and that of its methods, is compared with what the file compiles to, where the plain
     import of a file made it. What else the `syntax` of its definition has, such as defaults,
-    decorators and attributes, is compared with what was first read of it after it was loaded.
+    decorators and attributes, is compared with what was there when something of its module was
+    registered, else with what was first read of it after it was loaded.
     """
     if type(target) is Assigned:  # a cell that runs again changes no code of the reader's
         is_of_file = "__file__" in namespace_of(target.reader)
-        return is_of_file and _has_other(target.reader, syntax, target.name)
+        return is_of_file and _has_other(target.reader, target, syntax)
     functions = own_functions(target) if isinstance(target, type) else iter((target,))
-    return any(map(has_other_code, functions)) or (bool(syntax) and _has_other(target, syntax))
+    return any(map(has_other_code, functions)) or (
+        bool(syntax) and _has_other(target, target, syntax)
+    )
 
 
 _FIRST_READ: dict[tuple[int, str], tuple[ref[Target], object, int]] = {}
@@ -217,8 +228,8 @@ name of what is assigned.
 """
 
 
-def _has_other(target: Target, syntax: str, name: str = "") -> bool:
-    key, read = (id(target), name), hash(syntax)
+def _has_other(target: Target, of: Target | Assigned, syntax: str) -> bool:
+    key, read = (id(target), of.name if type(of) is Assigned else ""), hash(syntax)
     # `%autoreload` gives a function other code, and changes a class in place.
     if isinstance(target, type):
         loaded = module_namespace(target).get("__spec__")
@@ -226,8 +237,12 @@ def _has_other(target: Target, syntax: str, name: str = "") -> bool:
         loaded = target.__code__
     _, known, first = _FIRST_READ.get(key, (None, None, read))
     if known is not loaded:
-        _FIRST_READ[key] = ref(target, lambda _: _FIRST_READ.pop(key, None)), loaded, read
-        return False
+        there: Sequence[ast.AST] = ()
+        if noted := noted_source(namespace_of(target)):
+            with suppress(SyntaxError, ValueError):  # what it is not written in
+                there = definitions_of(of, {file_of(target): index(decode_source(noted))})
+        first = hash(syntax_of(there)) if there else read
+        _FIRST_READ[key] = ref(target, lambda _: _FIRST_READ.pop(key, None)), loaded, first
     return loaded is not None and first != read
 
 

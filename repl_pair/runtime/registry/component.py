@@ -2,10 +2,13 @@
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import field, replace
 from functools import partial
 from importlib import import_module
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 from weakref import WeakValueDictionary
@@ -83,6 +86,7 @@ class Component:
     def of(cls, fn: Callable[..., Any]) -> "Component":
         """Return the component of a function or class, by where it is defined."""
         module, name = _name_of(fn)
+        _note_source(getattr(sys.modules.get(module), "__dict__", {}))
         made = cls(module=module, qualname=name, registered=fn)
         if not _may_be_named(fn, module, name):
             return made
@@ -96,6 +100,25 @@ class Component:
         return partial(Component, module=self.module, qualname=self.qualname), ()
 
 
+def _note_source(space: Mapping[str, Any]) -> None:
+    file, spec = space.get("__file__"), space.get("__spec__")
+    is_plain = type(space.get("__loader__")) is SourceFileLoader
+    if is_plain and type(file) is str and _FILES.get(file, (None, b""))[0] is not spec:
+        with suppress(OSError):
+            _FILES[file] = spec, Path(file).read_bytes()
+
+
+def noted_source(space: Mapping[str, Any]) -> bytes:
+    """Return a module's file as it was when something of it was first registered, or nothing.
+
+    That is since the module was last executed.
+    """
+    spec, source = _FILES.get(space.get("__file__") or "", (None, b""))
+    return source if spec is space.get("__spec__") else b""
+
+
+_FILES: dict[str, tuple[Any, bytes]] = {}
+"""Files of plain imports, each with the spec of the import."""
 _SOURCES: "WeakValueDictionary[tuple[int, str], _Source]" = WeakValueDictionary()
 """By the id of the code and the name; each source keeps its code."""
 

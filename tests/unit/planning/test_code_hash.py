@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import repl_pair
 from repl_pair.runtime.planning.identity import MAX_REACHED, UNKNOWN, code_hash, edited_file
 
 ROOT = Path(__file__).parents[3]
@@ -431,27 +432,38 @@ class Order:
     ids=["function", "helper", "constant", "method", "default", "decorator", "attribute"],
 )
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
-def test_a_module_that_is_edited_and_not_reloaded_has_no_hash(tmp_path, monkeypatch, old, new):
+@pytest.mark.parametrize("is_read", [True, False], ids=["hashed before", "registered before"])
+def test_a_module_that_is_edited_and_not_reloaded_has_no_hash(
+    tmp_path, monkeypatch, old, new, is_read
+):
     """The hash of what stands in the file would be that of a code which has not run."""
     path = tmp_path / "edited_shop.py"
     path.write_text(EDITED)
-    spec = importlib.util.spec_from_file_location("edited_shop", path)
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "edited_shop", module)
-    spec.loader.exec_module(module)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "edited_shop", raising=False)
+    module = importlib.import_module("edited_shop")
     roots = [module.twice, module.Order]
-    before = code_hash(roots)
-    assert (before[:4], edited_file(roots)) == ("rc1:", "")
+    if is_read:
+        before = code_hash(roots)
+        assert (before[:4], edited_file(roots)) == ("rc1:", "")
+    else:
+        for number, root in enumerate(roots):
+            repl_pair.story(f"edited.of_{number}", component=root)
     path.write_text(EDITED.replace(old, new) + "# of another size\n")
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
         filters = list(warnings.filters)
         assert (code_hash(roots), edited_file(roots)) == (UNKNOWN, str(path))
         assert (shown, warnings.filters) == ([], filters)
-    spec.loader.exec_module(module)
+    importlib.reload(module)
     after = [module.twice, module.Order]
     assert code_hash(after).startswith("rc1:")
-    assert (code_hash(after) == before, edited_file(after)) == (False, "")
+    assert edited_file(after) == ""
+    path.write_text(EDITED)
+    assert code_hash(after) == UNKNOWN
+    if is_read:
+        importlib.reload(module)
+        assert code_hash([module.twice, module.Order]) == before
 
 
 ASKED = """
