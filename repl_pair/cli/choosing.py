@@ -41,12 +41,13 @@ async def choose(caller: Caller, words: Sequence[str], tags: str | None) -> list
     A word is an id, or a pattern such as `pricing.*` or `*/Bulk`. One that names nothing refuses
     all of them, and what chooses nothing is refused: RequestError `not_found`.
     """
-    named = await _find_variants(caller, words) if words else None
-    if tags is None:
-        found = await _every_id(caller) if named is None else named
-    else:
-        tagged = await _tagged(caller, tags)
-        found = tagged if named is None else [id for id in named if id in tagged]
+    is_listed = tags is not None or not words or any(map(_is_pattern, words))
+    known, every = await _every_variant(caller) if is_listed else ([], {})
+    named = await _find_variants(caller, words, list(every)) if words else None
+    found = list(every) if named is None else named
+    if tags is not None:
+        _, fits = read_tags(tags, sorted({*known}.union(*every.values())))
+        found = [id for id in named or sorted(every) if id in every and fits(every[id])]
     if not found:
         of = f" of the {len(named)} that are named" if named else ""
         what = f"--tags {tags!r} chooses none{of}" if tags is not None else "there is none"
@@ -67,12 +68,12 @@ def how_to_run(
     return {name: value for name, value in given.items() if value not in (None, [], {})}
 
 
-async def _find_variants(caller: Caller, words: Sequence[str]) -> list[str]:
+async def _find_variants(caller: Caller, words: Sequence[str], every: Sequence[str]) -> list[str]:
     chosen: dict[str, None] = {}
     missed: list[str] = []
     for word in words:
         try:
-            chosen |= dict.fromkeys(await _named_by(caller, word))
+            chosen |= dict.fromkeys(await _named_by(caller, word, every))
         except ReplPairError as error:
             if error.code != "not_found":
                 raise
@@ -86,17 +87,13 @@ async def _find_variants(caller: Caller, words: Sequence[str]) -> list[str]:
     return list(chosen)
 
 
-async def _tagged(caller: Caller, line: str) -> list[str]:
-    known = {item["id"] for item in await _every(caller, "list_tags")}
-    tags = {item["id"]: item.get("tags", ()) for item in await _every_variant(caller)}
-    _, fits = read_tags(line, sorted(known.union(*tags.values())))
-    return sorted(id for id, its in tags.items() if fits(its))
+def _is_pattern(word: str) -> bool:
+    return not set(word).isdisjoint("*?[")
 
 
-async def _named_by(caller: Caller, word: str) -> list[str]:
-    if not set(word) & set("*?["):
+async def _named_by(caller: Caller, word: str, every: Sequence[str]) -> list[str]:
+    if not _is_pattern(word):
         return [raise_for_error(await caller.call("get_variant", {"variant_id": word}))["id"]]
-    every = await _every_id(caller)
     matching = [id for id in every if fnmatchcase(id, word)]
     if not matching:
         fault = f"No variant matches {word!r}.{did_you_mean(word, every)}"
@@ -104,16 +101,12 @@ async def _named_by(caller: Caller, word: str) -> list[str]:
     return matching
 
 
-async def _every_id(caller: Caller) -> list[str]:
-    return [item["id"] for item in await _every_variant(caller)]
-
-
-async def _every_variant(caller: Caller) -> list[Mapping[str, Any]]:
-    """Return all variants, also those that a tag keeps out of lists unless it is asked for."""
+async def _every_variant(caller: Caller) -> tuple[list[str], dict[str, Sequence[str]]]:
+    """Return all tags, and those of all variants, also of one that a tag keeps out of lists."""
     listed = await _every(caller, "list_variants")
-    if tags := [item["id"] for item in await _every(caller, "list_tags")]:
-        listed += await _every(caller, "list_variants", tags=tags)
-    return list({item["id"]: item for item in listed}.values())
+    if known := [item["id"] for item in await _every(caller, "list_tags")]:
+        listed += await _every(caller, "list_variants", tags=known)
+    return known, {item["id"]: item.get("tags", ()) for item in listed}
 
 
 async def _every(caller: Caller, op: str, **args: Any) -> list[Mapping[str, Any]]:

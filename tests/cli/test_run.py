@@ -352,6 +352,19 @@ def test_the_exit_code_is_not_that_of_a_task_that_a_component_left(project, shel
     assert "never awaited" not in ended.stderr
 
 
+def test_variants_and_tags_are_listed_once_however_they_are_chosen(tagged, pair, monkeypatch):
+    call, asked = Caller.call, []
+
+    async def note(caller, op, args):
+        asked.append((op, *args))
+        return await call(caller, op, args)
+
+    monkeypatch.setattr(Caller, "call", note)
+    pair("run", "--here", "shop.double/*", "shop.double/G*", "--tags", "test or not test")
+    listed = [words for words in asked if words[0].startswith("list_")]
+    assert len(listed) == len(set(listed)) > 0
+
+
 def interrupt_at(id, call):
     async def call_or_interrupt(caller, op, args):
         if args.get("variant_id") == id and op == "run_variant":
