@@ -132,11 +132,15 @@ def test_a_file_that_is_no_connection_file_hides_no_kernel(kernel, runtime_dir, 
     assert [k.id for k in find_kernels() if k.alive] == [kernel.id]
 
 
-def test_an_old_file_with_the_ports_of_a_living_kernel_is_dead(kernel, runtime_dir):
-    old = runtime_dir / "kernel-old.json"
-    old.write_text(kernel.path.read_text())
-    os.utime(old, (0, 0))
-    assert {k.id: k.alive for k in find_kernels()} == {kernel.id: True, "old": False}
+@pytest.mark.parametrize("written", [0, 2**32], ids=["before", "after"])
+@pytest.mark.parametrize("only", [{}, {"control_port": 1}], ids=["all", "its heartbeat"])
+def test_a_file_with_the_ports_of_a_living_kernel_is_dead(kernel, runtime_dir, written, only):
+    other = runtime_dir / "kernel-other.json"
+    info = json.loads(kernel.path.read_text())
+    other.write_text(json.dumps({**info, "key": "another", **only}))
+    os.utime(other, (written, written))
+    assert {k.id: k.alive for k in find_kernels()} == {kernel.id: True, "other": False}
+    assert [find_kernel(path).alive for path in (kernel.path, other)] == [True, False]
 
 
 @pytest.mark.parametrize("transport", ["curve", "ipc"])

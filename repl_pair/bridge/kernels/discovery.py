@@ -1,7 +1,7 @@
 """Finds kernels by their connection files, processes, heartbeats and Jupyter Servers."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,17 +63,22 @@ def discover_kernels(*, only: Path | None = None) -> list[FoundKernel]:
         if runtime_dir is None
         or read_or({}, started.process.environ).get("JUPYTER_RUNTIME_DIR") == runtime_dir
     }
-    paths = {only} if only else {_real(p) for p in folder.glob("kernel-*.json")} | set(processes)
-    infos = {path: info for path in sorted(paths) if (info := read_connection(path))}
+    named = {only} if only else {_real(p) for p in folder.glob("kernel-*.json")}
+    paths = sorted(named | processes.keys())
+    infos = {path: info for path in paths if (info := read_connection(path))}
+    if only:
+        infos = _beside(only, infos)
     for path, info in infos.items():
         if embedding := find_embedding(path, info.get("embedding_pid")):
             processes.setdefault(path, embedding)
     halted = {path for path, started in processes.items() if started.halted}
-    alive = _living({path: info for path, info in infos.items() if path not in halted})
+    running = {path: info for path, info in infos.items() if path not in halted}
+    alive = _living(running, processes.keys())
     hosted = {id: kernel for answer in servers() for id, kernel in answer.kernels.items()}
     kernels = [
         _make_found(path, info, processes.get(path), path in alive, hosted)
         for path, info in infos.items()
+        if only in (None, path)
     ]
     return sorted(kernels, key=lambda each: (not each.kernel.alive, each.kernel.id))
 
@@ -98,8 +103,17 @@ def unusable_files() -> Iterator[tuple[Path, str]]:
             yield path, "it is not a connection file"
 
 
-def _living(running: Mapping[Path, Connection]) -> set[Path]:
-    """Return the living ones; of several files with one address, the newest.
+def _beside(only: Path, infos: Mapping[Path, Connection]) -> dict[Path, Connection]:
+    """Return one file and those that name its heartbeat's address too; none without that file."""
+    if only not in infos:
+        return {}
+    address = heartbeat_address(infos[only])
+    taken = {path: {heartbeat_address(i), *other_addresses(i)} for path, i in infos.items()}
+    return {path: info for path, info in infos.items() if address in taken[path]}
+
+
+def _living(running: Mapping[Path, Connection], owned: Set[Path]) -> set[Path]:
+    """Return the living ones; of several files with one address, that of a process, or the newest.
 
     A kernel may have got the port of one that ended for another socket, where a heartbeat is an
     error that ipykernel prints: such ports are asked last, and not where that kernel lives.
@@ -108,14 +122,17 @@ def _living(running: Mapping[Path, Connection]) -> set[Path]:
     left = {path: info for path, info in running.items() if path not in refusing}
     sure = _outside(left, left.values())
     doubtful = {path: info for path, info in left.items() if path not in sure}
-    living = _newest(sure, find_answering(sure))
-    return living | _newest(left, find_answering(_outside(doubtful, [left[p] for p in living])))
+    living = _one_each(sure, find_answering(sure), owned)
+    others = find_answering(_outside(doubtful, [left[p] for p in living]))
+    return living | _one_each(left, others, owned)
 
 
-def _newest(infos: Mapping[Path, Connection], answering: Iterable[Path]) -> set[Path]:
-    """Return the newest files of those that name one heartbeat."""
-    from_oldest = sorted(answering, key=lambda path: (_time_written(path), path))
-    return set({heartbeat_address(infos[path]): path for path in from_oldest}.values())
+def _one_each(
+    infos: Mapping[Path, Connection], answering: Iterable[Path], owned: Set[Path]
+) -> set[Path]:
+    """Return one of the files that name one heartbeat: what a process has, else the newest."""
+    best_last = sorted(answering, key=lambda path: (path in owned, _time_written(path), path))
+    return set({heartbeat_address(infos[path]): path for path in best_last}.values())
 
 
 def _outside(
