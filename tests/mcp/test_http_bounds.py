@@ -37,12 +37,13 @@ def call(server, token, session, method="tools/call", **params):
 
 
 @contextmanager
-def stream(server, token, session):
-    """Open the stream of a session."""
+def stream(server, token, session, method="GET", body=b""):
+    """Open the stream of a session, or that of an answer."""
     headers = server.headers(token, HANDSHAKE, **{"Mcp-Session-Id": session})
-    lines = ["GET /mcp HTTP/1.1", *(f"{name}: {text}" for name, text in headers.items())]
+    headers |= {"Content-Length": len(body)} if body else {}
+    lines = [f"{method} /mcp HTTP/1.1", *(f"{name}: {text}" for name, text in headers.items())]
     with server.dial() as connection:
-        connection.sendall("\r\n".join(lines).encode() + b"\r\n\r\n")
+        connection.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
         assert b"200 OK" in connection.recv(100)
         yield connection
 
@@ -99,6 +100,36 @@ def test_a_call_that_waits_past_the_bound_is_a_use(own_env, here, attached, unti
         waiting.cancel()
         until(lambda: attached() == "[]", "the links close after the last call")
         assert opened.ask("list_stories")["ok"]
+
+
+def cancel(server, token, session, number):
+    frame = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
+    server.send(server.headers(token, HANDSHAKE, **{"Mcp-Session-Id": session}), frame)
+
+
+def delete(server, token, session, _number):
+    headers = server.headers(token, HANDSHAKE, **{"Mcp-Session-Id": session})
+    server.send(headers, method="DELETE")
+
+
+@pytest.mark.parametrize("end", [cancel, delete])
+def test_a_call_has_its_place_until_it_ends_also_where_its_client_has_left(
+    own_env, here, until, end
+):
+    ada = make_token(own_env, "ada")
+    with here() as (server, _):
+        session, _ = server.open_session(ada)
+        other, _ = server.open_session(ada)
+        since = call(server, ada, other, name="read_changes").message["result"]
+        args = {"since": since["structuredContent"]["result"]["next"], "wait_s": 40}
+        for number in range(principal.MAX_CALLS):
+            params = {"name": "read_changes", "arguments": args}
+            frame = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+            with stream(server, ada, session, "POST", json.dumps(frame).encode()):
+                pass
+        assert call(server, ada, other).status == 429
+        end(server, ada, session, 0)
+        until(lambda: call(server, ada, other).status == 200, "the place of the call that ended")
 
 
 def test_an_unused_session_makes_room_for_another_before_it_ends(own_env, here):

@@ -9,6 +9,7 @@ from functools import partial
 from http import HTTPStatus
 
 import anyio
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
@@ -19,12 +20,12 @@ from repl_pair.bridge.ops.workers import OF_WORKERS
 from repl_pair.bridge.session import Session
 from repl_pair.bridge.tokens import Token
 from repl_pair.mcp_server.audit import Audit, describe_call
-from repl_pair.mcp_server.notifying import NotifyingServer
+from repl_pair.mcp_server.notifying import Context, NotifyingServer
 from repl_pair.mcp_server.server import build
 from repl_pair.mcp_server.web.gate import GatedResponse
 from repl_pair.mcp_server.web.refusals import Refusal
 from repl_pair.mcp_server.web.requests import Body, read_header, replay
-from repl_pair.mcp_server.web.use import Use
+from repl_pair.mcp_server.web.use import Place, Use
 
 MAX_SESSIONS = 64
 MAX_CALLS = 8
@@ -36,6 +37,8 @@ AGAIN_S = 1
 """When an agent with too many calls may call again."""
 CLOSING_S = 2.0
 MAX_STREAMS = 64
+PLACE = "repl_pair.place"
+"""In the scope of a request, the `Place` that it takes."""
 LISTENING = "subscriptions/listen"
 """The request that is no call: its answer is a stream that waits for changes."""
 VERSION = MCP_PROTOCOL_VERSION_HEADER.encode()
@@ -71,8 +74,10 @@ class Principal:
 
     def __init__(self, token: Token, defaults: Defaults) -> None:
         self._session = _open_session(token, defaults)
+        server = defaults.build(self._session, shared=True, audit=defaults.audit)
+        server.middleware.append(_hold_place)
         self._manager = StreamableHTTPSessionManager(
-            defaults.build(self._session, shared=True, audit=defaults.audit),
+            server,
             session_idle_timeout=IDLE_S,
             max_sessions=MAX_SESSIONS,
         )
@@ -141,7 +146,7 @@ class Principal:
             if session is None and body.method == "initialize":
                 await self._make_room(scope)
         try:
-            release = self._count(body)
+            release = self._count(scope, body)
         except Refusal:
             self._note_refused(body)
             raise
@@ -165,7 +170,7 @@ class Principal:
         is_opening = of_session or body is None or body.method in OPENING
         return self._opening if is_opening else self._stateless
 
-    def _count(self, body: Body | None) -> Callable[[], None]:
+    def _count(self, scope: Scope, body: Body | None) -> Callable[[], None]:
         """Count a call, or a stream, until the undo, which may be called twice; 429 for one too
         many.
         """
@@ -174,15 +179,8 @@ class Principal:
         kind, most = ("stream", MAX_STREAMS) if body.method == LISTENING else ("call", MAX_CALLS)
         if self._open[kind] >= most:
             raise Refusal(HTTPStatus.TOO_MANY_REQUESTS, retry_after=str(AGAIN_S))
-        self._open[kind] += 1
-        counted = [True]
-
-        def release() -> None:
-            if counted:
-                counted.clear()
-                self._open[kind] -= 1
-
-        return release
+        place = scope[PLACE] = Place(self._open, kind)
+        return place.hold()
 
     def _note_refused(self, body: Body | None) -> None:
         call = None if body is None else describe_call(body.method, body.params)
@@ -211,6 +209,17 @@ class Principal:
             raise Refusal(HTTPStatus.TOO_MANY_REQUESTS, retry_after=str(wait_s))
         del self._sessions[oldest]
         await self._manager.handle_request(_deletion(scope, oldest), _receive_nothing, _drop)
+
+
+async def _hold_place(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Hold the place of a call until it has ended, also where its client has left."""
+    place: Place | None = None if ctx.request is None else ctx.request.scope.get(PLACE)
+    release = None if place is None else place.hold()
+    try:
+        return await call_next(ctx)
+    finally:
+        if release is not None:
+            release()
 
 
 def _open_session(token: Token, defaults: Defaults) -> Session:
