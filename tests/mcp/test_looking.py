@@ -317,6 +317,31 @@ def test_an_error_of_a_display_is_not_taken_for_that_of_a_cell(kernel, inspector
     assert "frames" not in found  # IPython keeps one exception
 
 
+def test_what_a_cell_runs_by_the_shell_is_not_taken_for_the_next_cell(start_own_kernel, connect):
+    kernel = start_own_kernel()
+    with connect("--kernel", kernel.path, "--allow", "inspect", "--toolsets", "values") as agent:
+        for code in ("1 / 0", "x ="):
+            kernel.run(f"ran = get_ipython().run_cell({code!r})")
+            kernel.cell("2 + 2")
+            assert {one["status"] for one in history(agent)} == {"ok"}
+        assert read(agent) == {"type": None}
+        kernel.run("get_ipython().run_cell('1 / 0', store_history=True)")
+        assert [one["status"] for one in history(agent, limit=2)] == ["error", "ok"]
+        assert read(agent)["cell"] == "In[6]"
+
+
+@pytest.mark.parametrize("names", [("post_run_cell",), ("pre_run_cell", "post_run_cell")])
+def test_a_cell_that_empties_the_callbacks_of_ipython_has_ended(start_own_kernel, connect, names):
+    kernel = start_own_kernel()
+    with connect("--kernel", kernel.path, "--allow", "inspect") as agent:
+        assert history(agent) == []
+        kernel.cell("1")
+        kernel.run(f"for name in {names}: get_ipython().events.callbacks[name].clear()")
+        assert [one["status"] for one in history(agent)][-2:] == ["ok", "ok"]
+        kernel.run("3")
+        assert "running" not in [one["status"] for one in history(agent)]
+
+
 LOOKED_AT_WHILE_BUSY = """
 import pathlib, time
 print("begun", flush=True)

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from itertools import islice
+from linecache import getlines
 from traceback import walk_tb
 from types import CodeType
 from typing import Any
@@ -68,8 +69,21 @@ def _cell_of(error: BaseException, shell: Any) -> int | None:
     code = list[CodeType]()
     for frame, _ in islice(walk_tb(traceback_of(error)), _NEAR):
         if frame.f_code is runner:  # raised by the text of the error, which IPython wrote there
-            return frame.f_locals.get("execution_count")
+            is_cell = frame.f_locals.get("store_history")
+            return frame.f_locals.get("execution_count") if is_cell else None
         if frame.f_globals is shell.user_global_ns and frame.f_code.co_name == "<module>":
             code.append(frame.f_code)
     files = [str.__str__(one.co_filename) for one in code] or [read_syntax(error).get("filename")]
-    return next((numbers[file] for file in files if file in numbers), None)
+    known = (file for file in files if file in numbers and _is_of_cell(file, numbers[file], shell))
+    return next((numbers[file] for file in known), None)
+
+
+def _is_of_cell(file: Any, number: int, shell: Any) -> bool:
+    """Return whether a file has the code of the cell of its number, as far as history tells.
+
+    Code that a cell runs by `get_ipython().run_cell` gets the number of the next cell.
+    """
+    kept, lines = shell.history_manager.input_hist_parsed, getlines(file)
+    if not lines or len(kept) != shell.execution_count:
+        return True
+    return number < len(kept) and "".join(lines).rstrip("\n") == kept[number]

@@ -46,7 +46,7 @@ class CellTracker:
     """
 
     def __init__(self) -> None:
-        self.current: RunningCell | None = None
+        self._current: RunningCell | None = None
         self.count = 0
         """How many cells have ended, failed ones too, while cells were tracked."""
         self.ended: dict[int, EndedCell] = {}
@@ -58,7 +58,25 @@ class CellTracker:
         self._lock = threading.Lock()
         self._trackers: dict[object, Callable[[], bool]] = {}
         self._at_end: dict[object, Callable[[], None]] = {}
-        self._stops: list[tuple[Any, Undo]] = []
+        self._stops: list[tuple[Any, Callable[..., None], Undo]] = []
+
+    @property
+    def current(self) -> RunningCell | None:
+        """Return the cell that runs now; None once it has ended, also where no event says so."""
+        if self._current is not None and self._ended_unseen(self._current):
+            self._current = None
+            self._depths.clear()
+            REGISTRY.allow_retirement()
+        return self._current
+
+    def _ended_unseen(self, cell: RunningCell) -> bool:
+        """Return whether a cell has ended that has emptied IPython's lists of callbacks."""
+        shell: Any = kernel_shell()
+        ends = [end for one, end, _ in self._stops if one is shell]
+        if not ends or any(ends[0] is fn for fn in _callbacks(shell, "post_run_cell")):
+            return False
+        is_followed = cell.number is not None and shell.execution_count > cell.number + 1
+        return is_followed or not any(is_taken() for is_taken in tuple(self._trackers.values()))
 
     def is_busy(self) -> bool:
         """Return whether a cell runs on the main thread, even if it began before `track`."""
@@ -77,10 +95,10 @@ class CellTracker:
         token = object()
         with self._lock:
             self._trackers[token] = is_taken
-            tracked = [shell for shell, _ in self._stops]
+            tracked = [shell for shell, _, _ in self._stops]
             for shell in known_shells():
                 if not any(shell is one for one in tracked):
-                    self._stops.append((shell, self._track(shell)))
+                    self._stops.append((shell, *self._track(shell)))
 
         def undo() -> None:
             with self._lock:
@@ -107,11 +125,11 @@ class CellTracker:
             return
         REGISTRY.hold_retirement()
         is_main = threading.current_thread() is threading.main_thread()
-        if shell is kernel_shell() and (self.current is None or is_main):
+        if shell is kernel_shell() and (self._current is None or is_main):
             place = cell_origin(shell)
             number = place.run if getattr(info, "store_history", True) else None
             self._runs_on = key[1]
-            self.current = RunningCell(label=place.label, since=monotonic(), number=number)
+            self._current = RunningCell(label=place.label, since=monotonic(), number=number)
 
     def _end(self, shell: Any, result: Any) -> None:
         key = id(shell), threading.get_ident()
@@ -121,7 +139,7 @@ class CellTracker:
             # This cell was run by another one, whose registrations are not complete yet.
             return
         if shell is kernel_shell() and self._runs_on in (None, key[1]):
-            cell, self.current, self._ended = self.current, None, monotonic()
+            cell, self._current, self._ended = self._current, None, monotonic()
             self._note_ended(cell, self._ended, result)
         self._retire(shell, result)
         self.count += 1
@@ -152,7 +170,7 @@ class CellTracker:
         if place.key != "console":
             REGISTRY.retire(place.key, run)
 
-    def _track(self, shell: Any) -> Undo:
+    def _track(self, shell: Any) -> tuple[Callable[..., None], Undo]:
         begin, end = partial(self._begin, shell), partial(self._end, shell)
         hooks = {"pre_run_cell": begin, "post_run_cell": end}
         for event, hook in hooks.items():
@@ -161,18 +179,22 @@ class CellTracker:
         def undo() -> None:
             for event, hook in hooks.items():
                 # The list of callbacks may have been emptied.
-                if hook in shell.events.callbacks[event]:
+                if any(hook is fn for fn in _callbacks(shell, event)):
                     shell.events.unregister(event, hook)
 
-        return undo
+        return end, undo
 
     def _end_tracking(self) -> None:
         while self._stops:
-            self._stops.pop()[1]()
+            self._stops.pop()[-1]()
         self._depths.clear()
-        self.current = self._ended = None
+        self._current = self._ended = None
         self.ended.clear()
         REGISTRY.allow_retirement()
+
+
+def _callbacks(shell: Any, event: str) -> list[Any]:
+    return shell.events.callbacks.get(event, [])
 
 
 CELLS = CellTracker()
