@@ -3,15 +3,16 @@
 IPython sets `stream.write` anew for each cell, to keep what a cell prints. So the stream gets a
 class in which `write` is a descriptor that comes before whatever is set: output of a run does not
 reach that. A stream whose class cannot be replaced, such as one written in C, gets a dispatcher as
-attribute `write`; what sets `write` after that comes before the dispatcher. What a run closes stays
-open.
+attribute `write`; what sets `write` after that comes before the dispatcher. What a run closes,
+detaches or reconfigures stays as it is.
 """
 
 import logging
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from contextlib import suppress
+from functools import partial, partialmethod
 from types import CodeType
 from typing import Any, cast
 
@@ -42,10 +43,11 @@ def unhook_streams() -> None:
             stream.__class__ = _class_behind(type(stream))
         elif stream is not None and _is_dispatcher(dispatcher := _set_on(stream)):
             del stream.write
-            if getattr(_set_on(stream, "close"), "func", None) is _close:
-                del stream.close
             if stream.write != dispatcher.args[1]:
                 stream.write = dispatcher.args[1]
+        for owner, method in () if stream is None else _ends(stream):
+            if getattr(_set_on(owner, method), "func", None) is _keep:
+                delattr(owner, method)
 
 
 def hook_loggers() -> Iterator[Undo]:
@@ -75,14 +77,26 @@ def _hook(stream: Any, name: str) -> None:
         "__qualname__": base.__qualname__,
         "write": _WriteHook(name),
         "writelines": _write_lines,
-        "close": _close,
     }
+    ends = _ends(stream)
+    body |= {method: partialmethod(_keep, method) for owner, method in ends if owner is stream}
     try:
         stream.__class__ = type(base)(base.__name__, (base,), body)
     except TypeError:
         stream.write = partial(_pass_on, name, stream.write)
-        if hasattr(stream, "close"):  # the streams of xeus-python have none
-            stream.close = partial(_close, stream)
+    else:
+        ends = [(owner, method) for owner, method in ends if owner is not stream]
+    for owner, method in ends:
+        setattr(owner, method, partial(_keep, owner, method))
+
+
+def _ends(stream: Any) -> list[tuple[Any, str]]:
+    """Return the methods that end or change a stream, with what has them; of xeus-python's none."""
+    buffer = None
+    with suppress(AttributeError, ValueError):  # the person may have detached it
+        buffer = stream.buffer if hasattr(stream.buffer, "__dict__") else None
+    methods = [(stream, "close"), (stream, "detach"), (stream, "reconfigure"), (buffer, "close")]
+    return [(owner, method) for owner, method in methods if hasattr(owner, method)]
 
 
 class _WriteHook:
@@ -135,13 +149,14 @@ def _write_lines(stream: Any, lines: Iterable[str]) -> None:
         stream.write(line)
 
 
-def _close(stream: Any) -> None:
-    """Close a stream of the person; one that a run closes stays open."""
+def _keep(owner: Any, method: str, *args: Any, **named: Any) -> Any:
+    """Close, detach or reconfigure what is the person's, unless a run does."""
     if (captured := current_capture()) is None:
-        cls = cast("Any", type(stream))
-        (_class_behind(cls) if _has_write_hook(stream) else cls).close(stream)
-    else:
-        captured.restored[STREAMS] = STREAMS
+        cls = cast("Any", type(owner))
+        behind = _class_behind(cls) if _has_write_hook(owner) else cls
+        return getattr(behind, method)(owner, *args, **named)
+    captured.restored[STREAMS] = STREAMS
+    return owner.buffer if method == "detach" else None
 
 
 def _has_write_hook(stream: Any) -> bool:

@@ -341,18 +341,31 @@ class OwnStream(io.TextIOWrapper):
     """A stream whose class can be replaced."""
 
 
+ENDS = {
+    "is left as a block": lambda stream: stream.__exit__(None, None, None),
+    "is closed": lambda stream: stream.close(),
+    "has its buffer closed": lambda stream: stream.buffer.close(),
+    "is detached": lambda stream: stream.detach().write(b""),
+    "is reconfigured": lambda stream: stream.reconfigure(encoding="ascii"),
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
 @pytest.mark.parametrize("cls", [io.TextIOWrapper, OwnStream])
-def test_a_standard_stream_that_a_run_closes_stays_open_and_is_named(cls, monkeypatch):
-    stream = cls(io.BytesIO())
+def test_a_standard_stream_that_ends_in_a_run_stays_as_it_is_and_is_named(cls, how, monkeypatch):
+    stream = cls(io.BytesIO(), encoding="utf-8")
     monkeypatch.setattr(sys, "stdout", stream)
-    with capture(exclusive=False) as captured, sys.stdout as same:
-        print("in the run", file=same)
+    with capture(exclusive=False) as captured:
+        ENDS[how](sys.stdout)
+        print("in the run")
     assert list(captured.restored.values()) == ["standard streams"]
     assert captured.text("stdout") == "in the run\n"
-    print("after it")
+    print("after it", "\u2713")
     uninstall()
     assert stream.buffer.getvalue() == b""
-    assert "close" not in vars(stream)
+    stream.flush()
+    assert stream.buffer.getvalue() == "after it \u2713\n".encode()
+    assert not {"close", "detach", "reconfigure"} & {*vars(stream), *vars(stream.buffer)}
     stream.close()
     assert stream.closed
 
