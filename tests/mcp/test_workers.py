@@ -27,6 +27,12 @@ while True:
     n += 1
     time.sleep(0.01)
 """
+BECOMES_ANOTHER_PROGRAM = """
+import os, subprocess, sys
+slept = subprocess.Popen(["sleep", "60"])
+print(slept.pid, flush=True)
+os.execvp("sleep", ["sleep", "60"])
+"""
 HOLDS_THE_INTERPRETER = """
 import subprocess
 print(subprocess.Popen(["sleep", "600"]).pid)
@@ -340,8 +346,12 @@ def test_the_person_approves_the_code_as_code_in_their_kernel(connect, kernel, u
 
 @pytest.mark.parametrize(
     ("code", "is_killed"),
-    [pytest.param(LOOP, False, marks=pytest.mark.full), (HOLDS_THE_INTERPRETER, True)],
-    ids=["ends", "is killed"],
+    [
+        pytest.param(LOOP, False, marks=pytest.mark.full),
+        (HOLDS_THE_INTERPRETER, True),
+        (BECOMES_ANOTHER_PROGRAM, True),
+    ],
+    ids=["ends", "is killed", "is killed, and the worker is another program"],
 )
 def test_a_worker_ends_with_its_server(
     code, is_killed, connect, kernel, until, tmp_path, monkeypatch

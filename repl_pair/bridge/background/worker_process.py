@@ -73,6 +73,7 @@ def _end_with_server() -> None:
     if sys.platform != "linux":
         return
     end = os.dup(sys.stdin.fileno())
+    os.set_inheritable(end, True)  # the program that this process may become ends too
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, sys.stdin.fileno())
     os.close(nothing)
