@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from types import FrameType, TracebackType, WrapperDescriptorType
 from typing import Any, cast
 
-from repl_pair.runtime.reading.fields import only_text_keys
+from repl_pair.runtime.reading.fields import only_text_keys, read_fields
 from repl_pair.runtime.values.classes import is_exactly, is_of, lineage, real_class, space_of
 
 _TRACEBACK, _CAUSE, _CONTEXT, _IS_SUPPRESSED, _ARGS, _SPACE = (
@@ -37,9 +37,10 @@ def traceback_of(error: BaseException) -> TracebackType | None:
 
 
 def attributes_of(error: BaseException) -> dict[str, Any]:
-    """Return what is set on an exception, and its args as `args[0]` and so on."""
+    """Return all fields of an exception, and its args as `args[0]` and so on."""
     args = {f"args[{at}]": arg for at, arg in enumerate(_ARGS(error))}
-    return args | _space_in(error)
+    # Of a class that is not written in Python, no fields are read.
+    return args | (read_fields(error, private=True) or (_space_in(error),))[0]
 
 
 def _space_in(error: BaseException) -> dict[str, Any]:

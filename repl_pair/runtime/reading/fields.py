@@ -81,12 +81,6 @@ def read_fields(
     return (fields, met, left) if fields or met or layout.record else None
 
 
-def secrets_of(value: Any) -> list[Any]:
-    """Return what stands in an instance's fields of secret names or types."""
-    fields, met, _ = read_fields(value, private=True) or ({}, [], 0)
-    return met + [v for name, v in fields.items() if is_secret_key(name) or secret_type(v)]
-
-
 def declares_secret(value: Any, key: Any) -> bool:
     """Return whether an instance's class declares a field as `Sensitive`, or is a secret itself."""
     if secret_type(value):

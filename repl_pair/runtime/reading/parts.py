@@ -9,12 +9,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 from repl_pair.runtime.reading.closed_values import is_closed_class, is_namespace
+from repl_pair.runtime.reading.exceptions import attributes_of
 from repl_pair.runtime.reading.fields import (
     Pairs,
     only_text_keys,
     read_fields,
     read_items,
-    secrets_of,
     steady,
 )
 from repl_pair.runtime.reading.library import Reader, library_readers, read_exception
@@ -54,14 +54,15 @@ class Elided(NamedTuple):
 class Parts(NamedTuple):
     """One level of a value: `body` is a fresh dict with text keys, a fresh list, or a leaf.
 
-    `met` holds the values of secret-named fields which are not in `body`: of private ones, and of
-    exceptions; `left` counts the parts of a container that were not read.
+    `met` holds the values of secret-named private fields which are not in `body`; `left` counts
+    the parts of a container that were not read; `unshown` is what an exception holds.
     """
 
     kind: str
     body: Any
     met: list[Any]
     left: int = 0
+    unshown: Any = None
 
 
 def describe(
@@ -80,8 +81,8 @@ def describe(
         if reader:
             size = container.__len__(value) if container else 0
             if size <= room:
-                met = secrets_of(value) if reader is read_exception else []
-                return Parts(kind, _plain(reader(value), hidden), met)
+                unshown = attributes_of(value) if reader is read_exception else None
+                return Parts(kind, _plain(reader(value), hidden), [], 0, unshown)
             if partly and room > 0:
                 return Parts(kind, _plain(_first(value, container, room), hidden), [], size - room)
             return Parts(kind, Elided(kind, size), [])

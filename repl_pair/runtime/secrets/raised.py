@@ -24,7 +24,7 @@ from repl_pair.runtime.values.marks import is_secret_key
 def learn_from_error(error: BaseException) -> None:
     """Learn what the person's last error, and the variables on its way, hold in secret."""
     for one, frames in _ways_of(error):
-        learn_held([{"error": one}, attributes_of(one), *map(locals_of, frames)])
+        learn_held([attributes_of(one), *map(locals_of, frames)])
 
 
 def text_of_raised(error: BaseException) -> str:
@@ -52,7 +52,7 @@ def learn_from_raised(error: BaseException) -> None:
         return
     for one, frames in _ways_of(error):
         persons = [frame for frame in frames if library_path(frame.f_code.co_filename) is None]
-        spaces = [{"error": one}, attributes_of(one), *map(_secret_locals, persons)]
+        spaces = [attributes_of(one), *map(_secret_locals, persons)]
         learn_held(spaces, needles=own, rank=Rank.MET)
 
 

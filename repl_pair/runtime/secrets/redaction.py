@@ -163,6 +163,8 @@ class _Walk:
         parts = describe(item, room=most, hidden=private, objects=objects, partly=self.partly)
         if parts.met:
             self._learn_all(parts.met, level)
+        if parts.unshown:
+            self._take(parts.unshown, (), level)
         if _is_table(parts.body):
             if self.search:
                 cells = secret_cells(item, self.search.rows)
@@ -172,7 +174,7 @@ class _Walk:
                 self.tables -= 1
                 parts.body.update(count_cells(item, [path[0] for path in marks]))
             marks += tuple((end, "*", *path) for end in ("head", "tail") for path in marks)
-        kind, body, _, left = parts
+        kind, body, left = parts.kind, parts.body, parts.left
         if real_class(body) is not dict and real_class(body) is not list:
             if type(body) is Elided and self._is_secret_bytes(item, body):
                 return Hidden.SECRET

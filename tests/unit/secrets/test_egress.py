@@ -387,6 +387,29 @@ def test_a_secret_inside_a_traceback_is_redacted():
     }
 
 
+class Refused(Exception):
+    pass
+
+
+HOLDING = {
+    "an attribute": {"password": CANARY},
+    "an attribute's part": {"login": {"password": CANARY}},
+    "an argument": {"args": (CANARY, Secret(CANARY))},
+    "an argument's part": {"args": (CANARY, {"password": CANARY})},
+}
+
+
+@pytest.mark.parametrize("cls", [Refused, ValueError])
+@pytest.mark.parametrize("held", HOLDING.values(), ids=HOLDING)
+def test_what_an_exception_holds_in_secret_is_redacted_in_its_text(cls, held):
+    error = cls(CANARY)
+    for slot, value in held.items():
+        setattr(error, slot, value)
+    out = sent([error])
+    assert CANARY not in str(out.value)
+    assert out.value[0]["message"].startswith(REDACTED)
+
+
 def test_a_secret_number_is_redacted_as_a_number_too():
     out = sent({"token": 4815162342, "n": [4815162342, 4815162342.5, "id-4815162342", 4815]})
     assert out.value["n"] == [REDACTED, REDACTED, f"id-{REDACTED}", 4815]
