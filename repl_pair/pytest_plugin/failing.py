@@ -2,8 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import pytest
@@ -52,20 +51,6 @@ class NotPassed(Exception):
         super().__init__(record.reason)
         self.record = record
         self.raised = raised
-
-
-@contextmanager
-def outcomes_scrubbed() -> Generator[None]:
-    """Take the secrets out of the message of a skip and its like, which reports show."""
-    try:
-        yield
-    except OUTCOMES as error:
-        error.msg = scrub_known(str(error.msg))
-        error.args = (error.msg,)
-        raise
-
-
-OUTCOMES = (pytest.skip.Exception, pytest.xfail.Exception, pytest.exit.Exception)
 
 
 class RefusedWarning(Exception):
@@ -120,6 +105,17 @@ _ExceptionInfo: Any = pytest.ExceptionInfo
 
 class _FailureText(Exception):
     """Carries the text of a failure through pytest's own forms, which xdist can send."""
+
+
+def scrub_reasons(report: Any) -> None:
+    """Take the secrets out of why a report says that it is a skip, or a failure that is awaited."""
+    if isinstance(shown := report.longrepr, tuple):
+        *place, reason = cast("tuple[Any, ...]", shown)
+        report.longrepr = *place, scrub_known(reason)
+    elif isinstance(shown, str):
+        report.longrepr = scrub_known(shown)
+    if hasattr(report, "wasxfail"):
+        report.wasxfail = scrub_known(report.wasxfail)
 
 
 def scrub_shown(shown: Any) -> Any:

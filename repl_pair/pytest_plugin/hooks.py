@@ -4,7 +4,7 @@ import sys
 from collections.abc import Generator, Sequence
 from contextvars import ContextVar
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -69,18 +69,33 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         _snapshots().note_chosen(session.config, session.items)
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Hide the secrets in why a variant was skipped, in whichever phase and by whichever class."""
+    """Hide the secrets in why a variant was skipped or may fail, whatever its phase or mark."""
     report = yield
-    shown: Any = report.longrepr
-    if _COLLECTING in sys.modules and isinstance(shown, tuple):
+    if failing := _failing_of(item):
+        failing.scrub_reasons(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Hide the secrets in the message by which a variant ends the session: it has no report."""
+    try:
+        return (yield)
+    except pytest.exit.Exception as error:
+        if failing := _failing_of(item):
+            error.msg = failing.scrub_known(error.msg)
+            error.args = (error.msg,)
+        raise
+
+
+def _failing_of(item: pytest.Item):  # noqa: ANN202  the type of a module can only be inferred
+    if _COLLECTING in sys.modules:
         from repl_pair.pytest_plugin import failing  # only who has stories
 
-        if isinstance(item, failing.RunningItem):
-            file, line, reason = cast("tuple[str, int, str]", shown)
-            report.longrepr = file, line, failing.scrub_known(reason)
-    return report
+        return failing if isinstance(item, failing.RunningItem) else None
+    return None
 
 
 def pytest_enter_pdb() -> None:

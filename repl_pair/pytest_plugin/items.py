@@ -13,11 +13,9 @@ from repl_pair.errors import RequestError
 from repl_pair.pytest_plugin.async_fixtures import loop_of
 from repl_pair.pytest_plugin.choices import Choice
 from repl_pair.pytest_plugin.failing import (
-    OUTCOMES,
     NotPassed,
     RefusedWarning,
     RunningItem,
-    outcomes_scrubbed,
     show_failure,
 )
 from repl_pair.pytest_plugin.marks import properties_of
@@ -84,6 +82,7 @@ def _item(parent: pytest.Module, choice: Choice, fn: Any, function: Any) -> "Var
 
 
 _NAME = "__repl_pair_variant__"
+_OUTCOMES = (pytest.skip.Exception, pytest.xfail.Exception, pytest.exit.Exception)
 _BLIND = frozenset({"capsys", "capsysbinary", "capteesys", "capfd", "capfdbinary", "recwarn"})
 
 
@@ -108,8 +107,7 @@ class VariantItem(RunningItem):
     def setup(self) -> None:
         """Set up the fixtures; a missing one is reported by the run."""
         if not self._missing():
-            with outcomes_scrubbed():
-                super().setup()
+            super().setup()
 
     def _missing(self) -> Sequence[str]:
         there = self._fixtureinfo.name2fixturedefs
@@ -152,9 +150,8 @@ class VariantItem(RunningItem):
         self._report(record)
         # What is raised behind the first, as in a teardown, hides no failure.
         for error in listener.raised[:1] if record.status == "error" else ():
-            if isinstance(error, OUTCOMES):
-                with outcomes_scrubbed():
-                    raise error
+            if isinstance(error, _OUTCOMES):
+                raise error
         refused = _warn_again(listener, record)
         if record.status != "pass":
             raise NotPassed(record, listener.raised)

@@ -310,6 +310,10 @@ FAILING_FIXTURES = """
         variant(f"a.b/{name}", args={"given": repl_pair.fixture(name)})
     for how in ("skip", "xfail"):
         variant(f"a.b/{how}", args={"given": 1, "how": how})
+    marks = [pytest.mark.xfail(reason=KEY)]
+    variant("a.b/awaited", args={"given": 1, "how": "fail"}, marks=marks)
+    strict = [pytest.mark.xfail(reason=KEY, strict=True)]
+    variant("a.b/passes", args={"given": 1}, marks=strict)
 """
 
 
@@ -319,18 +323,27 @@ def test_errors_of_fixtures_and_reasons_hide_what_is_secret_and_show_no_frame_of
     monkeypatch.setenv("SHOP_API_TOKEN", "tok-9f8e7d6c5b")
     pytester.makepyfile(stories_a=FAILING_FIXTURES)
     result = run("-rA", "--junitxml=o.xml", "-p", "no:randomly")
-    result.assert_outcomes(passed=1, skipped=2, errors=2, xfailed=1)
+    result.assert_outcomes(passed=1, failed=1, skipped=2, errors=2, xfailed=2)
     shown = result.stdout.str()
-    assert shown.count("held [redacted]") == 7
+    assert shown.count("held [redacted]") == 10
     assert "tok-9f8e" not in shown + (pytester.path / "o.xml").read_text()
     places = [line for line in result.outlines if re.match(r"\S+:\d+: ", line)]
     assert places == ["stories_a.py:10: ValueError", "stories_a.py:15: ValueError"]
 
 
-def test_a_message_that_ends_the_session_hides_what_is_secret(pytester, run, monkeypatch):
+@pytest.mark.parametrize(
+    ("chosen", "old", "new"),
+    [
+        ("exit", '("skip", "xfail")', '["exit"]'),
+        ("broken_at_its_end", "yield\n        raise ValueError", "yield\n        pytest.exit"),
+    ],
+)
+def test_a_message_that_ends_the_session_hides_what_is_secret(
+    pytester, run, monkeypatch, chosen, old, new
+):
     monkeypatch.setenv("SHOP_API_TOKEN", "tok-9f8e7d6c5b")
-    pytester.makepyfile(stories_a=FAILING_FIXTURES.replace('("skip", "xfail")', '["exit"]'))
-    run("-k", "exit").stdout.fnmatch_lines(["!*Exit: held [[]redacted[]] !*"])
+    pytester.makepyfile(stories_a=FAILING_FIXTURES.replace(old, new))
+    run("-k", chosen).stdout.fnmatch_lines(["!*Exit: held [[]redacted[]] !*"])
 
 
 def test_a_variant_that_raises_is_reported_where_there_is_no_terminal(pytester):
@@ -514,6 +527,7 @@ def test_variants_whose_marks_look_alike_have_each_its_own_parameters(pytester, 
     [
         "    import unittest\n    raise unittest.SkipTest(SECRET)",
         "    yield\n    pytest.skip(SECRET)",
+        "    yield\n    pytest.xfail(SECRET)",
     ],
 )
 def test_the_reason_of_a_skip_of_any_kind_and_phase_hides_secrets(
@@ -523,8 +537,8 @@ def test_the_reason_of_a_skip_of_any_kind_and_phase_hides_secrets(
     head = "import os, pytest\nSECRET = 'no ' + os.environ['SHOP_API_KEY']\n"
     pytester.makeconftest(f"{head}@pytest.fixture(autouse=True)\ndef late():\n{fixture}\n")
     pytester.makepyfile(stories_a=STORIES)
-    result = run("-rs")
-    result.stdout.fnmatch_lines(["SKIPPED * no [[]redacted[]]"])
+    result = run("-rsx")
+    result.stdout.re_match_lines([r"(SKIPPED|XFAIL) .* no \[redacted\]"])
     assert "sk-9fK2" not in result.stdout.str()
 
 
