@@ -1572,6 +1572,22 @@ async def test_a_secret_variable_is_redacted_in_list_and_value(link):
     assert items["order"]["value"]["n"] == -1
 
 
+DEEP_SECRETS = """
+from types import SimpleNamespace as Node
+of_dicts = {"a": {"b": {"c": {"password": "hunter2-hunter2"}}}}
+of_objects = Node(parts=[Node(inner=Node(api_key="mK7wQ2xR9vBt"))])
+error = ValueError("refused"); error.token = "zT4pLq8Wn3Yd"
+error_of = ValueError("refused", {"token": "aB6cDf1Gh5Jk"})
+rows = [{"id": n, "of": {"tags": ["a"]}} for n in range(90)]
+text = "is it hunter2-hunter2, mK7wQ2xR9vBt, zT4pLq8Wn3Yd or aB6cDf1Gh5Jk"
+"""
+
+
+async def test_what_stands_deep_in_secret_is_hidden_before_anything_was_run(link):
+    await link.define(DEEP_SECRETS)
+    assert await value(link, "text") == "is it [redacted], [redacted], [redacted] or [redacted]"
+
+
 # --- the wire
 
 

@@ -18,7 +18,7 @@ from repl_pair.runtime.op_base.descriptors import check_call
 from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets
-from repl_pair.runtime.secrets.learning import learn_secrets
+from repl_pair.runtime.secrets.learning import DEEP, learn_secrets
 from repl_pair.runtime.sessions.open_sessions import OPEN
 from repl_pair.version import VERSION
 from repl_pair.wire import LATE, PERSON, PROTOCOL, ProgressContent, Reply, Request, View, monotonic
@@ -71,7 +71,7 @@ def _open(request: Request, reply: OnReply, progress: OnProgress) -> Job:
         raise approval_required(op.name, closed)
     BOOT.note_call(request.call)
     if view.principal != PERSON:
-        learn_secrets()  # what the person holds by now is a secret, also where the agent sends it
+        learn_secrets(deep=DEEP)  # what the person holds is a secret, also where the agent sends it
         if request.args:
             NEEDLES.note_sent(request.args)
     since = monotonic()

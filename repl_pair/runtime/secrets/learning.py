@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import EnumMeta
 from itertools import chain
@@ -9,6 +10,7 @@ from types import FunctionType, ModuleType
 from typing import Any, cast
 
 from repl_pair.runtime.ipython import user_namespace
+from repl_pair.runtime.reading.exceptions import attributes_of
 from repl_pair.runtime.reading.fields import MACHINERY, only_text_keys, read_fields
 from repl_pair.runtime.secrets.forms import url_passwords
 from repl_pair.runtime.secrets.known import NEEDLES
@@ -25,16 +27,17 @@ from repl_pair.runtime.values.paths import Place
 from repl_pair.runtime.values.takes import takes_of
 
 DEPTH, WIDTH = 2, 100
-"""How far below a variable secrets are looked for, and in dicts and objects of how many parts."""
+"""How far below a variable secrets are always looked for, and in what of how many parts."""
 
+DEEP = 5_000
+"""How many parts of lists, and of what stands deeper, are read before an op of an agent's."""
 SEARCH = Search(parts=20_000, secrets=1000, rows=1000)
 DEEPEST = 6
-"""How far below a variable a search before a run's output leaves goes into objects."""
+"""How far below a variable a search goes."""
 
 _NO_DATA = frozenset(map(id, (bool, int, float, type(None), type, FunctionType, ModuleType)))
 _CONTAINERS = frozenset(map(id, (dict, list, tuple, set, frozenset)))
-_CLOSED = _CONTAINERS - {id(dict)}
-"""What is not looked into below a name that is no secret's, but for dicts in a short list."""
+_PLAIN = _NO_DATA | {id(str), id(bytes)}
 _ROWS = frozenset(map(id, (list, tuple)))
 _MANY, _AT_ONCE = 1000, 250
 """Names past which they are first searched together, so many at once."""
@@ -48,18 +51,19 @@ def namespace() -> dict[str, Any]:
     return {name: value for name, value in space.items() if type(name) is str}
 
 
-def learn_secrets() -> None:
+def learn_secrets(*, deep: int = 0) -> None:
     """Learn what the environment and the person's variables now hold in secret.
 
-    A secret is known by its type or by a secret name, of a variable or of what stands up to
-    `DEPTH` levels below one, such as the fields of settings. None of their code runs.
+    A secret is known by its type or by a secret name, of a variable or of what stands below one,
+    such as the fields of settings: up to `DEPTH` levels, and up to `DEEPEST` while no more than
+    `deep` parts were read. None of their code runs.
     """
     global _learned
     now = dict(getattr(os.environ, "_data", os.environ))  # its encoded form is cheap to compare
     if now != _learned:
         _learned = now
         collect_environment(os.environ)
-    learn_held(chain([namespace()], *(give() for give in SPACES)))
+    learn_held(chain([namespace()], *(give() for give in SPACES)), deep=deep)
 
 
 def scrub_known(text: str) -> str:
@@ -84,10 +88,14 @@ def learn_defaults(component: Callable[..., Any]) -> None:
 
 
 def learn_held(
-    spaces: Iterable[Mapping[Any, Any]], *, needles: Needles = NEEDLES, rank: Rank = Rank.HELD
+    spaces: Iterable[dict[Any, Any]],
+    *,
+    needles: Needles = NEEDLES,
+    rank: Rank = Rank.HELD,
+    deep: int = 0,
 ) -> None:
-    """Learn what stands in secret among these variables of the person's."""
-    for secret in chain.from_iterable(_secrets_in(space, DEPTH) for space in spaces):
+    """Learn what stands in secret among these variables of the person's, as `learn_secrets`."""
+    for secret in _secrets_in(spaces, deep):
         if type(secret) is str:
             needles.add(secret, rank=rank)
         else:
@@ -194,31 +202,52 @@ def _secret_names(space: Mapping[Any, Any]) -> set[str]:
     }
 
 
-def _secrets_in(space: Mapping[Any, Any], depth: int) -> Iterator[Any]:
-    secret_names = _secret_names(space) if len(space) > _MANY else None
-    for name, value in space.items():
-        kind = real_class(value)
-        if id(kind) in _NO_DATA:
+def _secrets_in(spaces: Iterable[dict[Any, Any]], left: int) -> Iterator[Any]:
+    """Yield what stands in secret among variables and below them; what is in lists comes last."""
+    waiting, rows = deque[tuple[Any, int]]((space, 0) for space in spaces), deque[Any]()
+    met = set[int]()
+    while source := waiting or rows:
+        holder, depth = source.popleft()
+        if depth > DEPTH and left <= 0:
             continue
-        if secret_names is None:
-            is_secret = type(name) is str and is_secret_key(name)
-        else:
-            is_secret = type(name) is str and name in secret_names
-        if id(kind) in _ROWS and not is_secret and depth and len(value) <= WIDTH:
-            rows: dict[Any, Any] = {n: one for n, one in enumerate(value) if type(one) is dict}
-            yield from _secrets_in(rows, depth - 1)
-        if id(kind) in _CLOSED and not is_secret:
-            continue
-        if kind is str:
-            if is_secret:
+        parts, private = _opened(holder, objects=left > 0)
+        yield from private
+        if depth > DEPTH or id(real_class(holder)) in _ROWS:
+            left -= len(parts) + 1
+        secret_names = _secret_names(parts) if len(parts) > _MANY else None
+        for name, value in parts.items():
+            kind = real_class(value)
+            if id(kind) in _NO_DATA:
+                continue
+            if secret_names is None:
+                is_secret = type(name) is str and is_secret_key(name)
+            else:
+                is_secret = type(name) is str and name in secret_names
+            if kind is str:
+                if is_secret:
+                    yield value
+            elif id(kind) in _CONTAINERS and len(value) > WIDTH:
+                continue
+            elif secret_type(value) or is_secret:
                 yield value
-        elif secret_type(value) or (
-            is_secret and (id(kind) not in _CONTAINERS or len(value) <= WIDTH)
-        ):
-            yield value
-        elif depth:
-            fields, private, _ = (None if kind is dict else read_fields(value)) or ({}, [], 0)
-            yield from private
-            parts: Any = value if kind is dict else fields
-            if len(parts) <= WIDTH:
-                yield from _secrets_in(parts.copy(), depth - 1)
+            elif depth < DEPTH or (depth < DEEPEST and len(source) < left and id(value) not in met):
+                met.add(id(value))
+                (rows if id(kind) in _ROWS else source).append((value, depth + 1))
+
+
+def _opened(holder: Any, *, objects: bool) -> tuple[dict[Any, Any], list[Any]]:
+    """Return the parts of a value by their names, and the secrets in its private fields.
+
+    Those of a list are dicts, and with `objects` whatever may have parts.
+    """
+    kind = real_class(holder)
+    if kind is dict:
+        return holder.copy(), []
+    if id(kind) in _ROWS:
+        kinds = ((one, real_class(one)) for one in list(holder))
+        rows = [one for one, cls in kinds if cls is dict or (objects and id(cls) not in _PLAIN)]
+        return dict(enumerate(rows)), []
+    if is_of(holder, BaseException):
+        return attributes_of(holder), []
+    fields, private, _ = read_fields(holder) or ({}, [], 0)
+    return fields if len(fields) <= WIDTH else {}, private
