@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import threading
 import uuid
 
 import pytest
@@ -633,6 +634,7 @@ async def test_a_secret_argument_is_redacted_in_every_answer(link):
 
 
 RAISED = """
+import threading
 import repl_pair
 from repl_pair import check
 def drawn(): return "xW3kZ9" + "pL2qR1"
@@ -660,7 +662,8 @@ repl_pair.variant("error.passes/Derived", play=[check.derived_equals("error/part
 repl_pair.variant("error.passes/Judged", play=[["refuses"]])
 def builtin(): error = PermissionError(f"no {drawn()}"); error.password = drawn(); raise error
 def args(): raise ValueError({"password": drawn()}, "x", drawn())
-for one in (builtin, args):
+def threads(): one = threading.Thread(target=keeps); one.start(); one.join()
+for one in (builtin, args, threads):
     repl_pair.story(f"error.{one.__name__}", component=one)
     repl_pair.variant(f"error.{one.__name__}/It")
 """
@@ -671,12 +674,14 @@ for one in (builtin, args):
     [
         *("error.raises/It", "error.gives/It", "error.causes/It", "error.groups/It"),
         *("error.keeps/It", "error.raises/Expected", "error.passes/Derived"),
-        *("error.passes/Judged", "error.builtin/It", "error.args/It"),
+        *("error.passes/Judged", "error.builtin/It", "error.args/It", "error.threads/It"),
     ],
 )
 async def test_what_an_exception_or_a_variable_on_its_way_holds_in_secret_is_redacted(
-    link, variant
+    link, variant, monkeypatch
 ):
+    # That of pytest, in whose process one of the links runs, prints nothing.
+    monkeypatch.setattr(threading, "excepthook", threading.__excepthook__)
     await link.define(RAISED)
     ran = await link.ask("run_variant", variant_id=variant, detail="full")
     swept = await link.ask("run_variants", ids=[variant])

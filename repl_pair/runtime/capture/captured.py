@@ -31,6 +31,10 @@ Leaving = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
 """Takes a value and the MIME bundle that it was rendered as, and returns what of it may leave."""
 
 
+ON_THREAD_ERROR: list[Callable[[BaseException], None]] = []
+"""Called with what ends a thread of a run, before it is reported, on that thread."""
+
+
 class Captured:
     """The output of one run so far; once it is `closed`, further output is dropped.
 

@@ -1,8 +1,8 @@
 """Threads that a run starts: their output belongs to the run, in no order to its other output.
 
-A thread inherits the run and its stubs, and nothing else of the context: all other context
-variables are as in any new thread. The output of a thread that outlives its run is dropped. Workers
-of pools also serve others, so not the worker inherits the run but each item of work.
+A thread inherits the run, its stubs and its secrets, and nothing else of the context: all other
+context variables are as in any new thread. The output of a thread that outlives its run is dropped.
+Workers of pools also serve others, so not the worker inherits the run but each item of work.
 """
 
 import sys
@@ -14,13 +14,21 @@ from functools import partial
 from typing import Any
 
 from repl_pair.records import Undo
-from repl_pair.runtime.capture.captured import CAPTURED, PLACE, POOL, THREAD, current_capture, wrap
+from repl_pair.runtime.capture.captured import (
+    CAPTURED,
+    ON_THREAD_ERROR,
+    PLACE,
+    POOL,
+    THREAD,
+    current_capture,
+    wrap,
+)
 from repl_pair.runtime.capture.comms import close_comms
 
 Carried = list[tuple[ContextVar[Any], Any]]
 
 INHERITED = frozenset(
-    ("repl_pair_captured", "repl_pair_effects", "repl_pair_sender", "repl_pair_stubs")
+    f"repl_pair_{name}" for name in ("captured", "effects", "secrets", "sender", "stubs")
 )
 """Names of the context variables that make code part of a run."""
 POOLS = "concurrent.futures.thread"
@@ -58,6 +66,10 @@ def _start(own: Callable[..., None], thread: threading.Thread) -> None:
             variable.set(value)
         try:
             run()
+        except BaseException as error:
+            for take in ON_THREAD_ERROR:
+                take(error)
+            raise
         finally:
             _close_late(dict(carried))
 

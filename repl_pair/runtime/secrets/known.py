@@ -150,7 +150,7 @@ def hint_without_secrets(hint: str) -> str:
     return hint if NEEDLES.scrub(hint)[0] == hint else ""
 
 
-_CURRENT: ContextVar[CallSecrets | None] = ContextVar("secrets of a call", default=None)
+_CURRENT: ContextVar[CallSecrets | None] = ContextVar("repl_pair_secrets", default=None)
 
 
 def current_secrets() -> CallSecrets | None:

@@ -7,6 +7,7 @@ from types import FrameType
 from typing import Any
 
 from repl_pair.errors import error_text
+from repl_pair.runtime.capture.captured import ON_THREAD_ERROR
 from repl_pair.runtime.reading.code_files import library_path
 from repl_pair.runtime.reading.exceptions import (
     attributes_of,
@@ -54,6 +55,9 @@ def learn_from_raised(error: BaseException) -> None:
         persons = [frame for frame in frames if library_path(frame.f_code.co_filename) is None]
         spaces = [attributes_of(one), *map(_secret_locals, persons)]
         learn_held(spaces, needles=own, rank=Rank.MET)
+
+
+ON_THREAD_ERROR.append(learn_from_raised)
 
 
 def _ways_of(error: BaseException) -> Iterator[tuple[BaseException, list[FrameType]]]:
