@@ -15,7 +15,7 @@ from repl_pair.runtime.secrets.needles import Needles
 from repl_pair.runtime.secrets.redaction import copy_plain
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.frozen import live_to_plain
-from repl_pair.runtime.values.marks import secret_type
+from repl_pair.runtime.values.marks import SHORTEST_BESIDE, secret_type
 from repl_pair.runtime.values.paths import Place, below
 from repl_pair.wire import REDACTED, Json
 
@@ -95,8 +95,6 @@ def _leaf(body: Any, longest: int) -> Json:
     return body if body is None or type(body) is bool else str(body)
 
 
-SHORTEST = 4
-"""How long a secret arg is that is replaced wherever it turns up in a run's texts."""
 Hide = Callable[[Any], Any]
 """Returns JSON without secrets in its texts."""
 
@@ -111,7 +109,7 @@ def hide_of(run: RunRecord | None) -> Hide:
     own, declared = Needles(), [at[1:] for at in run.sensitive if at[0] == "effective_args"]
     args = {name: live_to_plain(arg) for name, arg in run.effective_args.items()}
     given = copy_plain(args, needles=own, sensitive=declared, search=SEARCH).learned
-    short = sorted((text for text in given if len(text) >= SHORTEST), key=len, reverse=True)
+    short = sorted((text for text in given if len(text) >= SHORTEST_BESIDE), key=len, reverse=True)
 
     def scrub(text: str) -> str:
         for needles in (own, NEEDLES):

@@ -1,5 +1,6 @@
 """The assertions on stored outputs, and on secrets in what a run put out."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,7 @@ from repl_pair.runtime.snapshots.serializers import Unstorable
 from repl_pair.runtime.snapshots.store import SNAPSHOTS
 from repl_pair.runtime.snapshots.texts import write_text
 from repl_pair.runtime.values.classes import is_map, is_row
+from repl_pair.runtime.values.marks import SHORTEST, SHORTEST_BESIDE
 from repl_pair.runtime.values.paths import join_path
 from repl_pair.wire import REDACTED
 
@@ -142,12 +144,17 @@ def accept_snapshot(variant_id: str, name: str = "", *, modes: Sequence[str] | N
 def snapshot_text(settled: RunView) -> str:
     """Return result and text outputs as one text that is equal in every process.
 
+    A secret in the result is hidden in its texts also where it is too short to be known elsewhere.
     Unstorable where the result has no lossless text.
     """
     learn_secrets()
     below = [place[1:] for place in settled.secrets if place[0] == "result"]
-    send_out(settled.result, sensitive=below, limits=WIDE)  # learns what private fields hold
-    return _write(settled, lambda text: NEEDLES.scrub(text)[0])
+    # Of private fields, too.
+    held = send_out(settled.result, sensitive=below, limits=WIDE).learned
+    short = [one for one in held if SHORTEST_BESIDE <= len(one) < SHORTEST]
+    any_of = "|".join(map(re.escape, sorted(short, key=len, reverse=True)))
+    words = re.compile(rf"(?<!\w)(?:{any_of})(?!\w)" if short else r"(?!)")
+    return _write(settled, lambda text: words.sub(REDACTED, NEEDLES.scrub(text)[0]))
 
 
 def _write(settled: RunView, hide: Callable[[str], str]) -> str:

@@ -10,6 +10,8 @@ from repl_pair.runtime.values.frozen import Secret
 from repl_pair.wire import REDACTED
 
 SHORTEST, DISTINCT = 8, 5
+SHORTEST_BESIDE = 4
+"""How long a secret is that is replaced in what stands beside it."""
 NAME_SLOTS = ("name", "key", "header", "variable")
 """Keys of the name of what stands under `value`, in a mapping of both."""
 

@@ -228,10 +228,12 @@ def rich():
         "object": Plain(),
         "text": f"{Plain()!r} holds {os.environ['SNAPSHOT_API_KEY']}",
         "password": "short",
+        "about": "short, and no more",
     }
 
 
 RICH = """{
+  "about": "[redacted], and no more",
   "account": Account(name="ann", pin=[redacted]),
   "array": ndarray([[1.0, nan], [2.0, 3.0]], dtype=float64, shape=(2, 2)),
   "object": Plain(),
@@ -249,7 +251,7 @@ def test_a_snapshot_holds_no_secret_no_address_and_all_of_a_table(store, monkeyp
     (found,) = repl_pair.run("rich/It").assertions
     text = RICH.replace("MODULE", Plain.__module__)
     assert found.actual == text
-    repl_pair.accept_snapshot("rich/It")
+    assert repl_pair.accept_snapshot("rich/It") == text
     assert repl_pair.run("rich/It").status == "pass"
 
 
