@@ -31,7 +31,7 @@ from repl_pair.runtime.review.querying import (
     shown_to,
 )
 from repl_pair.runtime.review.reporting import report_remark
-from repl_pair.runtime.review.rules import check_owner, check_words
+from repl_pair.runtime.review.rules import check_count, check_owner, check_words
 from repl_pair.runtime.review.visibility import access_of, tier_of
 from repl_pair.wire import View
 
@@ -104,7 +104,8 @@ def create_annotation(
     """Make an annotation, or the reply to one, which takes its target, review and section over.
 
     The same words of the same author in the same place are one annotation for 30 s, and answered as
-    `duplicate`. RequestError `bad_arguments` and `not_found` for what does not fit together.
+    `duplicate`. RequestError `bad_arguments` and `not_found` for what does not fit together, and
+    `cannot_run` for an agent that wrote MAX_IN_AN_HOUR already.
     """
     check_words(content=content, quote=quote, section=section)
     asked = (database.root, view, target, section, parent_id, review_id)
@@ -116,6 +117,7 @@ def create_annotation(
         words = {**place, "principal": view.principal, "quote": quote, "content": content}
         same = connection.execute(_SAME, {**words, "after": time.time() - REPEATED_S}).fetchone()
         if same is None:
+            check_count(connection, view)
             row = _insert(connection, words)
             if parent_id is not None:
                 connection.execute(_ANSWERED, (row["created_at"], parent_id))

@@ -1,13 +1,16 @@
 """What a remark may be, and who may change it."""
 
+import time
 from collections.abc import Iterable
-from sqlite3 import Row
+from sqlite3 import Connection, Row
 
 from repl_pair.errors import RequestError, next_step
 from repl_pair.wire import PERSON, View
 
 MAX_CHARS = {"content": 8_000, "quote": 2_000, "section": 200}
 """How many characters the words of a remark have at most."""
+MAX_IN_AN_HOUR = 200
+"""How many remarks and replies of one agent are kept that were written within an hour."""
 
 
 def check_words(**words: str) -> None:
@@ -24,6 +27,18 @@ def check_words(**words: str) -> None:
             raise RequestError(
                 "bad_arguments", f"{name} holds half of a surrogate pair, which is not text."
             )
+
+
+def check_count(connection: Connection, view: View) -> None:
+    """Refuse one more remark of an agent that wrote many within an hour; `cannot_run`."""
+    query = "SELECT count(*) FROM annotations WHERE principal = ? AND created_at > ?"
+    (count,) = connection.execute(query, (view.principal, time.time() - 3600)).fetchone()
+    if view.principal != PERSON and count >= MAX_IN_AN_HOUR:
+        raise RequestError(
+            "cannot_run",
+            f"{count} remarks of yours were kept within the last hour, and no more are: wait, or "
+            "delete some of them.",
+        )
 
 
 def may_change(view: View, author: str) -> bool:

@@ -20,6 +20,7 @@ from repl_pair.runtime.review.reviews import (
     list_reviews,
     submit_review,
 )
+from repl_pair.runtime.review.rules import MAX_IN_AN_HOUR
 from repl_pair.wire import PERSON, View
 
 from .conftest import CLAUDE, CODEX, ME
@@ -156,6 +157,22 @@ def test_the_same_words_are_one_remark_for_half_a_minute(database, remark):
     assert "duplicate" not in later
     assert later["id"] != first["id"]
     assert sum(count for *_, count in notices(database)) == 8
+
+
+def test_an_agent_writes_so_many_remarks_an_hour_and_others_go_on(database, remark):
+    first = remark(CLAUDE, "0")
+    for n in range(1, MAX_IN_AN_HOUR):
+        remark(CLAUDE, f"{n}", parent_id=first["id"])
+    refused = refusal(remark, CLAUDE, "one more")
+    assert refused.code == "cannot_run"
+    assert refused.message.startswith(f"{MAX_IN_AN_HOUR} remarks of yours")
+    assert remark(CLAUDE, "0")["duplicate"]
+    remark(CODEX, "one more")
+    for n in range(MAX_IN_AN_HOUR + 1):
+        remark(ME, f"{n}")
+    with database.writing() as connection:
+        connection.execute("UPDATE annotations SET created_at = created_at - 3600")
+    remark(CLAUDE, "one more")
 
 
 def test_two_replies_in_the_same_words_to_two_remarks_are_two(database, remark):
