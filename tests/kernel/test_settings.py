@@ -139,6 +139,31 @@ async def test_what_the_person_sets_between_runs_stays_and_their_numbers_go_on(l
     assert await at_desk("[os.environ['MINE'], os.getcwd()]") == "['later', '/']"
 
 
+CONTEXT = """
+import contextvars, decimal
+MODE = contextvars.ContextVar("mode", default="none")
+def seen(): return [MODE.get(), decimal.getcontext().prec, numpy.geterr()["divide"]]
+def context():
+    before = seen()
+    MODE.set("run"); decimal.getcontext().prec = 2; numpy.seterr(divide="ignore")
+    return before
+repl_pair.story("sets.context", component=context)
+repl_pair.variant("sets.context/It")
+"""
+
+
+@pytest.mark.parametrize(("by", "slot"), [("run_variant", "result"), ("eval_code", "value")])
+async def test_an_agents_code_has_the_context_variables_of_the_cells_and_a_copy_of_them(
+    link, at_desk, by, slot
+):
+    await at_desk(STORIES + LIBRARIES + CONTEXT)
+    await run(link, "nothing")
+    await at_desk("MODE.set('mine'); decimal.getcontext().prec = 6; numpy.seterr(divide='raise')")
+    for _ in range(2):
+        assert (await run(link, "context", by))[slot] == ["mine", 6, "raise"]
+    assert await at_desk("seen()") == "['mine', 6, 'raise']"
+
+
 async def test_a_library_that_a_run_imports_first_is_as_its_import_leaves_it(link, at_desk):
     await at_desk("""
 import repl_pair, sys

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextvars import Context
 from typing import Any
 
 from repl_pair.records import Undo
@@ -68,7 +69,9 @@ class KernelLanes(Lanes):
     def __init__(self, kernel: Any) -> None:
         super().__init__()
         self._kernel = kernel
-        self._turns = JobQueue(kernel._main_asyncio_lock, main_section, self._catch_up)
+        self._turns = JobQueue(
+            kernel._main_asyncio_lock, main_section, self._catch_up, self._context_of_cells
+        )
         self.cells = PendingCells(kernel, self._held_by_agent)
 
     def main(self, job: Job, perform: Perform) -> None:
@@ -92,6 +95,10 @@ class KernelLanes(Lanes):
                 f"{blocked_s:.0f} s by a callback in the person's code"
             )
         return held
+
+    def _context_of_cells(self) -> Context | None:
+        # Of cells that ended before they were tracked, the kernel keeps the latest but one.
+        return CELLS.context or getattr(self._kernel, "_shell_context", None)
 
     @property
     def holder(self) -> Job | None:

@@ -5,7 +5,7 @@ import inspect
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from functools import partial
 from queue import SimpleQueue
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.kernel.deadlines import STUCK, name_of
 from repl_pair.runtime.kernel.jobs import Job
+from repl_pair.runtime.stopping.contexts import copy_of, in_context
 from repl_pair.runtime.stopping.loops import WaitFor, drive, end_tasks, on_loop
 from repl_pair.runtime.stopping.sections import ThreadSection, main_section
 from repl_pair.runtime.stopping.stop import BY_THE_PERSON, PendingStop, Section, Task
@@ -107,7 +108,8 @@ class JobQueue:
     Only the next job waits for that lock: a cell waits for the job that runs, and for one more at
     most, however many are queued.
 
-    Before a job begins, `catch_up` lets messages that have arrived meanwhile be handled.
+    Before a job begins, `catch_up` lets messages that have arrived meanwhile be handled. `context`
+    gives the context of the person's code: a job runs in a copy of it.
     """
 
     def __init__(
@@ -115,11 +117,13 @@ class JobQueue:
         lock: asyncio.Lock,
         section: Callable[[Task], Section],
         catch_up: Callable[[Job], Coroutine[Any, Any, None]] | None = None,
+        context: Callable[[], Context | None] = lambda: None,
     ) -> None:
         self._lock = lock
         self._next = asyncio.Lock()
         self._section = section
         self._catch_up = catch_up
+        self._context = context
         self._waiting: set[asyncio.Task[None]] = set()
         self.holder: Job | None = None
         """The job whose turn it is."""
@@ -141,14 +145,18 @@ class JobQueue:
             try:
                 if self._catch_up:
                     await self._catch_up(job)
-                section = self._section(asyncio.current_task())
-                try:
-                    await perform(job, section)
-                finally:
-                    section.close()
+                persons = self._context()
+                await in_context(persons and copy_of(persons), self._run(job, perform))
             finally:
                 self.holder = None
                 job.end()
+
+    async def _run(self, job: Job, perform: Perform) -> None:
+        section = self._section(asyncio.current_task())
+        try:
+            await perform(job, section)
+        finally:
+            section.close()
 
 
 class LocalLanes(Lanes):

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from contextvars import Context, copy_context
 from functools import partial
 from typing import Any
 
@@ -47,6 +48,8 @@ class CellTracker:
 
     def __init__(self) -> None:
         self._current: RunningCell | None = None
+        self.context: Context | None = None
+        """The context variables as the last tracked cell left them."""
         self.count = 0
         """How many cells have ended, failed ones too, while cells were tracked."""
         self.ended: dict[int, EndedCell] = {}
@@ -141,6 +144,7 @@ class CellTracker:
         if shell is kernel_shell() and self._runs_on in (None, key[1]):
             cell, self._current, self._ended = self._current, None, monotonic()
             self._note_ended(cell, self._ended, result)
+            self.context = copy_context()
         self._retire(shell, result)
         self.count += 1
         for fn in tuple(self._at_end.values()):
@@ -188,7 +192,7 @@ class CellTracker:
         while self._stops:
             self._stops.pop()[-1]()
         self._depths.clear()
-        self._current = self._ended = None
+        self._current = self._ended = self.context = None
         self.ended.clear()
         REGISTRY.allow_retirement()
 

@@ -32,11 +32,17 @@ def own_context() -> Context | None:
     """Copy the current context for a run, with a `decimal` context of its own; None if shared."""
     if _SHARED.get():
         return None
-    context = copy_context()
+    context = copy_of(copy_context())
     context.run(CANCELLED_BEFORE.set, count_cancellations())
-    if (decimal := sys.modules.get("decimal")) is not None:
-        context.run(lambda: decimal.setcontext(decimal.getcontext().copy()))
     return context
+
+
+def copy_of(context: Context) -> Context:
+    """Copy a context, and its `decimal` context too, which is an object that code changes."""
+    copied = context.copy()
+    if (decimal := sys.modules.get("decimal")) is not None:
+        copied.run(lambda: decimal.setcontext(decimal.getcontext().copy()))
+    return copied
 
 
 @coroutine
