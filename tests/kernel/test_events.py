@@ -21,6 +21,17 @@ REGISTER = """
 for n in range({first}, {last}):
     repl_pair.variant("load/" + f"{{n:05}}".ljust({width}, "x"), args={{"n": n}})
 """
+RUN_ALL = """
+import repl_pair
+training = repl_pair.surface("training")
+loss = training.cell("loss", int, expose=True)
+rows = training.collection("rows", dict[str, int], expose=True)
+log = training.stream("log", int, expose=True)
+for n in range({first}, {first} + 3):
+    loss.set(n)
+    rows["a"] = n
+    log.push(n)
+"""
 ALONE = """
 from repl_pair.runtime.kernel import host
 assert host.EVENTS_PER_MESSAGE > 1
@@ -153,3 +164,29 @@ async def test_a_reader_further_behind_than_is_kept_is_reported_of_the_gap(link,
     assert answer["gap"] is True
     listed = (await link.request("list_variants", {"limit": 1}, view=VIEW))["result"]
     assert listed["total"] == 15_000
+
+
+async def test_who_reads_on_after_a_restart_reads_what_the_same_cells_gave_anew(
+    link, kernel, person, sit_at
+):
+    async def read(op, **args):
+        return (await link.request(op, args, view=VIEW))["result"]
+
+    async def read_on(name, **args):
+        args |= {"member": f"training/{name}", "since": next_of[name]}
+        answer = await read("read_member", **args)
+        return {name: answer[name] for name in answer if name not in ("kind", "revision", "next")}
+
+    person.run(RUN_ALL.format(first=1))
+    names = ("loss", "rows", "log")
+    answers = [await read("read_member", member=f"training/{name}") for name in names]
+    next_of = dict(zip(names, [answer["next"] for answer in answers], strict=True))
+    begun = (await read("read_changes"))["next"]
+    assert await read_on("loss") == {"timed_out": True}
+    await asyncio.to_thread(kernel.restart)
+    again = await asyncio.to_thread(sit_at, kernel)
+    await asyncio.to_thread(again.run, RUN_ALL.format(first=100))
+    assert await read_on("loss") == {"value": 102}
+    assert await read_on("rows", key="a") == {"value": 102}
+    assert await read_on("log") == {"entries": [100, 101, 102], "gap": True}
+    assert (await read("read_changes", since=begun))["gap"] is True

@@ -7,6 +7,7 @@ from repl_pair.runtime.store import NOTHING, Cell, Change, Collection, Event, St
 @pytest.fixture
 def store():
     store = Store(keep=3)
+    store.seq = 0
     for member in (Cell(name="c"), Collection(name="k"), Event(name="e")):
         store.declare(member)
     return store
@@ -122,6 +123,7 @@ ACTS = st.lists(st.tuples(NAMES, KINDS | st.integers(0, 9) | st.just("write")), 
 @given(ACTS)
 def test_a_name_holds_what_was_declared_last_and_each_undo_takes_out_its_own_only(acts):
     store, undos, owners, heard = Store(), [], {}, []
+    store.seq = 0
     store.subscribe(heard.append)
     revisions = dict.fromkeys("ab", 0)
     for name, what in acts:

@@ -145,7 +145,8 @@ def _mark(view: View, name: str, seq: int) -> int:
 def _altered(view: View, known: Mapping[str, int]) -> set[str]:
     """Return the names of the store that changed since their marks."""
     since = {name: mark for name, mark in known.items() if name.startswith(_STORE)}
-    changes, gap = STORE.changes(max(0, min(since.values(), default=STORE.seq)))
+    marks = (mark for mark in since.values() if mark != UNSEEN)
+    changes, gap = STORE.changes(min(marks, default=STORE.seq))
     seen = [each for each in changes if as_seen(view, each)]
     return {
         name

@@ -79,7 +79,7 @@ def test_what_the_view_does_not_see_ends_no_wait(train):
         train.cell("another", float, default=1.0)
         repl_pair.story("untiered", component=print)
 
-    watched = [HIDDEN, LOSS, STORIES]
+    watched = [HIDDEN, LOSS, STORIES, f"{STORIES}/none"]
     answer, took = wait_for(watched, change, wait_s=0.5, view=view)
     assert (answer["changed"], answer["gone"]) == ([], [])
     assert took >= 0.5

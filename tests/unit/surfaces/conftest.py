@@ -6,7 +6,11 @@ from repl_pair.runtime.surfaces import state
 
 @pytest.fixture(autouse=True)
 def _revisions_and_watchers_begin_anew(monkeypatch):
-    """Revisions count on after a member has left, and so from test to test; watchers stay."""
+    """Revisions count on after a member has left, and so from test to test; watchers stay.
+
+    Here revisions begin at 0, in a process where its clock says.
+    """
+    monkeypatch.setattr(state, "FIRST", 0)
     monkeypatch.setattr(state, "_LEFT", {})
     monkeypatch.setattr(state, "_WATCHERS", {})
 
