@@ -201,6 +201,8 @@ class Session:
                 )
             else:
                 make = partial(answer_here, here, bridge_op, own, view=view)
+                if closed and bridge_op.check is not None:
+                    await bridge_op.check(here, own)
             reply = None if closed else await make(on_progress=on_progress)
             closed = closed or access_to_ask(self.policy, reply)
             check_can_ask(op, closed, approvals)

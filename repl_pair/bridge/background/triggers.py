@@ -63,18 +63,22 @@ class Triggers:
         self._runs = runs
         self._triggers: dict[str, Trigger] = {}
 
-    async def register(self, call: PlannedCall, on: On) -> Trigger:
-        """Make a call whenever it is time; `not_found` for a member that the view does not see."""
+    async def prepare(self, call: PlannedCall, on: On) -> Trigger:
+        """Make a trigger to `begin`; `not_found` for a member that the view does not see."""
         self._check_room()
         trigger = Trigger(call=call, on=on)
         if watched_by(on) is not None:
             await self._begin_watching(trigger)
-            self._check_room()  # others may have come meanwhile
+        return trigger
+
+    def begin(self, trigger: Trigger) -> None:
+        """Make its call whenever it is time, from now on."""
+        self._check_room()  # others may have come meanwhile
+        on = trigger.on
         act = self._repeat(trigger, on["every_s"]) if "every_s" in on else self._follow(trigger)
         self._triggers[trigger.id] = trigger
         trigger.task = asyncio.create_task(act)
         trigger.task.add_done_callback(lambda task: _note_failure(trigger, task))
-        return trigger
 
     def _check_room(self) -> None:
         if len(self._triggers) >= MAX_TRIGGERS:
@@ -88,15 +92,20 @@ class Triggers:
         """Return the triggers in the order of their registration."""
         return tuple(self._triggers.values())
 
-    async def unregister(self, id: str) -> Trigger:
-        """End a trigger and its run; `not_found` for one that is unknown or another principal's."""
-        trigger = self._triggers.pop(id, None)
-        if trigger is None:
+    def get(self, id: str) -> Trigger:
+        """Return a trigger; `not_found` for one that is unknown or another principal's."""
+        if id not in self._triggers:
             raise RequestError(
                 "not_found",
                 f"You have no trigger {id!r:.80}.",
                 next_steps=[next_step("list_triggers")],
             )
+        return self._triggers[id]
+
+    async def unregister(self, id: str) -> Trigger:
+        """End a trigger and its run; `not_found` as `get`."""
+        trigger = self.get(id)
+        del self._triggers[id]
         await asyncio.gather(*self._end(trigger), return_exceptions=True)
         return trigger
 

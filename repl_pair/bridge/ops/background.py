@@ -13,7 +13,7 @@ from repl_pair.errors import STEP_S, RequestError, next_step
 from repl_pair.runtime.op_base.answers import Items
 from repl_pair.runtime.op_base.table import MAX_WAIT_S
 from repl_pair.runtime.signatures.arguments import Bounds, Example, Longest
-from repl_pair.wire import ELIDED
+from repl_pair.wire import ELIDED, Args
 
 Callee = Annotated[str, "An op that reads or runs, or a function such as orders.place"]
 CallArgs = Annotated[dict[str, Any] | None, "Its arguments"]
@@ -148,7 +148,22 @@ async def cancel_run(here: BridgeCall, run: RunId) -> RunState:
     return {"run": run, "state": found.state}
 
 
-@TABLE.op(access="write", toolset=manifest.MANAGE, lane="inline")
+async def _prepare_trigger(here: BridgeCall, args: Args) -> Trigger:
+    """Make the trigger that a call asks for; it does not fire yet."""
+    asked = next_step("register_trigger", **args)
+    when = parse_on(asked)
+    planned = await plan_call(here.background.caller, asked)
+    if planned.asks:
+        raise RequestError(
+            "approval_unavailable",
+            f"{planned.call} needs the person's approval at each call, which a trigger cannot wait "
+            "for. Nothing was kept.",
+            next_steps=[next_step("trigger_void", **{**args, "on": None})],
+        )
+    return await here.background.triggers.prepare(planned, when)
+
+
+@TABLE.op(access="write", toolset=manifest.MANAGE, lane="inline", check=_prepare_trigger)
 async def register_trigger(
     here: BridgeCall,
     call: Callee,
@@ -161,17 +176,9 @@ async def register_trigger(
     One run at a time; what fires it meanwhile gives one further run. It ends by unregister_trigger,
     and with your client.
     """
-    asked = next_step("register_trigger", call=call, on=on, args=args, kernel=kernel)
-    when = parse_on(asked)
-    planned = await plan_call(here.background.caller, asked)
-    if planned.asks:
-        raise RequestError(
-            "approval_unavailable",
-            f"{call} needs the person's approval at each call, which a trigger cannot wait for. "
-            "Nothing was kept.",
-            next_steps=[next_step("trigger_void", call=call, args=args, kernel=kernel)],
-        )
-    trigger = await here.background.triggers.register(planned, when)
+    asked = {"call": call, "on": on, "args": args, "kernel": kernel}
+    trigger = await _prepare_trigger(here, asked)
+    here.background.triggers.begin(trigger)
     here.next_steps.append(next_step("list_triggers"))
     return {"trigger": trigger.id}
 
@@ -186,7 +193,11 @@ async def list_triggers(here: BridgeCall) -> Items[TriggerLine]:
     return {"items": items, "total": len(items)}
 
 
-@TABLE.op(access="write", toolset=manifest.MANAGE, lane="inline")
+async def _find_trigger(here: BridgeCall, args: Args) -> Trigger:
+    return here.background.triggers.get(args["trigger"])
+
+
+@TABLE.op(access="write", toolset=manifest.MANAGE, lane="inline", check=_find_trigger)
 async def unregister_trigger(
     here: BridgeCall, trigger: Annotated[str, "From register_trigger"]
 ) -> EndedTrigger:

@@ -105,8 +105,12 @@ class Op:
     preview: PreviewCall | None = None
     """Shows the person who is asked what a call would change; without it they see its args."""
     terms: TermsOf | None = None
-    check: Callable[[View, Mapping[str, Any]], None] | None = None
-    """Refuses a call that the op would refuse, before the person is asked for it."""
+    check: Callable[..., Any] | None = None
+    """Refuses a call that the op would refuse, before the person is asked for it.
+
+    It takes the view and the args; that of an op of the bridge is awaited, and takes the call and
+    the args.
+    """
 
     def on_terms(self, terms: Terms | None) -> "Op":
         """Return the op as a call on these terms runs it."""
@@ -144,7 +148,7 @@ class Table:
         stoppable: bool = True,
         preview: PreviewCall | None = None,
         terms: TermsOf | None = None,
-        check: Callable[[View, Mapping[str, Any]], None] | None = None,
+        check: Callable[..., Any] | None = None,
         code: str | None = None,
     ) -> Callable[[F], F]:
         """Register a function as an op; name, input schema and doc come from the function.

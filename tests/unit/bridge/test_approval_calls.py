@@ -244,6 +244,37 @@ async def test_an_op_of_the_bridge_is_made_once_and_only_when_it_was_approved(op
     assert made == ["/tmp/a"]
 
 
+EVERY_MINUTE = {"every_s": 60}
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "code"),
+    [
+        ("register_trigger", {"call": "list_stories", "on": {}}, "bad_arguments"),
+        ("register_trigger", {"call": "list_stories", "on": {"changed": "no/such"}}, "not_found"),
+        ("register_trigger", {"call": "nope", "on": EVERY_MINUTE}, "not_found"),
+        ("register_trigger", {"call": "list_kernels", "args": {"x": 1}}, "bad_arguments"),
+        ("register_trigger", {"call": "asks.first"}, "approval_unavailable"),
+        ("unregister_trigger", {"trigger": "nope"}, "not_found"),
+    ],
+    ids=str,
+)
+async def test_the_person_is_not_asked_for_a_trigger_that_can_only_be_refused(
+    open_session, op, args, code
+):
+    repl_pair.function("asks.first", expose=True, ask=True)(lambda: 1)
+    args = {"on": EVERY_MINUTE, **args} if op == "register_trigger" else args
+    reply = await open_session(wait_s=0).call(op, args)
+    assert (reply["error"]["code"], QUEUE.pending()) == (code, [])
+
+
+async def test_a_trigger_that_waits_for_the_person_is_not_there_yet(open_session):
+    session = open_session(wait_s=0)
+    asked = await session.call("register_trigger", {"call": "list_stories", "on": EVERY_MINUTE})
+    assert (asked["error"]["code"], len(QUEUE.pending())) == ("approval_pending", 1)
+    assert session.background.triggers.list() == ()
+
+
 async def test_an_approved_op_of_the_bridge_is_refused_by_its_own_rules(open_session, made):
     session = open_session(wait_s=0)
     reply = await clean_up(session, "/")
