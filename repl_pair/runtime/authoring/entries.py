@@ -1,12 +1,13 @@
 """Registering what was read, with its origin and handle, and undoing what agents registered."""
 
 import inspect
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, Self
 
 from repl_pair.errors import AuthoringError
+from repl_pair.records import holding
 from repl_pair.runtime.authoring.args import check_callable, learn_secrets_in
 from repl_pair.runtime.authoring.decorator_uses import python_names
 from repl_pair.runtime.authoring.lines import signature_of
@@ -88,14 +89,9 @@ def origin_here() -> Origin:
     return _ORIGIN.get() or find_origin()
 
 
-@contextmanager
-def entering_from(origin: Origin) -> Generator[None]:
+def entering_from(origin: Origin) -> AbstractContextManager[None]:
     """Register what is registered in this block with a given origin, not the caller's place."""
-    token = _ORIGIN.set(origin)
-    try:
-        yield
-    finally:
-        _ORIGIN.reset(token)
+    return holding(_ORIGIN, origin)
 
 
 _ORIGIN: ContextVar[Origin | None] = ContextVar("repl_pair_origin", default=None)

@@ -1,11 +1,12 @@
 """Pytest's fixtures in variants: refs that only a run under pytest resolves."""
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError
+from repl_pair.records import holding
 from repl_pair.runtime.registry.model import Component, Function, Origin
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -37,14 +38,9 @@ def fixtures_in(*frozen: Any) -> Sequence[str]:
     return tuple(dict.fromkeys(str(ref.kwargs["name"]) for ref in refs))
 
 
-@contextmanager
-def fixtures_from(give: Callable[[str], Any]) -> Generator[None]:
+def fixtures_from(give: Callable[[str], Any]) -> AbstractContextManager[None]:
     """Give runs of this context their fixtures during the block."""
-    token = _GIVE.set(give)
-    try:
-        yield
-    finally:
-        _GIVE.reset(token)
+    return holding(_GIVE, give)
 
 
 def give(name: str) -> Any:

@@ -4,14 +4,14 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
 from repl_pair.errors import KernelError, RequestError, next_step
-from repl_pair.records import record, replace
+from repl_pair.records import holding, record, replace
 from repl_pair.runtime.store import PERSON_STORE, Cell, Collection, Store
 from repl_pair.wire import PERSON, UNATTACHED, View
 
@@ -248,11 +248,6 @@ def current_cause() -> str:
     return _CAUSE.get()
 
 
-@contextmanager
-def caused_by(principal: str) -> Generator[None]:
+def caused_by(principal: str) -> AbstractContextManager[None]:
     """Let what changes in the block be caused by a principal."""
-    token = _CAUSE.set(principal)
-    try:
-        yield
-    finally:
-        _CAUSE.reset(token)
+    return holding(_CAUSE, principal)

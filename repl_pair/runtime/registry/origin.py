@@ -2,13 +2,13 @@
 
 import os
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from traceback import walk_stack
 from types import FrameType, ModuleType
 from typing import Any
 
+from repl_pair.records import holding
 from repl_pair.runtime.capture.own_threads import frames_of_threads
 from repl_pair.runtime.ipython import interactive_shell
 from repl_pair.runtime.registry.model import Entry, Origin
@@ -92,14 +92,9 @@ def find_origin() -> Origin:
     return Origin(key=f"{MODULE}{module}", label=module, line=frame.f_lineno, run=run, file=path)
 
 
-@contextmanager
-def sent_by(principal: str) -> Generator[None]:
+def sent_by(principal: str) -> AbstractContextManager[None]:
     """Let what is registered in this block be of who sent its code; so in the threads it starts."""
-    token = _SENDER.set(principal)
-    try:
-        yield
-    finally:
-        _SENDER.reset(token)
+    return holding(_SENDER, principal)
 
 
 _SENDER: ContextVar[str] = ContextVar("repl_pair_sender", default="")

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from itertools import islice
 from typing import Any
 
+from repl_pair.records import holding
 from repl_pair.runtime.secrets.forms import forms_of, parts_of
 from repl_pair.runtime.secrets.needles import Needles, Rank, Traits
 from repl_pair.runtime.values.frozen import texts_in
@@ -158,14 +159,9 @@ def current_secrets() -> CallSecrets | None:
     return _CURRENT.get()
 
 
-@contextmanager
-def within(secrets: CallSecrets | None) -> Generator[None]:
+def within(secrets: CallSecrets | None) -> AbstractContextManager[None]:
     """Learn and look for secrets as one call or run does; with None as without this block."""
-    token = _CURRENT.set(_CURRENT.get() if secrets is None else secrets)
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)
+    return holding(_CURRENT, _CURRENT.get() if secrets is None else secrets)
 
 
 @contextmanager
@@ -179,11 +175,8 @@ def made_of(sent: Any, by_others: Any = ()) -> Generator[CallSecrets]:
     secrets.take_sent(sent)
     if by_others:
         secrets.ignore(by_others)
-    token = _CURRENT.set(secrets)
-    try:
+    with holding(_CURRENT, secrets):
         yield secrets
-    finally:
-        _CURRENT.reset(token)
 
 
 def _words(text: str) -> Iterator[str]:

@@ -2,11 +2,12 @@
 
 import sys
 from collections.abc import Coroutine, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import Context, ContextVar, copy_context
 from types import coroutine
 from typing import Any, TypeVar
 
+from repl_pair.records import holding
 from repl_pair.runtime.stopping.stop import CANCELLED_BEFORE, count_cancellations
 
 T = TypeVar("T")
@@ -15,17 +16,12 @@ T = TypeVar("T")
 _SHARED: ContextVar[bool] = ContextVar("repl_pair_shared_context", default=False)
 
 
-@contextmanager
-def share_context() -> Generator[None]:
+def share_context() -> AbstractContextManager[None]:
     """Let the runs of the block set variables of the context around it.
 
     What is set up in such a run and torn down after it, as a fixture of pytest, may reset them.
     """
-    token = _SHARED.set(True)
-    try:
-        yield
-    finally:
-        _SHARED.reset(token)
+    return holding(_SHARED, True)
 
 
 def own_context() -> Context | None:
