@@ -2,7 +2,6 @@
 
 import threading
 import time
-from typing import TYPE_CHECKING
 
 from repl_pair.errors import error_text
 from repl_pair.records import Undo
@@ -20,10 +19,6 @@ from repl_pair.runtime.results.last_results import RESULTS, last_verdict
 from repl_pair.runtime.sessions.open_sessions import OPEN
 from repl_pair.runtime.store import PERSON_STORE, STORE, Change
 from repl_pair.wire import AGENTS, PERSON, Request, monotonic
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
-
 
 LOOK_S = 2.0
 """How often, at most, calls of agents begin a look at what other repos changed."""
@@ -128,11 +123,7 @@ def _report(**notice: str) -> None:
     if not project().file.exists():
         return
     at = time.time()
-
-    def write(connection: "Connection") -> None:
-        report_notice(connection, **notice, at=at)
-
-    LATER.put(write)
+    LATER.put(lambda connection: report_notice(connection, **notice, at=at))
 
 
 NOTICE_SOURCES = NoticeSources()

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from repl_pair.errors import next_step
 from repl_pair.records import Undo, row
@@ -11,9 +10,6 @@ from repl_pair.runtime.notices.deferred_writes import LATER
 from repl_pair.runtime.notices.notices import Unseen, is_open, mark_seen, read_unseen
 from repl_pair.runtime.project.database import project
 from repl_pair.wire import Notices, Reply, Request, monotonic
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 SHOWN = 3
 LISTING = "notifications_list"
@@ -96,11 +92,7 @@ class ReplyNotices:
         with self._lock:
             counts = self._shown.pop(caller, {})
             self._seen[principal] = {**self._seen.get(principal, {}), **counts}
-
-        def write(connection: "Connection") -> None:
-            mark_seen(connection, principal, counts)
-
-        LATER.put(write)
+        LATER.put(lambda connection: mark_seen(connection, principal, counts))
 
     def _unseen(self, principal: str) -> Sequence[Unseen]:
         if self._end_watch is None and not self._watch():

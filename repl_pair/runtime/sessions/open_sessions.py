@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from repl_pair.records import Undo, mutable
 from repl_pair.runtime.clients.clients import ATTACHED, Client, has_ended
@@ -15,10 +15,6 @@ from repl_pair.runtime.sessions.counting import Counts, count_changed, count_rep
 from repl_pair.runtime.sessions.sessions import Start, keep_counts, keep_ended, keep_started
 from repl_pair.runtime.store import PERSON_STORE
 from repl_pair.wire import Reply, Request
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
-
 
 COUNTED_S = 1.0
 """How long counts are in memory only; what a killed kernel may lose."""
@@ -131,13 +127,13 @@ class OpenSessions:
         session = self._open.get(owner)
         if session is None:
             return
-
-        def write(connection: "Connection") -> None:
-            keep_counts(connection, session.id, self._copy(session), time.time())
-
         with self._lock:
             add(session.counts)
-        LATER.put(write, within_s=COUNTED_S, key=session.id)
+        LATER.put(
+            lambda c: keep_counts(c, session.id, self._copy(session), time.time()),
+            within_s=COUNTED_S,
+            key=session.id,
+        )
 
     def _copy(self, session: OpenSession) -> Counts:
         with self._lock:
