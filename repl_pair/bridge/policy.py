@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from repl_pair.bridge.manifest import APPROVAL
@@ -71,9 +71,10 @@ class Policy:
         ask = f"Ask the person whether to open one, as with `--allow {closed[0]}`."
         return [f"Closed here: {', '.join(closed)}. {ask}"]
 
-    def close_gates(self) -> "Policy":
-        """Return the same policy with every gate closed; what is open still asks where it did."""
-        return _close_gates(self)
+    @cached_property
+    def with_gates_closed(self) -> "Policy":
+        """The same policy with every gate closed; what is open still asks where it did."""
+        return replace(self, allow=frozenset(), ask=self.ask.difference(GATED))
 
     def resolve(self, descriptor: Descriptor) -> Decision:
         """Decide over one op, for a list as for a call."""
@@ -86,7 +87,7 @@ class Policy:
 
     def is_for_run_op(self, descriptor: Descriptor) -> bool:
         """Return whether run_op may call an op: no gate that the person opened decides over it."""
-        return self.resolve(descriptor) == _close_gates(self).resolve(descriptor)
+        return self.resolve(descriptor) == self.with_gates_closed.resolve(descriptor)
 
     def permitted(self, descriptors: Iterable[Descriptor]) -> list[Descriptor]:
         """Return the ops that are not denied."""
@@ -127,10 +128,13 @@ class Policy:
         is_listed = descriptor.get("toolset") in self.listed_toolsets
         return is_listed and self.resolve(descriptor) != "deny"
 
-    @property
+    @cached_property
     def listed_toolsets(self) -> frozenset[str]:
         """The toolsets that are on: the default ones, those asked for, and those of the gates."""
-        return _listed(self)
+        gates = TOOLSETS_OF_GATES.items()
+        opened = {toolset for access, toolset in gates if self.decide(access) != "deny"}
+        asking = {APPROVAL} if self.ask else set[str]()
+        return DEFAULT_TOOLSETS | self.toolsets | opened | asking
 
     def decide(self, access: str | None) -> Decision:
         """Decide over one access."""
@@ -142,17 +146,3 @@ class Policy:
             return "allow"
         opened_by = {access, "eval"} if access == "write" else {access}
         return "allow" if access in GATED and self.allow & opened_by else "deny"
-
-
-# A policy is asked about every op at every call.
-@lru_cache(maxsize=64)
-def _close_gates(policy: Policy) -> Policy:
-    return replace(policy, allow=frozenset(), ask=policy.ask.difference(GATED))
-
-
-@lru_cache(maxsize=64)
-def _listed(policy: Policy) -> frozenset[str]:
-    gates = TOOLSETS_OF_GATES.items()
-    opened = {toolset for access, toolset in gates if policy.decide(access) != "deny"}
-    asking = {APPROVAL} if policy.ask else set[str]()
-    return DEFAULT_TOOLSETS | policy.toolsets | opened | asking

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,23 +38,6 @@ from repl_pair.wire import PERSON, Args, Reply, error_reply
 
 if TYPE_CHECKING:
     from repl_pair.runtime.kernel.lanes import LocalLanes
-
-
-@dataclass(frozen=True)
-class _SessionCall:
-    """One call as it was asked for; `policy` is what it may reach.
-
-    Without `may_ask` the person is not asked, `ask_wait_s` is how long it waits for them.
-    """
-
-    policy: Policy
-    op: str
-    args: Args
-    on_progress: OnProgress | None
-    kernel: str | None
-    is_reported: bool = True
-    may_ask: bool = True
-    ask_wait_s: float | None = None
 
 
 class Session:
@@ -126,7 +108,7 @@ class Session:
         the op. `is_reported` is false where the caller gets the result alone.
         """
         return await self._answer(
-            _SessionCall(self.policy, op, args or {}, on_progress, kernel, is_reported=is_reported)
+            self.policy, op, args or {}, on_progress, kernel, is_reported=is_reported
         )
 
     async def call_unattended(
@@ -148,16 +130,14 @@ class Session:
         except RequestError as error:
             return error_reply(error)
         return await self._answer(
-            _SessionCall(
-                self.policy.close_gates(),
-                op,
-                args,
-                on_progress,
-                kernel,
-                is_reported=False,
-                may_ask=may_ask,
-                ask_wait_s=math.inf,
-            )
+            self.policy.with_gates_closed,
+            op,
+            args,
+            on_progress,
+            kernel,
+            is_reported=False,
+            may_ask=may_ask,
+            ask_wait_s=math.inf,
         )
 
     async def _forward(
@@ -165,13 +145,25 @@ class Session:
     ) -> Reply:
         """Answer a call that came `via` read_op or run_op: with access to ops that read or run."""
         check_forwarded(self.policy, via, op, args)
-        return await self._answer(
-            _SessionCall(self.policy.close_gates(), op, args, on_progress, kernel)
-        )
+        return await self._answer(self.policy.with_gates_closed, op, args, on_progress, kernel)
 
-    async def _answer(self, asked: _SessionCall) -> Reply:
-        policy, op, on_progress = asked.policy, asked.op, asked.on_progress
-        approvals = self.approvals if asked.may_ask else None
+    async def _answer(
+        self,
+        policy: Policy,
+        op: str,
+        args: Args,
+        on_progress: OnProgress | None,
+        kernel: str | None,
+        *,
+        is_reported: bool = True,
+        may_ask: bool = True,
+        ask_wait_s: float | None = None,
+    ) -> Reply:
+        """Answer a call that reaches what `policy` allows.
+
+        Without `may_ask` the person is not asked, `ask_wait_s` is how long it waits for them.
+        """
+        approvals = self.approvals if may_ask else None
         here = BridgeCall(
             policy=self.policy,
             links=self.links,
@@ -179,12 +171,12 @@ class Session:
             background=self.background,
             forward=partial(self._forward, on_progress),
             on_progress=on_progress,
-            is_reported=asked.is_reported,
+            is_reported=is_reported,
         )
         target = None
         try:
             descriptor = permit(policy, op, self.descriptors())
-            own, target = split_kernel(descriptor, asked.args, asked.kernel)
+            own, target = split_kernel(descriptor, args, kernel)
             own = read_arguments(policy, descriptor, own)
             closed = policy.gates_to_ask(descriptor, own)
             check_can_ask(op, closed, approvals)
@@ -197,7 +189,7 @@ class Session:
                     own,
                     view=view,
                     timeout_s=reply_timeout_s(descriptor, own),
-                    is_reported=asked.is_reported,
+                    is_reported=is_reported,
                 )
             else:
                 make = partial(answer_here, here, bridge_op, own, view=view)
@@ -219,14 +211,14 @@ class Session:
                     preview=show and show(own, self.principal),
                     make=make,
                 )
-                reply = await here.approvals.call(request, on_progress, wait_s=asked.ask_wait_s)
+                reply = await here.approvals.call(request, on_progress, wait_s=ask_wait_s)
         except ReplPairError as error:
             reply = error_reply(error)
         if manifest.by_name().get(op, {}).get("project"):
             has_kernel = here.link is None or self.links.is_of_kernel(here.link)
             reply = complete_refusal(reply, op, principal=self.principal, has_kernel=has_kernel)
         if "use_kernel" in self.policy.without:
-            reply = name_kernel_in_steps(reply, op, asked.args)
+            reply = name_kernel_in_steps(reply, op, args)
         return with_kernel(reply, here.link, target)
 
     async def command(self, op: str, args: Args, kernel: str | None = None) -> Reply:

@@ -113,7 +113,7 @@ async def _plan_op(
 ) -> PlannedCall:
     call = permitted["name"]
     own, target = split_kernel(permitted, args, kernel)
-    own = read_arguments(caller.policy.close_gates(), permitted, own)
+    own = read_arguments(caller.policy.with_gates_closed, permitted, own)
     if _needs_kernel(permitted):
         target = await _choose_kernel(caller, target)
     if call == FUNCTION_OP:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from repl_pair.bridge.background.calls import Caller, PlannedCall
+from repl_pair.bridge.pending_call import Make, only_make
 from repl_pair.errors import STEP_S, ReplPairError, RequestError, next_step
 from repl_pair.wire import Reply, error_reply
 
@@ -76,13 +77,6 @@ class Run:
         return self.task.result()
 
 
-Make: TypeAlias = Callable[[], Awaitable[Reply]]
-
-
-async def _only_make(_run: Run, make: Make) -> Reply:
-    return await make()
-
-
 class Runs:
     """All runs of a session; nobody but its principal knows their ids. On the event loop."""
 
@@ -91,7 +85,7 @@ class Runs:
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
-        self.record = _only_make
+        self.record = only_make
         self._runs: dict[str, Run] = {}
         self._queues: dict[str, asyncio.Lock] = {}
         self._places = asyncio.Semaphore(MAX_AT_ONCE)

@@ -38,7 +38,7 @@ async def describe_op(
         return _describe_others(call)
     descriptor = permit(policy, op, permitted_ops(policy))
     by_name = policy.lists(descriptor) or not policy.is_for_run_op(descriptor)
-    schema = (policy if by_name else policy.close_gates()).visible_parameters(descriptor)
+    schema = (policy if by_name else policy.with_gates_closed).visible_parameters(descriptor)
     call.next_steps, call.hints = suggest_call(op, schema, {})
     whole = {"doc": descriptor["doc"], "input_schema": schema, "answer": descriptor.get("answer")}
     return cast("OpDescription", known_only({**_summarize(descriptor), **whole}))

@@ -183,4 +183,4 @@ def test_functions_that_change_something_are_open_unless_they_ask():
 
 def test_what_asks_while_it_is_open_asks_through_run_op_too():
     asking = Policy(ask=frozenset({"mutates", "write"}), allow=frozenset({"eval"}))
-    assert asking.close_gates() == Policy(ask=frozenset({"mutates"}))
+    assert asking.with_gates_closed == Policy(ask=frozenset({"mutates"}))
