@@ -31,7 +31,7 @@ def plan_worktrees(realm: Realm, rfc: str, repos: Sequence[str] | None = None) -
     """
     branch = branch_of(realm, rfc)
     chosen, reason = _choose(realm, repos)
-    paths = {repo: worktree_of(realm, rfc, repo) for repo in chosen}
+    paths = {repo: realm.folder / WORKTREES / rfc / repo for repo in chosen}
     return Plan(branch=branch, paths=paths, reason=reason)
 
 
@@ -59,11 +59,6 @@ def branch_of(realm: Realm, rfc: str) -> str:
     if not checked.succeeded:
         raise RequestError("bad_arguments", f"git takes no branch {branch!r}.")
     return branch
-
-
-def worktree_of(realm: Realm, rfc: str, repo: str) -> Path:
-    """Return the folder of a worktree, whether it is there or not."""
-    return realm.folder / WORKTREES / rfc / repo
 
 
 def _choose(realm: Realm, repos: Sequence[str] | None) -> tuple[list[str], str]:
