@@ -18,6 +18,7 @@ from repl_pair.runtime.registry.tags import ACTING, reason_of, tags_of
 from repl_pair.runtime.values.frozen import to_plain
 
 _HEAD = 200
+"""So many characters of what a run raised stand in its reason, if not more."""
 _RAISED = {"Skipped": "skip", "XFailed": "xfail"}
 """The statuses that pytest's own exceptions stand for, by their classes."""
 
@@ -49,7 +50,7 @@ def judge_row(
 ) -> Mapping[str, Any]:
     """Return the row of a run with the status that pytest reports for it."""
     # Of a run in several modes `raised` is of all its rows.
-    own = [e for e in raised if row["status"] == "error" and _head_of(e) in row["reason"]]
+    own = [e for e in raised if row["status"] == "error" and error_text(e)[:_HEAD] in row["reason"]]
     for error in own:
         for kind, status in _RAISED.items():
             if is_outcome(error, kind):
@@ -62,11 +63,6 @@ def judge_row(
         return {**row, "status": "xfail", "reason": expected.reason}
     status = "fail" if expected.strict else "xpass"
     return {**row, "status": status, "reason": f"it passes, though: {expected.reason}"}
-
-
-def _head_of(error: BaseException) -> str:
-    """Return how the reason of a run that raised this begins."""
-    return error_text(error)[:_HEAD]
 
 
 def _of_tags(entry: Entry) -> Iterator[Expectation]:

@@ -59,17 +59,17 @@ def session_options(
     A command without the option for JSON prints nothing else. With `several_kernels` the option of
     the kernel may be given several times.
     """
-    groups = {
+    wanted = {
         _KERNELS if several_kernels else _KERNEL: True,
         _HERE: here,
         _INJECT: inject,
         _AS: named,
-        _GATES: gates,
+        **dict.fromkeys(_GATES, gates),
         _EXPOSE_ALL: gates and exposes,
-        _APPROVALS: approvals,
+        **dict.fromkeys(_APPROVALS, approvals),
         _AS_JSON: as_json,
     }
-    options = [option for group, is_wanted in groups.items() if is_wanted for option in group]
+    options = [option for option, is_wanted in wanted.items() if is_wanted]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
@@ -88,40 +88,30 @@ def session_options(
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 _NAMES = frozenset(Choice.__dataclass_fields__)
-_KERNEL = (
-    click.option(
-        "--kernel",
-        metavar="X",
-        help="Connection file, kernel id, pid, notebook path or name of an embedded kernel.",
-    ),
+_KERNEL = click.option(
+    "--kernel",
+    metavar="X",
+    help="Connection file, kernel id, pid, notebook path or name of an embedded kernel.",
 )
-_KERNELS = (
-    click.option(
-        "--kernel",
-        "kernels",
-        multiple=True,
-        metavar="X",
-        help="Connection file, kernel id, pid, notebook path or name of an embedded kernel. Once "
-        "or more: no other kernel exists for the agent.",
-    ),
+_KERNELS = click.option(
+    "--kernel",
+    "kernels",
+    multiple=True,
+    metavar="X",
+    help="Connection file, kernel id, pid, notebook path or name of an embedded kernel. Once "
+    "or more: no other kernel exists for the agent.",
 )
-_HERE = (
-    click.option("--here", is_flag=True, help="Load this project's stories; no kernel is asked."),
+_HERE = click.option(
+    "--here", is_flag=True, help="Load this project's stories; no kernel is asked."
 )
-_INJECT = (
-    click.option(
-        "--inject",
-        is_flag=True,
-        help="Ship the runtime to a kernel whose Python lacks the package.",
-    ),
+_INJECT = click.option(
+    "--inject", is_flag=True, help="Ship the runtime to a kernel whose Python lacks the package."
 )
-_AS = (
-    click.option(
-        "--as",
-        "agent",
-        metavar="NAME",
-        help="The agent's name: what it registers, watches and tries belongs to that name.",
-    ),
+_AS = click.option(
+    "--as",
+    "agent",
+    metavar="NAME",
+    help="The agent's name: what it registers, watches and tries belongs to that name.",
 )
 _GATES = (
     click.option("--allow", metavar="A,B", default="", help="Open inspect, write or eval."),
@@ -134,12 +124,10 @@ _GATES = (
     click.option("--toolsets", metavar="A,B", default="", help="Toolsets beside the default ones."),
     click.option("--tier", metavar="T", help="Only what is registered for exactly this tier."),
 )
-_EXPOSE_ALL = (
-    click.option(
-        "--expose-all",
-        is_flag=True,
-        help="Development: agents see all members and functions of your app, exposed or not.",
-    ),
+_EXPOSE_ALL = click.option(
+    "--expose-all",
+    is_flag=True,
+    help="Development: agents see all members and functions of your app, exposed or not.",
 )
 _APPROVALS = (
     click.option(
@@ -157,10 +145,8 @@ _APPROVALS = (
         help="How long you may take to approve. [600]",
     ),
 )
-_AS_JSON = (
-    click.option(
-        "--json", "as_json", is_flag=True, help="Print each reply's whole envelope, one a line."
-    ),
+_AS_JSON = click.option(
+    "--json", "as_json", is_flag=True, help="Print each reply's whole envelope, one a line."
 )
 
 

@@ -18,7 +18,7 @@ from repl_pair.runtime.realm.bindings import bind as bind_repo, unbind as unbind
 from repl_pair.runtime.realm.changes import report_changes
 from repl_pair.runtime.realm.checks import check_realm
 from repl_pair.runtime.realm.files import read_json
-from repl_pair.runtime.realm.model import Binding, CheckedRealm, Fault, Realm, RealmStatus
+from repl_pair.runtime.realm.model import Binding, CheckedRealm, Realm, RealmStatus
 from repl_pair.runtime.realm.realms import Home, find_home, open_realm
 from repl_pair.runtime.realm.status import describe_realm
 from repl_pair.wire import ok_reply
@@ -182,7 +182,7 @@ def _show_checked(checked: CheckedRealm) -> None:
     found = {"error": checked["errors"], "warning": checked["warnings"]}
     for word, faults in found.items():
         for fault in faults:
-            click.echo(_line_of(word, fault))
+            click.echo(escape(f"{word}: {fault['file']}: {fault['kind']}: {fault['message']}"))
     click.echo(", ".join(count_of(len(faults), word) for word, faults in found.items()), err=True)
 
 
@@ -215,10 +215,6 @@ def _binding_row(repo: str, binding: Binding) -> dict[str, Any]:
         "exports": binding["exports"],
         "imports": imports,
     }
-
-
-def _line_of(word: str, fault: Fault) -> str:
-    return escape(f"{word}: {fault['file']}: {fault['kind']}: {fault['message']}")
 
 
 def _print_line(text: str, *, err: bool = False) -> None:

@@ -171,15 +171,11 @@ def _show_threads(page: Mapping[str, Any]) -> None:
             "author": one["principal"],
             "target": one["target"],
             "replies": str(one["replies"] or ""),
-            "words": _head(one["content"]),
+            "words": cut_text(" ".join(text_of(one["content"]).split()), _HEAD_CHARS),
         }
         for one in page["items"]
     ]
     show_page({"items": rows, "total": len(rows)})
-
-
-def _head(content: Any) -> str:
-    return cut_text(" ".join(text_of(content).split()), _HEAD_CHARS)
 
 
 def _show_thread(thread: Mapping[str, Any]) -> None:

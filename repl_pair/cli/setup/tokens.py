@@ -65,7 +65,8 @@ def remove(name: str, as_json: bool) -> None:
     """Remove the token of NAME: servers that run refuse it from now on, and end its streams."""
     with report_refusal(as_json=as_json):
         Tokens().remove(check_agent_name(name, "NAME"))
-    sys.exit(answer(ok_reply({"removed": name}), _show_removed, as_json=as_json))
+    reply = ok_reply({"removed": name})
+    sys.exit(answer(reply, lambda _: click.echo(f"{name} is removed.", err=True), as_json=as_json))
 
 
 def _describe(token: Token) -> Mapping[str, Any]:
@@ -89,7 +90,3 @@ def _show_made(result: Mapping[str, Any]) -> None:
         f"in a variable, as {TOKEN}, and out of files that others read.",
         err=True,
     )
-
-
-def _show_removed(result: Mapping[str, Any]) -> None:
-    click.echo(f"{result['removed']} is removed.", err=True)
