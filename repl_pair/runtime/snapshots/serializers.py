@@ -24,6 +24,7 @@ from repl_pair.runtime.values.classes import (
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.library import exact_columns
 from repl_pair.runtime.values.marks import is_secret_label
+from repl_pair.runtime.values.value_parts import response_parts
 
 
 class State(NamedTuple):
@@ -150,18 +151,12 @@ def _model(value: Any) -> State:
 
 
 def _response(value: Any) -> State:
-    content = value.content
+    status, url, headers, content = response_parts(value)
     try:
         content = content.decode(value.encoding or "utf-8")
     except (UnicodeDecodeError, LookupError):
         pass  # its bytes are written
-    pairs: Any = getattr(value.headers, "multi_items", value.headers.items)()
-    fields = {
-        "status_code": value.status_code,
-        "url": None if getattr(value, "_request", value) is None else str(value.url),
-        "headers": sorted((name.lower(), text) for name, text in pairs),
-        "content": content,
-    }
+    fields = {"status_code": status, "url": url, "headers": headers, "content": content}
     return State(qualname_of(real_class(value)), (), fields)
 
 
@@ -228,10 +223,7 @@ def _column(name: Any, dtype: Any, items: Any, secret: Collection[int] = ()) -> 
 
 
 def _is(root: str, *names: str) -> Callable[[Any, type[Any]], bool]:
-    def is_it(_value: Any, cls: type[Any]) -> bool:
-        return any(root_of(base) == root and name_of(base) in names for base in lineage(cls))
-
-    return is_it
+    return lambda _, cls: any(root_of(b) == root and name_of(b) in names for b in lineage(cls))
 
 
 _Row = tuple[Callable[[Any, type[Any]], bool], Callable[[Any], State | Words]]

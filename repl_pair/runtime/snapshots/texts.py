@@ -11,7 +11,7 @@ from repl_pair.runtime.capture.bundles import figure_of
 from repl_pair.runtime.snapshots.secret_parts import is_secret_pair, is_secret_slot
 from repl_pair.runtime.snapshots.serializers import State, Unstorable, Words, read_state
 from repl_pair.runtime.values.classes import is_instance_of, qualname_of, real_class
-from repl_pair.runtime.values.leaves import leaf_of
+from repl_pair.runtime.values.leaves import leaf_of, quoted
 from repl_pair.runtime.values.marks import NAME_SLOTS, is_secret_label, secret_type
 from repl_pair.runtime.values.paths import Place, below, join_path
 from repl_pair.wire import REDACTED
@@ -155,8 +155,8 @@ class _Writer:
         text = _ADDRESS.sub("0x…", self.hide(text))
         lines = text.splitlines(keepends=True)
         if len(lines) < 2:
-            return _quote(text)
-        return "(\n" + "".join(f"{_INDENT}{_quote(line)}\n" for line in lines) + ")"
+            return quoted(text)
+        return "(\n" + "".join(f"{_INDENT}{quoted(line)}\n" for line in lines) + ")"
 
     def _bytes(self, cls: type, value: Any) -> str:
         raw = bytes(value)
@@ -173,8 +173,3 @@ class _Writer:
             return self.hide(repr(number))
         except ValueError:  # more digits than Python writes
             return hex(int(number))
-
-
-def _quote(text: str) -> str:
-    written = repr(text)
-    return written if written[0] == '"' or '"' in text else f'"{written[1:-1]}"'

@@ -1,6 +1,5 @@
 """Calls of the app's functions: what one takes, its arguments built from JSON, and its call."""
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -22,11 +21,10 @@ from repl_pair.runtime.stopping.awaiting import await_together
 from repl_pair.runtime.stopping.loops import WaitFor
 from repl_pair.runtime.surfaces.secret_values import followed_ids
 from repl_pair.runtime.values.classes import is_awaitable
-from repl_pair.runtime.values.frozen import Ref
 from repl_pair.runtime.values.hints import ANYTHING
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.takes import takes_of
-from repl_pair.runtime.values.thaw import thaw
+from repl_pair.runtime.values.thaw import refuse_ref, thaw
 
 
 class Call:
@@ -87,7 +85,7 @@ def build_args(id: str, fn: Callable[..., Any], args: Mapping[str, Any]) -> dict
     hints, built, faults = takes_of(fn).read, dict[str, Any](), list[str]()
     for name, value in args.items():
         try:
-            built[name] = thaw(value, hints.get(name, ANYTHING), load=_refuse_ref, where=name)
+            built[name] = thaw(value, hints.get(name, ANYTHING), load=refuse_ref, where=name)
         except RequestError as error:
             faults.append(error.message)
     if faults:
@@ -105,15 +103,6 @@ def _refused(id: str, schema: Schema, args: Mapping[str, Any], faults: list[str]
         return RequestError("bad_arguments", message, hints=hints)
     steps = [next_step("run_function", function=id, args=nearest)]
     return RequestError("bad_arguments", message, next_steps=steps)
-
-
-def _refuse_ref(ref: Ref) -> Any:
-    raise RequestError("cannot_run", f"ref({ref.loader!r}) is not allowed here; give plain data.")
-
-
-def is_generator(fn: Any) -> bool:
-    """Return whether calling a function gives a generator, sync or async, in place of a value."""
-    return inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn)
 
 
 async def call_function(

@@ -15,7 +15,7 @@ from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.learning import learn_defaults
 from repl_pair.runtime.signatures.arguments import MAX_S
 from repl_pair.runtime.signatures.schema import open_parameters
-from repl_pair.runtime.surfaces.function_calls import function_schema, is_generator
+from repl_pair.runtime.surfaces.function_calls import function_schema
 from repl_pair.runtime.values.takes import takes_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -127,7 +127,7 @@ def check_exposable(where: str, fn: Callable[..., Any]) -> None:
 
 
 def _refuse_generator(where: str, fn: Callable[..., Any]) -> None:
-    if is_generator(fn):
+    if inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
         raise bad_body(where, "is a generator; register a function that returns a list.")
 
 

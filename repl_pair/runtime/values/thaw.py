@@ -61,13 +61,12 @@ def thaw(frozen: Frozen, hint: Any = Any, *, load: Load, where: str = "args") ->
 
 def thaw_data(frozen: Frozen, where: str) -> Any:
     """Make fresh values of frozen data; `cannot_run` where it holds a `ref`."""
+    return thaw(frozen, Any, load=refuse_ref, where=where)
 
-    def refuse(ref: Ref) -> Any:
-        raise RequestError(
-            "cannot_run", f"ref({ref.loader!r}) is not allowed here; give plain data."
-        )
 
-    return thaw(frozen, Any, load=refuse, where=where)
+def refuse_ref(ref: Ref) -> Any:
+    """Refuse a `ref` where data is wanted, as a `Load`: RequestError `cannot_run`."""
+    raise RequestError("cannot_run", f"ref({ref.loader!r}) is not allowed here; give plain data.")
 
 
 def _thaw(frozen: Frozen, hint: Hint, load: Load, where: str, hashable: bool = False) -> Any:

@@ -56,7 +56,8 @@ def _index(value: Any) -> Parts:
     return list(value.names), [value.get_level_values(level).array for level in levels]
 
 
-def _response(value: Any) -> Parts:
+def response_parts(value: Any) -> Parts:
+    """Return the status, URL, headers and content of a response of a library; None for no URL."""
     pairs: Any = getattr(value.headers, "multi_items", value.headers.items)()
     headers = sorted((name.lower(), text) for name, text in pairs)
     url = None if getattr(value, "_request", value) is None else str(value.url)
@@ -104,8 +105,8 @@ FOREIGN_MADE_OF: dict[str, Made] = {
     "pydantic.BaseModel": (b"record", _model),
     "polars.DataFrame": (b"columns", lambda value: (exact_columns(value),)),
     "polars.Series": (b"column", lambda value: (exact_columns(value),)),
-    "httpx.Response": (b"response", _response),
-    "httpx2.Response": (b"response", _response),
-    "requests.Response": (b"response", _response),
+    "httpx.Response": (b"response", response_parts),
+    "httpx2.Response": (b"response", response_parts),
+    "requests.Response": (b"response", response_parts),
 }
 """By package and class of any base: what need not be installed is not imported."""
