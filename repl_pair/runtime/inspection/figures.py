@@ -17,6 +17,7 @@ from typing import Any
 from repl_pair.runtime.reading.fields import is_static
 from repl_pair.runtime.reading.stored_fields import stored_fields
 from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.renderings import texts_of_figure
 from repl_pair.runtime.values.classes import (
     is_exactly,
     is_installed,
@@ -60,8 +61,7 @@ def draw_figure(value: Any) -> bytes | None:
     if figure is None:
         raise NotDrawn(_NO_IMAGE)
     copied = _copy(figure, kind)
-    texts = [part.get_text() for part in copied.findobj(_has_text)]
-    if NEEDLES.find("\n".join(texts)):
+    if NEEDLES.find(texts_of_figure(copied)):
         raise NotDrawn("A secret stands in a text of the figure.")
     width, height = copied.get_size_inches()
     copied.set_dpi(min(_DPI, LONGEST_SIDE / max(width, height)))
@@ -88,10 +88,6 @@ def _own_fonts() -> Generator[None]:
         yield
     finally:
         fonts._get_font = shared
-
-
-def _has_text(part: Any) -> bool:
-    return hasattr(part, "get_text")
 
 
 def _copy(figure: Any, kind: Any) -> Any:

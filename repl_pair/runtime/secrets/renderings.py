@@ -56,8 +56,7 @@ def leaving_form(value: Any, bundle: Mapping[str, Any]) -> Mapping[str, Any]:
         if is_polars(value):
             return {"text/plain": repr(send_out(value).value)} if _holds_any(value) else bundle
         if (figure := figure_of(value)) is not None:
-            texts = "\n".join(part.get_text() for part in figure.findobj(_is_text))
-            return _NOTHING if NEEDLES.find(texts) else bundle
+            return _NOTHING if NEEDLES.find(texts_of_figure(figure)) else bundle
         others = (value, *_of_libraries(value))
         if any(is_secret_label(name) for one in others for name in _column_names(one)):
             return _NOTHING
@@ -218,5 +217,6 @@ def _labelled(value: Any) -> list[str]:
     return [str(getattr(one, "value", "")) for one in secret]
 
 
-def _is_text(artist: Any) -> bool:
-    return hasattr(artist, "get_text")
+def texts_of_figure(figure: Any) -> str:
+    """Return all that is written in a figure of matplotlib; its own code reads it."""
+    return "\n".join(part.get_text() for part in figure.findobj() if hasattr(part, "get_text"))
