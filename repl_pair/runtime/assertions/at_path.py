@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Iterator, Mapping
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 from repl_pair.errors import RequestError
@@ -37,14 +37,10 @@ def result_equals(settled: RunView, expected: Any) -> Verdict:
 
 def path_matches(settled: RunView, path: Path, schema: Any) -> Verdict:
     """`[path, schema]`: the value at the path, as JSON, fits the JSON Schema."""
-
-    def why(actual: Any, where: str) -> str:
-        return _misfit(actual, schema, where, by_agent=settled.by_agent)
-
-    return judge_at(settled, path, schema, why)
+    return judge_at(settled, path, schema, partial(_misfit, schema, settled.by_agent))
 
 
-def _misfit(value: Any, schema: Any, where: str, *, by_agent: bool) -> str:
+def _misfit(schema: Any, by_agent: bool, value: Any, where: str) -> str:
     try:
         jsonschema: Any = importlib.import_module("jsonschema")
     except ImportError as error:

@@ -18,7 +18,6 @@ _SHORT_US = 18
 
 What is read of it and set again is the same; of 19 it is 18.
 """
-SWITCH_INTERVAL_S = _SHORT_US / 1e6
 LATE_S = 0.1
 """A request that took longer to arrive met a cell that leaves other threads no turn."""
 
@@ -90,7 +89,10 @@ class _SwitchInterval:
         self._before = 0
 
     def hold(self) -> Undo:
-        """Let all threads return the interpreter lock after 0.02 ms, until the last undo."""
+        """Let all threads return the interpreter lock after 0.02 ms, until the last undo.
+
+        The interval belongs to the process: what the person sets meanwhile stays.
+        """
         holder = object()
         with self._lock:
             now = _read_interval()
@@ -117,15 +119,7 @@ def _set_interval(us: int) -> None:
     sys.setswitchinterval((us + 0.5) / 1e6)  # it is rounded down
 
 
-_INTERVAL = _SwitchInterval()
-
-
-def shorten_switch_interval() -> Undo:
-    """Let all threads return the interpreter lock after 0.02 ms, until the last undo.
-
-    The interval belongs to the process: what the person sets meanwhile stays.
-    """
-    return _INTERVAL.hold()
+shorten_switch_interval = _SwitchInterval().hold
 
 
 @contextmanager

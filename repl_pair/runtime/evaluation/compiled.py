@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import itertools
 import re
 from collections.abc import Iterator
 from types import CodeType
@@ -21,7 +20,6 @@ _REMEDIES = {
     r"\?|.*\?$": "help is help(name)",
 }
 """What stands for what IPython alone reads, by how its lines look."""
-_numbers = itertools.count(1)
 
 
 @record
@@ -38,11 +36,6 @@ class Compiled:
     def parts(self) -> list[CodeType]:
         """Return what is run, in its order."""
         return [self.body] if self.value is None else [self.body, self.value]
-
-
-def new_filename(sender: str) -> str:
-    """Return the name of the next sent code in tracebacks."""
-    return f"<eval_code {next(_numbers)} of {sender}>"
 
 
 def compile_source(source: str, filename: str) -> Compiled:

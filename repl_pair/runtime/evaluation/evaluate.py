@@ -1,5 +1,6 @@
 """Runs sent code once, with the capture, the settings and the stops of a run."""
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Self
@@ -12,7 +13,6 @@ from repl_pair.runtime.evaluation.compiled import (
     compile_source,
     describe_no_code,
     is_coroutine,
-    new_filename,
 )
 from repl_pair.runtime.evaluation.sources import keep_source, show_source
 from repl_pair.runtime.evaluation.spaces import Scope, Space, open_space
@@ -23,6 +23,8 @@ from repl_pair.runtime.secrets.renderings import leaving_form
 from repl_pair.runtime.stopping.awaiting import await_together
 from repl_pair.runtime.stopping.loops import WaitFor
 from repl_pair.runtime.stopping.stop import Stop
+
+_numbers = itertools.count(1)
 
 
 @mutable
@@ -50,7 +52,7 @@ async def evaluate(
     `begun` is given what fills up while it runs. Must be called in a section that is not live; it
     is while the code runs. It must have the process's settings for itself.
     """
-    filename = new_filename(agent_origin(principal).label)
+    filename = f"<eval_code {next(_numbers)} of {agent_origin(principal).label}>"
     with (
         capture(exclusive=True, leaving=leaving_form, restores=True) as captured,
         sent_by(principal),

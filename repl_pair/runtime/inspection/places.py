@@ -75,12 +75,9 @@ def is_machinery(places: Sequence[Place]) -> bool:
     wheres = [place.where for place in reversed(places)]
     begun_by = (where for where in wheres if not where.startswith(_STARTERS))
     # A debugger begins the person's threads too, and some that are only its own.
-    root = next(begun_by, next(filter(_is_debuggers, wheres), "")).partition("/")[0]
+    debuggers = (where for where in wheres if where.startswith("debugpy/"))
+    root = next(begun_by, next(debuggers, "")).partition("/")[0]
     return root in MACHINERY and not any(place.is_own for place in places)
-
-
-def _is_debuggers(where: str) -> bool:
-    return where.startswith("debugpy/")
 
 
 def shown_places(places: Sequence[Place], most: int) -> tuple[list[Place], int]:

@@ -8,7 +8,7 @@ from repl_pair.runtime.clients.clients import check_pause
 from repl_pair.runtime.op_base.answers import Identity
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.entering import Replaced, enter_body
-from repl_pair.runtime.op_base.table import op
+from repl_pair.runtime.op_base.table import SPARE_S, op
 from repl_pair.runtime.op_base.tier_names import shown_text
 from repl_pair.runtime.registry.ids import VARIANT, check_id
 from repl_pair.runtime.registry.visible import VariantId, visible_entry
@@ -18,8 +18,6 @@ from repl_pair.runtime.signatures.arguments import Bounds
 
 MAX_MS = 30_000
 USUAL_MS = 10_000
-SPARE_S = 3.0
-"""What writing the text may take once the recording is over."""
 TEXT_CHARS = 12_000
 
 

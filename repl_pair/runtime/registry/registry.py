@@ -10,7 +10,7 @@ from typing import Any
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean, next_step
 from repl_pair.records import Undo, replace
 from repl_pair.runtime.registry.ids import check_id, story_of
-from repl_pair.runtime.registry.model import KINDS, Component, Entry, Kind, Origin, Outline
+from repl_pair.runtime.registry.model import KINDS, Component, Entry, Kind, Origin
 from repl_pair.runtime.registry.origin import (
     MODULE,
     SCRIPT,
@@ -178,7 +178,9 @@ class Registry:
         return undo
 
     def _declare(self, kind: Kind) -> Undo:
-        return self.store.declare(Collection(name=kind.collection, outline=_outline))
+        return self.store.declare(
+            Collection(name=kind.collection, outline=lambda entry: entry.outline)
+        )
 
     def retire(self, origin_key: str, run: Any) -> None:
         """Remove entries that a place registered in an earlier run and not again in `run`."""
@@ -275,10 +277,6 @@ class Registry:
             message = f"There is no kind {name!r}.{did_you_mean(name, self.kinds)}"
             raise RequestError("not_found", message)
         return self.kinds[name]
-
-
-def _outline(entry: Entry) -> Outline:
-    return entry.outline
 
 
 def _is_second(one: Origin, other: Origin) -> bool:

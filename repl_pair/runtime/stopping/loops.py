@@ -67,11 +67,9 @@ class LoopThread:
         self._awaited[result] = loop = self.loop
         with _awaiting() as there:
             here = copy_context()
-
-            def start() -> None:
-                started.append(there.begin(loop, awaitable, result, here))
-
-            loop.call_soon_threadsafe(start)
+            loop.call_soon_threadsafe(
+                lambda: started.append(there.begin(loop, awaitable, result, here))
+            )
             try:
                 return result.result()
             finally:

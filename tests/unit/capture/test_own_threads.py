@@ -8,14 +8,13 @@ import threading
 import pytest
 
 from repl_pair.runtime.capture.own_threads import (
-    SWITCH_INTERVAL_S,
     frames_of_threads,
     short_switch_interval,
     shorten_switch_interval,
 )
 from repl_pair.runtime.op_base.table import Table
 
-LONG_S = 0.02
+SHORT_S, LONG_S = 18e-6, 0.02
 
 
 @pytest.fixture(autouse=True)
@@ -28,17 +27,17 @@ def long_turns():
 
 def test_turns_are_short_during_the_block_and_as_before_after_it():
     with short_switch_interval():
-        assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)
+        assert sys.getswitchinterval() == pytest.approx(SHORT_S)
         with short_switch_interval():
-            assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)
-        assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)
+            assert sys.getswitchinterval() == pytest.approx(SHORT_S)
+        assert sys.getswitchinterval() == pytest.approx(SHORT_S)
     assert sys.getswitchinterval() == pytest.approx(LONG_S)
 
 
 def test_turns_are_short_until_the_last_of_several_ends():
     first, second = shorten_switch_interval(), shorten_switch_interval()
     first()
-    assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)
+    assert sys.getswitchinterval() == pytest.approx(SHORT_S)
     second()
     assert sys.getswitchinterval() == pytest.approx(LONG_S)
 
@@ -49,7 +48,7 @@ def test_turns_that_the_person_sets_meanwhile_stay(interval):
         sys.setswitchinterval(interval)
     assert sys.getswitchinterval() == pytest.approx(interval)
     with short_switch_interval():
-        assert sys.getswitchinterval() <= SWITCH_INTERVAL_S
+        assert sys.getswitchinterval() <= SHORT_S
     assert sys.getswitchinterval() == pytest.approx(interval)
 
 
@@ -66,7 +65,7 @@ def test_the_module_of_an_op_is_imported_in_short_turns(tmp_path, monkeypatch):
     (tmp_path / "of_an_op.py").write_text("import sys\nturn_s = sys.getswitchinterval()\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert Table({"late": "of_an_op"}).get("late") is None
-    assert sys.modules["of_an_op"].turn_s == pytest.approx(SWITCH_INTERVAL_S)
+    assert sys.modules["of_an_op"].turn_s == pytest.approx(SHORT_S)
     monkeypatch.delitem(sys.modules, "of_an_op")
 
 
