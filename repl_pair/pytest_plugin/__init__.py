@@ -63,9 +63,9 @@ def pytest_collect_file(
     has_name = file_path.name.startswith("stories_") and file_path.suffix == ".py"
     if not has_name and not parent.config.pluginmanager.has_plugin(_HOOKS):
         return found
-    from repl_pair.pytest_plugin.files import is_story_file  # only who may have stories
+    from repl_pair.pytest_plugin.files import project_of  # only who may have stories
 
-    if not is_story_file(parent.config, file_path):
+    if file_path.suffix != ".py" or not project_of(parent.config).holds(file_path):
         return found
     _load_hooks(parent.config)
     from repl_pair.pytest_plugin.collecting import collector_of  # only who has stories

@@ -9,11 +9,6 @@ from repl_pair.errors import AuthoringError
 from repl_pair.runtime.loading.project import INI, Project, find_files, make_project
 
 
-def is_story_file(config: pytest.Config, path: Path) -> bool:
-    """Return whether a file holds stories."""
-    return path.suffix == ".py" and project_of(config).holds(path)
-
-
 def project_of(config: pytest.Config) -> Project:
     """Return where stories are in this run; UsageError for what cannot be."""
     found = config.stash.get(_PROJECT, None)

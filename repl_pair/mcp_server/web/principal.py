@@ -208,7 +208,9 @@ class Principal:
             wait_s = math.ceil(ROOM_S - idle_s)
             raise Refusal(HTTPStatus.TOO_MANY_REQUESTS, retry_after=str(wait_s))
         del self._sessions[oldest]
-        await self._manager.handle_request(_deletion(scope, oldest), _receive_nothing, _drop)
+        headers = [(b"mcp-session-id", oldest.encode())]
+        deletion = {**scope, "method": "DELETE", "headers": headers}
+        await self._manager.handle_request(deletion, _receive_nothing, _drop)
 
 
 async def _hold_place(ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -233,11 +235,6 @@ def _open_session(token: Token, defaults: Defaults) -> Session:
         approvals=ApprovalCalls(**waits),
         shared=True,
     )
-
-
-def _deletion(scope: Scope, session: str) -> Scope:
-    headers = [(b"mcp-session-id", session.encode())]
-    return {**scope, "method": "DELETE", "headers": headers}
 
 
 async def _receive_nothing() -> Message:
