@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar, cast, dataclass_transform
 
 T = TypeVar("T")
 
-Undo = Callable[[], None]
+Undo = Callable[[], object]
 """Takes back what a function changed; such a function returns it."""
 
 

@@ -151,11 +151,7 @@ class SessionLinks:
         """
         token = object()
         self._observers[token] = fn
-
-        def undo() -> None:
-            self._observers.pop(token, None)
-
-        return undo
+        return lambda: self._observers.pop(token, None)
 
     def _report(self, what: Literal["held", "left"]) -> None:
         for fn in tuple(self._observers.values()):

@@ -58,11 +58,7 @@ class DirectLink(Link):
         loop, token = asyncio.get_running_loop(), object()
         self._subscribers[token] = _on_loop(loop, fn)
         loop.call_soon(fn, Event(boot=BOOT.id, seq=0, member=EVERYTHING, change="subscribed"))
-
-        def remove() -> None:
-            self._subscribers.pop(token, None)
-
-        return remove
+        return lambda: self._subscribers.pop(token, None)
 
     async def leave(self) -> Detachment:
         """Do nothing: no other process was attached to."""

@@ -51,8 +51,8 @@ class PanelThread:
         token = object()
         with self._listening:
             for store in () if self._listeners else (STORE, PERSON_STORE):
-                undo = store.subscribe(lambda one: self.mark_changed(one.member, one.key))
-                self._subscriptions.callback(undo)
+                unsubscribe = store.subscribe(lambda one: self.mark_changed(one.member, one.key))
+                self._subscriptions.callback(unsubscribe)
             self._listeners[token] = listener, source
 
         def undo() -> None:

@@ -11,7 +11,7 @@ from dataclasses import field
 from functools import partial
 from typing import Any, cast
 
-from repl_pair.records import mutable
+from repl_pair.records import holding, mutable
 from repl_pair.runtime.capture.captured import (
     CAPTURED,
     PLACE,
@@ -220,11 +220,8 @@ class RunListener:
 def listen_to_runs() -> Generator[RunListener]:
     """Listen to the runs that this context begins during the block."""
     listener = RunListener()
-    token = _LISTENER.set(listener)
-    try:
+    with holding(_LISTENER, listener):
         yield listener
-    finally:
-        _LISTENER.reset(token)
 
 
 def report_raised(error: BaseException) -> None:

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from repl_pair.errors import KernelError
 from repl_pair.records import Undo
@@ -11,25 +11,17 @@ from repl_pair.wire import ProgressContent, Reply, Request, View, error_reply
 PERSON = ""
 """The owner of what the person's own code began; no client has this name."""
 
-
-class RequestHandler(Protocol):
-    """Handles requests, as a host does."""
-
-    def submit(
-        self,
-        content: Mapping[str, Any],
-        reply: Callable[[Reply], None],
-        progress: Callable[[ProgressContent], None],
-    ) -> None:
-        """Accept a request and return at once; `reply` is called exactly once, on any thread."""
-        ...
+Submit = Callable[
+    [Mapping[str, Any], Callable[[Reply], None], Callable[[ProgressContent], None]], None
+]
+"""Takes a request and two functions, for its reply and its progress; see `Host.submit`."""
 
 
 class OwnCalls:
     """The hosts that run own calls, and what is to end with its owner; see `OWN_CALLS`."""
 
     def __init__(self) -> None:
-        self._handlers: dict[object, RequestHandler] = {}
+        self._handlers: dict[object, Submit] = {}
         self._held: dict[object, tuple[str, Callable[[], object]]] = {}
 
     @property
@@ -37,10 +29,10 @@ class OwnCalls:
         """Return whether a host runs own calls."""
         return bool(self._handlers)
 
-    def serve(self, handler: RequestHandler) -> Undo:
+    def serve(self, submit: Submit) -> Undo:
         """Let a host run own calls; the undo of the last host ends what agents began."""
         token = object()
-        self._handlers[token] = handler
+        self._handlers[token] = submit
 
         def undo() -> None:
             if self._handlers.pop(token, None) and not self._handlers:
@@ -59,17 +51,13 @@ class OwnCalls:
                 error_reply(KernelError("detached", f"repl_pair is detached: {op} was not called."))
             )
         else:
-            latest.submit(request.to_wire(), done, lambda _progress: None)
+            latest(request.to_wire(), done, lambda _progress: None)
 
     def hold(self, owner: str, end: Callable[[], object]) -> Undo:
         """Call `end` when its owner, a client id or a principal, is gone; the undo forgets it."""
         token = object()
         self._held[token] = owner, end
-
-        def undo() -> None:
-            self._held.pop(token, None)
-
-        return undo
+        return lambda: self._held.pop(token, None)
 
     def keep_only(self, owners: Collection[str]) -> None:
         """End everything whose owner is not among `owners`, except what the person began."""

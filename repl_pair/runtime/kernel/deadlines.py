@@ -114,11 +114,7 @@ class Timers:
             if self._thread is None:
                 self._thread = start_thread(self._serve, name="timers")
         self._new_entries.put(entry)
-
-        def undo() -> None:
-            self._claim(entry)
-
-        return undo
+        return lambda: self._claim(entry)
 
     def every(self, period_s: float, fn: Callable[[], None]) -> Undo:
         """Call `fn` each `period_s` seconds until the undo."""

@@ -50,7 +50,7 @@ class Host:
             blocked_by=lanes.blocked_by, give_up=self._answer_unbegun, answer_for=self._answer_for
         )
         self._unsubscribe = STORE.subscribe(lambda change: publish(event_content(change)))
-        self._end_own_calls = OWN_CALLS.serve(self)
+        self._end_own_calls = OWN_CALLS.serve(self.submit)
 
     @property
     def works_beside(self) -> bool:

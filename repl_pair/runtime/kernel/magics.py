@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from repl_pair.errors import ReplPairError, did_you_mean
+from repl_pair.records import Undo
 from repl_pair.runtime.clients import clients
 from repl_pair.runtime.clients.clients import ATTACHED, CLIENTS
 from repl_pair.runtime.ipython import kernel_shell
@@ -20,7 +21,7 @@ from repl_pair.runtime.store import PERSON_STORE
 from repl_pair.runtime.sweeps.watching import WATCHES
 from repl_pair.version import VERSION
 
-_LOADED: list[Callable[[], None]] = []
+_LOADED: list[Undo] = []
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -115,11 +115,7 @@ class CellTracker:
         """Call `fn` after each cell, failed or not, when stale entries are retired."""
         token = object()
         self._at_end[token] = fn
-
-        def undo() -> None:
-            self._at_end.pop(token, None)
-
-        return undo
+        return lambda: self._at_end.pop(token, None)
 
     def _begin(self, shell: Any, info: Any) -> None:
         key = id(shell), threading.get_ident()

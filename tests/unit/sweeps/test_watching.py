@@ -232,7 +232,7 @@ class Nobody:
 
 def test_what_agents_began_ends_with_the_last_host_and_with_its_client():
     own_calls, ended = OwnCalls(), []
-    undo = own_calls.serve(Nobody())
+    undo = own_calls.serve(Nobody().submit)
     for owner in ("agent", "other", PERSON):
         own_calls.hold(owner, lambda owner=owner: ended.append(owner))
     own_calls.keep_only({"other"})
@@ -247,8 +247,8 @@ def test_what_agents_began_ends_with_the_last_host_and_with_its_client():
 
 def test_a_host_that_ends_twice_takes_no_later_one_with_it():
     own_calls, host = OwnCalls(), Nobody()
-    undo = own_calls.serve(host)
-    own_calls.serve(host)
+    undo = own_calls.serve(host.submit)
+    own_calls.serve(host.submit)
     undo()
     undo()
     assert own_calls.has_handler
@@ -304,8 +304,8 @@ def test_all_runs_of_a_watch_are_taken_by_the_host_that_the_first_one_made(price
 
 def test_an_own_call_is_run_by_the_latest_host_with_the_view_of_its_caller():
     own_calls, first, last = OwnCalls(), Nobody(), Nobody()
-    own_calls.serve(first)
-    own_calls.serve(last)
+    own_calls.serve(first.submit)
+    own_calls.serve(last.submit)
     view = View(principal="agent", tier="ops")
     own_calls.run("ping", {"a": 1}, view=view, done=print)
     assert not hasattr(first, "content")
