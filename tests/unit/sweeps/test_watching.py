@@ -175,13 +175,13 @@ def test_a_callback_that_raises_warns_and_stops_nothing(prices, watch, recwarn):
 def test_what_changes_in_a_cell_is_looked_at_behind_it_and_runs_once(prices, watch, monkeypatch):
     heard = []
     watch("price/A", heard.append)
-    monkeypatch.setattr(CELLS, "current", object())
+    monkeypatch.setattr(CELLS, "_current", object())
     for n in range(5):
         repl_pair.variant("price/A", args={"n": 10 + n})
     prices("return n * 2")
     join_looks()
     assert (heard, OWN_CALLS.has_handler) == ([], False)
-    monkeypatch.setattr(CELLS, "current", None)
+    monkeypatch.setattr(CELLS, "_current", None)
     WATCHES.check()
     wait_until(lambda: heard, "a run of price/A")
     seen = baseline_of(last_result("price/A"))
