@@ -23,7 +23,7 @@ loss = app.cell("loss", float, default=0.5, expose=True)
 CHANGE = "loss.set(0.25); repl_pair.tag('another')"
 WAITING = """
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
-print(sum(len(host.lanes._waiters._waiting) for host in OWN_CALLS._handlers.values()))
+print(sum(len(submit.__self__.lanes._waiters._waiting) for submit in OWN_CALLS._handlers.values()))
 """
 WAITS = {
     "read_changes": {},
