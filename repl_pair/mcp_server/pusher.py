@@ -89,20 +89,20 @@ class Pusher:
         return following
 
     def _watched(self) -> dict[str, list[str]]:
-        """Return the URIs that are subscribed to, by the name that is watched for them."""
+        """Return the URIs that are subscribed to, by each name that is watched for them."""
         watched: dict[str, list[str]] = {}
         for uri in sorted(self.notifications.uris):
             target = find_target(uri)
-            if target is not None and target.watched is not None:
-                watched.setdefault(target.watched, []).append(uri)
+            for name in target.watched if target else ():
+                watched.setdefault(name, []).append(uri)
         return watched
 
     async def _admit(self, uri: str) -> int:
         target = find_for(self._session, uri)
-        if target.watched is None:
+        if not target.watched:
             words = "Changes of this resource are not reported; read it again."
             raise MCPError(types.INVALID_PARAMS, words, data={"uri": uri})
-        mark = await read_mark(self._session, uri, target.watched)
+        mark = await read_mark(self._session, uri, target.watched[0])
         if not self._marks:
             self._boot = mark.boot
         return mark.at
@@ -147,8 +147,8 @@ class Pusher:
         """Notify of what changed, and for the last time of what the view sees no longer."""
         found: dict[str, list[int]] = reply["result"]
         uris = list(watched.values())
-        gone = [uri for at in found["gone"] for uri in uris[at]]
-        await self._notify([uri for at in found["changed"] for uri in uris[at]] + gone)
+        gone = {uri for at in found["gone"] for uri in uris[at]}
+        await self._notify(gone.union(*(uris[at] for at in found["changed"])))
         # Only now: a change whose notification was interrupted is found again.
         self._marks = dict(zip(watched, found["marks"], strict=True))
         self._boot = reply["boot"]
@@ -160,5 +160,5 @@ class Pusher:
         if uris:
             await asyncio.sleep(self._notified_at + CHANGES_WINDOW_S - loop.time())
             self._notified_at = loop.time()
-        for uri in uris:
+        for uri in sorted(uris):
             await self.notifications.resource_updated(uri)

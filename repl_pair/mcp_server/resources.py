@@ -121,8 +121,8 @@ class Resources:
     async def _refuse(self, uri: str, target: Target, reply: Reply) -> NoReturn:
         """Refuse a read: what the view does not see as unknown, else for the op's own reason."""
         error = reply["error"]
-        if error["code"] in _MISSING and target.watched is not None:
-            await read_mark(self._session, uri, target.watched)
+        if error["code"] in _MISSING and target.watched:
+            await read_mark(self._session, uri, target.watched[0])
         raise _refusal(self._session, uri, reply)
 
     def _content(self, reply: Reply, target: Target) -> Json:

@@ -21,69 +21,94 @@ _HIDDEN = re.compile(r"[\x00-\x1f\x7f]")
 class Row:
     """A URI, or a template of URIs: the op that reads it, with its args, and what is watched.
 
-    `args` and `watched` are templates of the same variables; see the op `await_members`. Without
-    `watched` changes are not reported.
+    `args` and `watched` are templates of the same variables. `watched` names all that the answer
+    of the op rests on, as the op `await_members` takes it, except code and the values of an app in
+    a list. Its first name is there for the view where the URI is, the others always are. Without
+    any changes are not reported.
     """
 
     uri: str
     op: str
-    watched: str | None
+    watched: tuple[str, ...]
     doc: str
     args: Mapping[str, str]
 
 
-def _row(uri: str, op: str, watched: str | None, doc: str, **args: str) -> Row:
+def _row(uri: str, op: str, watched: tuple[str, ...], doc: str, **args: str) -> Row:
     return Row(uri=uri, op=op, watched=watched, doc=doc, args=args)
 
 
+def _kinds(*names: str) -> tuple[str, ...]:
+    return tuple(f"repl_pair/registry/{name}" for name in names)
+
+
+_NAMED = ("decorator", "mode", "tag")
+"""Kinds that bodies name; in a view with a tier a body shows which of them are there."""
+_SHARED = (
+    *_kinds(*_NAMED),
+    "repl_pair/global_args",
+    "repl_pair/global_decorators",
+)
+"""What variants share: a result is stale once it is registered again."""
+_LAST_RUNS = ("repl_pair/results", *_kinds("story", "variant"), *_SHARED)
+_LAST_RUN = (
+    "repl_pair/results/{variant_id}",
+    *_kinds("story/{story_id}/", "variant"),  # it may extend a variant of any story
+    *_SHARED,
+)
 ROWS = (
-    _row(CONTEXT, "kernel_status", None, "Read this first: the kernel, counts, what is open."),
-    _row("pair://functions", "list_functions", "repl_pair/registry/function", "Functions to call."),
-    _row("pair://triggers", "list_triggers", None, "What you have called again and again."),
-    _row("pair://workers", "list_workers", None, "The kernels that you started."),
-    _row(f"{_OWN}/decorators", "list_decorators", "repl_pair/registry/decorator", "Decorators."),
-    _row(f"{_OWN}/failures", "read_failures", "repl_pair/results", "What failed in last runs."),
-    _row(f"{_OWN}/modes", "list_modes", "repl_pair/registry/mode", "Modes: saved tuples of args."),
-    _row(f"{_OWN}/stories", "list_stories", "repl_pair/registry/story", "Stories."),
-    _row(f"{_OWN}/surfaces", "list_surfaces", "repl_pair/registry/member", "The app's surfaces."),
-    _row(f"{_OWN}/tags", "list_tags", "repl_pair/registry/tag", "Tags."),
-    _row(f"{_OWN}/variants", "list_variants", "repl_pair/registry/variant", "Variants."),
-    _row(f"{_OWN}/workspaces", "list_workspaces", "repl_pair/registry/workspace", "Workspaces."),
+    _row(CONTEXT, "kernel_status", (), "Read this first: the kernel, counts, what is open."),
+    _row("pair://functions", "list_functions", _kinds("function"), "Functions to call."),
+    _row("pair://triggers", "list_triggers", (), "What you have called again and again."),
+    _row("pair://workers", "list_workers", (), "The kernels that you started."),
+    _row(f"{_OWN}/decorators", "list_decorators", _kinds("decorator"), "Decorators."),
+    _row(f"{_OWN}/failures", "read_failures", _LAST_RUNS, "What failed in last runs."),
+    _row(f"{_OWN}/modes", "list_modes", _kinds("mode"), "Modes: saved tuples of args."),
+    _row(f"{_OWN}/stories", "list_stories", _kinds("story", "variant", "tag"), "Stories."),
+    _row(f"{_OWN}/surfaces", "list_surfaces", _kinds("member", "surface"), "The app's surfaces."),
+    _row(f"{_OWN}/tags", "list_tags", _kinds("tag"), "Tags."),
+    _row(f"{_OWN}/variants", "list_variants", _LAST_RUNS, "Variants."),
+    _row(
+        f"{_OWN}/workspaces",
+        "list_workspaces",
+        _kinds("workspace", "story", "variant"),
+        "Workspaces.",
+    ),
 )
 """The URIs that need no member of the app, sorted; each is there for whom its op is there."""
 TEMPLATES = (
     _row(
         f"{_OWN}/results/{{variant_id}}",
         "read_assertions",
-        "repl_pair/results/{variant_id}",
+        _LAST_RUN,
         "The last run of a variant.",
         variant_id="{variant_id}",
     ),
     _row(
         f"{_OWN}/stories/{{story_id}}",
         "get_story",
-        "repl_pair/registry/story/{story_id}",
+        _kinds("story/{story_id}", "variant/{story_id}/", *_NAMED),
         "A story.",
         story_id="{story_id}",
     ),
     _row(
         f"{_OWN}/variants/{{variant_id}}",
         "get_variant",
-        "repl_pair/registry/variant/{variant_id}",
+        _LAST_RUN,
         "A variant.",
         variant_id="{variant_id}",
     ),
     _row(
         "surface://{surface}/{member}",
         "read_member",
-        "{surface}/{member}",
+        ("{surface}/{member}",),
         "A live value of the app.",
         member="{surface}/{member}",
     ),
     _row(
         "surface://{surface}/{member}/{key}",
         "read_member",
-        "{surface}/{member}/{key}",
+        ("{surface}/{member}/{key}",),
         "An item of a collection of the app.",
         member="{surface}/{member}",
         key="{key}",
@@ -93,11 +118,11 @@ TEMPLATES = (
 
 
 class Target(NamedTuple):
-    """What a URI stands for: a call that reads it, and the name that is watched, if any."""
+    """What a URI stands for: a call that reads it, and the names that are watched, if any."""
 
     op: str
     args: Mapping[str, str]
-    watched: str | None
+    watched: tuple[str, ...]
 
 
 def find_target(uri: str) -> Target | None:
@@ -116,16 +141,20 @@ def find_target(uri: str) -> Target | None:
             if not _are_apart(values):
                 return None
             args = {name: text.format_map(values) for name, text in row.args.items()}
-            watched = None if row.watched is None else row.watched.format_map(values)
-            return Target(row.op, args, watched)
+            story = {"story_id": values.get("variant_id", "").partition("/")[0]}
+            names = tuple(name.format_map(story | values) for name in row.watched)
+            return Target(row.op, args, names)
     return None
 
 
 def _are_apart(values: Mapping[str, str]) -> bool:
     """Return whether each part stays itself when it is decoded; only an id and a key hold slashes.
 
-    No surface of the app has the package's own name, however it is written.
+    No surface of the app has the package's own name, however it is written. No id ends with a
+    slash: as a name that is watched it would stand for all that begins so.
     """
+    if any(text.endswith("/") for name, text in values.items() if name.endswith("_id")):
+        return False
     names = [text for name, text in values.items() if name in ("surface", "member")]
     return not any("/" in name for name in names) and values.get("surface") != "repl_pair"
 

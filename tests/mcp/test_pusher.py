@@ -17,6 +17,7 @@ from repl_pair.bridge.session import Session
 from repl_pair.errors import KernelError
 from repl_pair.mcp_server import pusher
 from repl_pair.mcp_server.server import build
+from repl_pair.mcp_server.uris import ROWS
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.wire import CHANGES_WINDOW_S, error_reply
 
@@ -50,8 +51,11 @@ class Desk:
         return [job.call.id for job in jobs if job.op.name == "await_members"]
 
     async def read(self, uri):
+        return (await self.read_whole(uri))["value"]
+
+    async def read_whole(self, uri):
         (content,) = (await self.client.read_resource(uri)).contents
-        return json.loads(content.text)["value"]
+        return json.loads(content.text)
 
     async def ask(self, kind, uri):
         params = {types.SubscribeRequest: types.SubscribeRequestParams}.get(
@@ -251,6 +255,69 @@ def test_what_fails_is_tried_again_by_one_timer_as_long_as_somebody_subscribes(m
         assert len(failed) == tries
 
     talk(body)
+
+
+OWN = "surface://repl_pair/"
+OF_A = ("results/shop/A", "stories/shop", "variants/shop/A")
+OWN_URIS = [*(row.uri for row in ROWS if row.watched), *(OWN + name for name in OF_A)]
+RUNS = {"failures", "results/shop/A", "variants", "variants/shop/A"}
+COUNTS = {"stories", "stories/shop", "variants"}
+CHANGES = [
+    (lambda: repl_pair.run("shop/A"), RUNS),
+    (lambda: repl_pair.story("shop", component=give, tags=["quick"]), RUNS | COUNTS),
+    (lambda: repl_pair.variant("base/One", tags=["quick"]), RUNS),
+    (lambda: repl_pair.variant("shop/B", tags=["slow"]), COUNTS),
+    (lambda: repl_pair.tag("slow", default_filter="exclude"), {"variants", "tags"}),
+    (lambda: repl_pair.registry.unregister("variant", "shop/B"), COUNTS - {"variants"}),
+    (lambda: repl_pair.mode("eur", args={"size": 5}), RUNS | {"modes"}),
+    (
+        lambda: repl_pair.decorator("plain", kind="frame_setup", init=[["end"]]),
+        RUNS | {"decorators"},
+    ),
+    (lambda: repl_pair.global_args(size=9), RUNS),
+    (lambda: repl_pair.global_decorators("plain"), RUNS),
+    (lambda: repl_pair.surface("training", doc="A run."), {"surfaces"}),
+    (lambda: repl_pair.registry.unregister("member", "training/rate"), {"surfaces"}),
+    (lambda: repl_pair.function("act.new", expose=True)(lambda: 1), {"pair://functions"}),
+    (lambda: repl_pair.workspace("desk/B", layout="grid", variants=["shop/A"]), {"workspaces"}),
+]
+
+
+def give(size=1):
+    return size
+
+
+def define_shop():
+    repl_pair.mode("eur", args={"size": 1})
+    repl_pair.decorator("plain", kind="frame_setup", init=[["begin"]])
+    repl_pair.story("base", component=give)
+    repl_pair.variant("base/One")
+    repl_pair.story("shop", component=give)
+    play, uses = [repl_pair.check.path_equals("result", 3)], {"decorators": ["plain"]}
+    repl_pair.variant("shop/A", extends="base/One", play=play, modes=["eur"], **uses)
+
+
+def test_each_uri_whose_read_differs_after_a_change_is_notified_once():
+    async def body(desk):
+        define_shop()
+        for change, differ in CHANGES:
+            await asyncio.to_thread(repl_pair.run, "shop/A", modes=["eur"])
+            before = {uri: await desk.read_whole(uri) for uri in OWN_URIS}
+            async with desk.follow(LOSS, *OWN_URIS) as followed:
+                await asyncio.to_thread(change)
+                after = {uri: await desk.read_whole(uri) for uri in OWN_URIS}
+                changed = {uri for uri in OWN_URIS if after[uri] != before[uri]}
+                assert {uri.removeprefix(OWN) for uri in changed} == differ
+                await eventually(lambda told=followed, uris=changed: uris <= {*told})
+                desk.loss.set(desk.loss.get() + 1.0)
+                await eventually(lambda told=followed: LOSS in told)
+                assert len(followed) == len({*followed})
+
+    try:
+        talk(body)
+    finally:
+        repl_pair.global_args()
+        repl_pair.global_decorators()
 
 
 @pytest.mark.parametrize("mode", ERAS)

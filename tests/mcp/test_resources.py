@@ -50,6 +50,7 @@ NOT_THERE = (
     "surface://repl_pair/results",
     "surface://repl_pair/registry/story/total",
     "surface://repl_pair/variants/total%2FFour",
+    "surface://repl_pair/stories/total/",
     "surface://training/hidden/a",
     "surface://training/rows%2Fa",
     "surface://repl%5Fpair/registry%2Ffunction",

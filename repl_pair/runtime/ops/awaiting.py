@@ -2,7 +2,8 @@
 
 A name that is watched is the id of a member, such as training/loss, or that of an item in it, such
 as training/rows/a; or a member of the store of the registries behind `repl_pair/`, such as
-repl_pair/results, or an entry in it; or `cells`, the cells of the person that have ended.
+repl_pair/results, or an entry in it, such as repl_pair/registry/story/cart; with a slash behind it,
+that entry and those below it, there or not; or `cells`, the cells of the person that have ended.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -136,7 +137,7 @@ def _mark(view: View, name: str, seq: int) -> int:
         if state is None:
             return 0
         return state.revision if key is None else state.revisions.get(key, 0)
-    if key is None:
+    if key is None or key.endswith("/"):
         return seq
     entry = REGISTRY.find(_KINDS.get(member) or member.removeprefix("registry/"), key)
     return UNSEEN if entry is None or not is_seen(view, entry) else seq
@@ -157,7 +158,9 @@ def _altered(view: View, known: Mapping[str, int]) -> set[str]:
 
 def _is_of(change: Change, name: str) -> bool:
     member, key = _split(name)
-    return change.member == member and (None in (key, change.key) or change.key == key)
+    if change.member != member or key is None or change.key is None:
+        return change.member == member
+    return f"{change.key}/".startswith(key) if key.endswith("/") else change.key == key
 
 
 def _split(name: str) -> tuple[str, str | None]:

@@ -129,6 +129,11 @@ def test_entries_and_lists_of_the_registries_are_followed(train):
     assert (answer["changed"], answer["gone"]) == ([1, 2], [])
     answer, _ = wait_for(watched, lambda _call: repl_pair.registry.unregister("story", "shop"))
     assert (answer["changed"], answer["gone"]) == ([2], [1])
+    watched = [f"{STORIES}/cart/", f"{STORIES}/car/", "repl_pair/registry/variant/cart/"]
+    answer, _ = wait_for(watched, lambda _call: repl_pair.story("cart", component=repr))
+    assert (answer["changed"], answer["gone"]) == ([0], [])
+    answer, _ = wait_for(watched, lambda _call: repl_pair.variant("cart/Two"))
+    assert (answer["changed"], answer["gone"]) == ([2], [])
 
 
 def test_another_life_answers_at_once_that_all_has_changed(train):
