@@ -44,6 +44,19 @@ def permit(policy: Policy, op: str, known: Iterable[Descriptor]) -> Descriptor:
     return manifest.by_name()[op]
 
 
+def parameters_by_name(policy: Policy, descriptor: Descriptor) -> list[str]:
+    """Name the parameters behind a gate of the policy's, which only a call by the own name takes.
+
+    So the use of a gate stands as its own tool.
+    """
+    if not policy.is_for_run_op(descriptor):
+        return []
+    beyond = policy.close_gates().visible_parameters(descriptor)["properties"]
+    return [
+        name for name in policy.visible_parameters(descriptor)["properties"] if name not in beyond
+    ]
+
+
 def check_forwarded(policy: Policy, via: str, op: str, args: Args) -> None:
     """Refuse a call `via` what reaches ops that read or run, and with read_op those that read.
 
@@ -56,6 +69,8 @@ def check_forwarded(policy: Policy, via: str, op: str, args: Args) -> None:
     if op in FORWARDING or not policy.is_for_run_op(known):
         reach = "read or run" if may_run else "read"
         raise refuse_through(f"{via} reaches ops that {reach}; call {op} itself.", op, args)
+    if own := [name for name in parameters_by_name(policy, known) if name in args]:
+        raise refuse_through(f"{via} does not take {', '.join(own)}; call {op} itself.", op, args)
     if known["access"] == "run" and not may_run:
         raise RequestError(
             "bad_arguments",

@@ -23,9 +23,17 @@ def in_kernel(step: NextStep, kernel: str) -> NextStep:
 
 
 def through_op(step: NextStep, unlisted: Mapping[str, str]) -> NextStep:
-    """Return a next step as a call of read_op or run_op, if `unlisted` has its op's access."""
+    """Return a next step as a call of read_op or run_op, if `unlisted` has its op's access.
+
+    One with an argument behind a gate stays as it is.
+    """
     via = {"read": "read_op", "run": "run_op"}.get(unlisted.get(step["op"], ""))
-    return step if via is None else next_step(via, op=step["op"], args=step["args"] or None)
+    is_gated = step["args"].keys() & manifest.by_name().get(step["op"], {}).get("needs", {})
+    return (
+        step
+        if via is None or is_gated
+        else next_step(via, op=step["op"], args=step["args"] or None)
+    )
 
 
 def suggest_call(

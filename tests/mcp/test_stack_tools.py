@@ -99,5 +99,13 @@ def test_lines_of_source_take_the_gate_for_values(agent, kernel, connect, workin
     assert refused["error"]["code"] == "bad_arguments"
     assert refused["next_steps"] == [STACKS]
     with connect("--kernel", kernel.path, "--allow", "inspect") as inspector, working():
+        through = inspector.ask("read_op", op="read_stacks", args={"code": True})
+        assert through["error"]["message"] == "read_op does not take code; call read_stacks itself."
+        assert through["next_steps"] == [next_step("read_stacks", code=True)]
+        described = inspector.ask("describe_op", op="read_stacks")
         found = inspector.ask("read_stacks", code=True)["result"]
+    assert "code" in described["result"]["input_schema"]["properties"]
+    assert described["hints"] == [
+        "code: call read_stacks itself; read_op and run_op do not take it."
+    ]
     assert found["threads"][0]["frames"][-1]["code"] == "work()"

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
-from repl_pair.bridge.call_checks import permit, permitted_ops
+from repl_pair.bridge.call_checks import parameters_by_name, permit, permitted_ops
 from repl_pair.bridge.kernel_info import known_only
 from repl_pair.bridge.ops.table import TABLE, BridgeCall, ForwardedReply, WhichOrChosen
 from repl_pair.bridge.policy import Descriptor
@@ -37,9 +37,10 @@ async def describe_op(
     if op is None:
         return _describe_others(call)
     descriptor = permit(policy, op, permitted_ops(policy))
-    by_name = policy.lists(descriptor) or not policy.is_for_run_op(descriptor)
-    schema = (policy if by_name else policy.with_gates_closed).visible_parameters(descriptor)
+    schema = policy.visible_parameters(descriptor)
     call.next_steps, call.hints = suggest_call(op, schema, {})
+    if own := [] if policy.lists(descriptor) else parameters_by_name(policy, descriptor):
+        call.hints.append(f"{', '.join(own)}: call {op} itself; read_op and run_op do not take it.")
     whole = {"doc": descriptor["doc"], "input_schema": schema, "answer": descriptor.get("answer")}
     return cast("OpDescription", known_only({**_summarize(descriptor), **whole}))
 
