@@ -206,7 +206,7 @@ ADDITIONS = {
     "recipe of `repl-pair skill`": {"cli/setup/recipes.py": [row_of("RECIPES", RECIPE)]},
     "URI of a resource": {
         "mcp_server/uris.py": [
-            row_of("ROWS", '    _row("pair://colours", "list_colours", None, "Colours."),\n')
+            row_of("ROWS", '    _row("pair://colours", "list_colours", (), "Colours."),\n')
         ]
     },
     "prompt": {
