@@ -51,7 +51,7 @@ def parameters_by_name(policy: Policy, descriptor: Descriptor) -> list[str]:
     """
     if not policy.is_for_run_op(descriptor):
         return []
-    beyond = policy.close_gates().visible_parameters(descriptor)["properties"]
+    beyond = policy.with_gates_closed.visible_parameters(descriptor)["properties"]
     return [
         name for name in policy.visible_parameters(descriptor)["properties"] if name not in beyond
     ]
