@@ -13,7 +13,7 @@ from repl_pair.runtime.registry.outcomes import Outcome
 from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
 from repl_pair.runtime.registry.visible import variants_of
 from repl_pair.runtime.results.docs import docs
-from repl_pair.runtime.results.last_results import is_stale, last_verdict
+from repl_pair.runtime.results.last_results import is_current, last_verdict
 from repl_pair.runtime.results.links import Link, ReadLink, parse_share_url
 from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, table
 from repl_pair.runtime.results.record import RunRecord
@@ -84,7 +84,8 @@ def _run(link: Link) -> ShownText:
 def _workspace(link: Link) -> ShownText:
     """List the variants of a workspace with their last statuses; runs nothing."""
     entry = REGISTRY.get("workspace", str(link.workspace))
-    rows = [(code(id), cell(_last_status(id))) for id in variants_of(entry.body)]
+    hashes = dict[Any, str]()
+    rows = [(code(id), cell(_last_status(id, hashes))) for id in variants_of(entry.body)]
     rows_text = table(("variant", "last"), rows)
     return ShownText(text=_joined(code(entry.id), prose(entry.body.doc), rows_text), about=link)
 
@@ -96,10 +97,10 @@ def _joined(*parts: str) -> Markdown:
 def stories_text(most: int | None = None) -> str:
     """Return all stories with the last statuses of their variants, or the first `most`."""
     entries = sorted(REGISTRY.snapshot("story").items())
-    rows: list[Sequence[str]] = []
+    rows, hashes = list[Sequence[str]](), dict[Any, str]()
     for id, entry in entries[:most]:
         ids = REGISTRY.ids("variant", f"{id}/")
-        counts = Counter(map(_last_status, ids))
+        counts = Counter(_last_status(id, hashes) for id in ids)
         last = ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
         rows.append((code(id), cell(entry.body.doc.partition("\n")[0]), str(len(ids)), cell(last)))
     more = len(entries) - len(rows)
@@ -107,11 +108,11 @@ def stories_text(most: int | None = None) -> str:
     return f"{text}\n\n… and {more} more stories." if more else text or prose(EMPTY)
 
 
-def _last_status(variant_id: str) -> str:
+def _last_status(variant_id: str, hashes: dict[Any, str]) -> str:
     record = last_verdict(variant_id)
     if record is None:
         return "not run"
-    return f"{record.status} (stale)" if is_stale(record) else record.status
+    return record.status if is_current(record, hashes) else f"{record.status} (stale)"
 
 
 def _row(record: RunRecord, index: int, outcome: Outcome, hide: Hide) -> Sequence[str]:

@@ -244,7 +244,9 @@ async def test_a_function_redefined_in_another_cell_is_what_runs(notebook):
     assert await notebook.result("shop/One") == 1
     first = await notebook.get("snapshot_identity", variant_id="shop/One")
     await notebook.run("def shop(n: int = 1): return n * 100", "c")
-    assert (await notebook.get("read_assertions", variant_id="shop/One"))["stale"] is True
+    for op in ("read_assertions", "get_variant"):
+        assert (await notebook.get(op, variant_id="shop/One"))["stale"] is True
+    assert (await notebook.get("list_variants"))["items"][0]["stale"] is True
     assert (await notebook.get("tests_passing"))["not_run_or_stale"] == ["shop/One"]
     assert await notebook.result("shop/One") == 100
     later = await notebook.get("snapshot_identity", variant_id="shop/One")

@@ -1113,8 +1113,12 @@ async def test_a_result_is_stale_once_its_entry_or_its_code_is_newer(link):
     assert (await read())["stale"] is True
     await link.run("shop.fail/Expected")
     assert (await read())["stale"] is False
+    before = await link.get("list_variants")
     await link.define("def fail(n: int = 1): return n + 1")
     assert (await read())["stale"] is True
+    assert (await link.get("get_variant", variant_id="shop.fail/Expected"))["stale"] is True
+    changed = [i for i in (await link.get("list_variants"))["items"] if i not in before["items"]]
+    assert [(i["id"], i["stale"]) for i in changed] == [("shop.fail/Expected", True)]
 
 
 async def test_failures_are_read_with_what_failed_only(link):

@@ -30,7 +30,7 @@ from repl_pair.runtime.registry.visible import (
     visible_entry,
     visible_ids,
 )
-from repl_pair.runtime.results.last_results import is_stale, last_verdict
+from repl_pair.runtime.results.last_results import is_current, last_verdict
 from repl_pair.runtime.secrets.schemas import public_schema
 from repl_pair.runtime.signatures.schema import parameters_schema
 
@@ -118,7 +118,7 @@ def list_variants(
     if story_id is not None:
         visible_entry(call.view, "story", story_id)
     ids = listed_variants(call.view, call.notifications, story_id, tags)
-    line, then = partial(_variant_line, call), ("run_variant", "variant_id")
+    line, then = partial(_variant_line, call, {}), ("run_variant", "variant_id")
     query = [story_id, tags]
     answer = page_of(call, "variant", line, limit, cursor, ids=ids, query=query, then=then)
     if not answer["total"] and not visible_ids(call.view, "variant"):
@@ -150,7 +150,7 @@ def get_variant(call: Call, variant_id: VariantId) -> VariantBody:
     if (record := last_verdict(entry.id)) is not None:
         suggest_correction(call, entry.id, record.status)
     more = {"story": story_of(entry.id), "tags": list(tags_of(entry))}
-    return read_whole(call, entry, **more, **_last_status(call, entry))
+    return read_whole(call, entry, **more, **_last_status(entry, {}))
 
 
 def _story_line(call: Call, entry: Entry) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _story_line(call: Call, entry: Entry) -> dict[str, Any]:
     return shown_slots(call, line) | {"variants": variants}
 
 
-def _variant_line(call: Call, entry: Entry) -> dict[str, Any]:
+def _variant_line(call: Call, hashes: dict[Any, str], entry: Entry) -> dict[str, Any]:
     story = REGISTRY.find("story", story_of(entry.id))
     known = _LINES.get(entry.id)
     revisions = entry.revision, None if story is None else story.revision
@@ -168,7 +168,7 @@ def _variant_line(call: Call, entry: Entry) -> dict[str, Any]:
         if len(_LINES) >= MAX_LINES:
             _LINES.clear()
         _LINES[entry.id] = known = revisions, line
-    return shown_slots(call, known[1] | _last_status(call, entry))
+    return shown_slots(call, known[1] | _last_status(entry, hashes))
 
 
 MAX_LINES = 4096
@@ -179,9 +179,9 @@ They hold no entry: its args, which may be large, go with its registration.
 """
 
 
-def _last_status(call: Call, entry: Entry) -> dict[str, Any]:
+def _last_status(entry: Entry, hashes: dict[Any, str]) -> dict[str, Any]:
     record = last_verdict(entry.id)
     if record is None:
         return {}
     modes = list(record.active_modes)
-    return filled(status=record.status, stale=is_stale(record), active_modes=modes)
+    return filled(status=record.status, stale=not is_current(record, hashes), active_modes=modes)

@@ -140,14 +140,25 @@ def _revision_now(member: str, key: str) -> int:
     return 0 if entry is None else entry.revision
 
 
-def is_current(record: RunRecord) -> bool:
-    """Return whether neither registration nor code, nor the file of what ran, changed since."""
+def is_current(record: RunRecord, hashes: dict[tuple[Any, ...], str] | None = None) -> bool:
+    """Return whether neither registration nor code, nor the file of what ran, changed since.
+
+    `hashes` keeps those of the code that variants share, for calls at the same moment.
+    """
     if is_stale(record) or record.identity is None:
         return False
-    plan = plan_now(record.variant_id)
-    if plan is None or plan.edited_file:
-        return False
-    return plan.identity.code_hash == record.identity.code_hash
+    was, hashes = record.identity.code_hash, {} if hashes is None else hashes
+    if (key := _shared_code(was, record.dependencies)) not in hashes:
+        if (plan := plan_now(record.variant_id)) is None:
+            return False
+        hashes[key] = "" if plan.edited_file else plan.identity.code_hash
+    return hashes[key] == was
+
+
+def _shared_code(code_hash: str, rests: Iterable[Dependency]) -> tuple[Any, ...]:
+    """Return what variants have in common whose code is the same now if it was then."""
+    collection = KINDS["variant"].collection
+    return code_hash, tuple(rest[:2] for rest in rests if rest[0] != collection)
 
 
 def counts_as_verdict(record: RunRecord) -> bool:
@@ -225,10 +236,7 @@ class DriftCheck:
         Content is compared only where something that it rests on was registered again.
         """
         was, is_as_registered = before.identity, not registered_again(before.dependencies)
-        shared = tuple(
-            rest[:2] for rest in before.dependencies if rest[0] != KINDS["variant"].collection
-        )
-        key = (was.code_hash, shared)
+        key = _shared_code(was.code_hash, before.dependencies)
         if is_as_registered and self._code_now.get(key) == was.code_hash:
             return []
         plan = plan_now(was.variant_id, modes=was.active_modes, overrides=before.overrides)

@@ -35,6 +35,30 @@ def test_all_stories_stand_with_their_last_statuses(shop):
     assert seen._repr_markdown_() == seen
 
 
+def rate(n):
+    return n
+
+
+def net(n):
+    return n + 1
+
+
+def test_a_status_is_stale_once_what_the_component_calls_is_other_code(monkeypatch):
+    @repl_pair.story("shop.rate")
+    def total(n: int = 1) -> int:
+        return rate(n)
+
+    repl_pair.variant("shop.rate/One")
+    repl_pair.variant("shop.rate/Two", args={"n": 2})
+    repl_pair.run("shop.rate/One")
+    repl_pair.run("shop.rate/Two")
+    assert repl_pair.show().endswith("| 2 | 2 pass |")
+    monkeypatch.setitem(globals(), "rate", net)
+    assert repl_pair.show().endswith("| 2 | 2 pass (stale) |")
+    repl_pair.run("shop.rate/Two")
+    assert repl_pair.show().endswith("| 2 | 1 pass, 1 pass (stale) |")
+
+
 def test_a_variant_is_run_and_its_assertions_listed(shop):
     assert (
         repl_pair.show("shop.sum/Wrong")
