@@ -317,6 +317,28 @@ def test_an_error_of_a_display_is_not_taken_for_that_of_a_cell(kernel, inspector
     assert "frames" not in found  # IPython keeps one exception
 
 
+SCRIPT = """
+from pathlib import Path
+Path("fit_once.py").write_text("def fit(rate):\\n    return 1 / rate\\nfit(0)\\n")
+"""
+
+
+@pytest.mark.parametrize("how", ["fit_once.py", "-i fit_once.py", "-m fit_once"])
+def test_an_error_that_ended_a_script_is_read_until_a_cell_fails(kernel, inspector, how):
+    fail(kernel, "{}['before']")
+    kernel.cell(SCRIPT)
+    kernel.run(f"%run {how}")
+    kernel.cell("1")
+    found = read(inspector)
+    assert (found["type"], found["message"]) == ("ZeroDivisionError", "division by zero")
+    assert "cell" not in found
+    frames = [(f["where"].rpartition("/")[2], f["line"], f["function"]) for f in own(found)]
+    assert frames == [("fit_once.py", 3, "<module>"), ("fit_once.py", 2, "fit")]
+    assert [one["status"] for one in history(inspector, limit=2)] == ["ok", "ok"]
+    failed = fail(kernel, "{}['after']")
+    assert read(inspector)["cell"] == f"In[{failed}]"
+
+
 def test_what_a_cell_runs_by_the_shell_is_not_taken_for_the_next_cell(start_own_kernel, connect):
     kernel = start_own_kernel()
     with connect("--kernel", kernel.path, "--allow", "inspect", "--toolsets", "values") as agent:

@@ -20,7 +20,10 @@ _NEAR = 20
 
 @record
 class LastError:
-    """An error that ended a cell; `text` as IPython kept it, `error` while it is there."""
+    """An error that ended a cell; `text` as IPython kept it, `error` while it is there.
+
+    `number` is 0 where it ended a script of `%run`, whose cell went on.
+    """
 
     type: str
     number: int
@@ -29,7 +32,7 @@ class LastError:
 
 
 def find_last_error() -> LastError | None:
-    """Return the last error that ended a cell of this process; None without one.
+    """Return the last error that ended a cell, or a script, of this process; None without one.
 
     IPython keeps the text of each, and one exception, which may be of a display or a hook.
     """
@@ -39,6 +42,8 @@ def find_last_error() -> LastError | None:
     kind, text = kept.get(number, ("", None))
     for error in () if shell is None else _candidates(shell):
         name, own, cell = name_of(real_class(error)), text_of(error), _cell_of(error, shell)
+        if cell is None and _ended_script(error, shell):
+            return LastError(type=name, number=0, error=error)
         if cell is None:
             continue
         if name == kind and (own in (None, text) or is_of(error, SyntaxError)):
@@ -76,6 +81,13 @@ def _cell_of(error: BaseException, shell: Any) -> int | None:
     files = [str.__str__(one.co_filename) for one in code] or [read_syntax(error).get("filename")]
     known = (file for file in files if file in numbers and _is_of_cell(file, numbers[file], shell))
     return next((numbers[file] for file in known), None)
+
+
+def _ended_script(error: BaseException, shell: Any) -> bool:
+    """Return whether IPython took an exception from a script of `%run`, and showed it there."""
+    first = next((frame.f_code for frame, _ in walk_tb(traceback_of(error))), None)
+    runners = (getattr(shell, name, None) for name in ("safe_execfile", "safe_run_module"))
+    return first is not None and any(first is getattr(one, "__code__", None) for one in runners)
 
 
 def _is_of_cell(file: Any, number: int, shell: Any) -> bool:

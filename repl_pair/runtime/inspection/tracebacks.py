@@ -32,6 +32,8 @@ class RelatedError(ShownLine):
 class Traceback(TypedDict):
     """The last error that ended a cell; `type` is null where there is none.
 
+    `cell` is left out where it ended a script of `%run` and not the cell that ran that.
+
     `left_out` names a part that only code of the person's would give, or that is gone. Causes come
     nearest first; `in_group` counts all exceptions in a group.
     """
@@ -49,7 +51,7 @@ class Traceback(TypedDict):
 
 def describe_error(last: LastError, *, with_locals: bool) -> Traceback:
     """Return what an error is, where it was raised, and what stands behind it."""
-    found: Any = {"type": last.type, "cell": f"In[{last.number}]"}
+    found: Any = {"type": last.type} | ({"cell": f"In[{last.number}]"} if last.number else {})
     if (error := last.error) is None:
         gone = {"left_out": "frames: the exception itself is no longer there"}
         return found | gone | _message(last.type, last.text)

@@ -143,7 +143,7 @@ def read_history(
     call.max_items, call.value_chars = limit, CELL_CHARS
     chosen = page(numbers, limit=limit, cursor=cursor, query=[*numbers, match])
     errors = kept_errors()
-    if last is not None:
+    if last is not None and last.number:
         errors.setdefault(last.number, (last.type, ""))
     lines = [
         describe_cell(n, shown[n], errors.get(n), is_newest=n == max(shown), outputs=outputs)
