@@ -159,6 +159,8 @@ async def test_an_agents_code_has_the_context_variables_of_the_cells_and_a_copy_
     await at_desk(STORIES + LIBRARIES + CONTEXT)
     await run(link, "nothing")
     await at_desk("MODE.set('mine'); decimal.getcontext().prec = 6; numpy.seterr(divide='raise')")
+    nested = "MODE.set('agent'); get_ipython().run_cell('1')"
+    await link.request("eval_code", {"code": nested}, view=AGENT)
     for _ in range(2):
         assert (await run(link, "context", by))[slot] == ["mine", 6, "raise"]
     assert await at_desk("seen()") == "['mine', 6, 'raise']"

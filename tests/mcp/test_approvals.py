@@ -508,7 +508,7 @@ def test_what_waits_for_the_persons_cell_begins_or_answers_nothing_once_agents_a
         since = agent.ask("read_changes")["result"]["next"]
         asked = agent.ask("eval_code", code="ran.append('eval')", scope="user")
         handle = asked["error"]["detail"]["handle"]
-        cell = kernel.start(f"{wait}\nrepl_pair.tag('t_in_the_pause')")
+        cell = kernel.start(f"{wait}\nrepl_pair.tag('in_the_pause')")
         changes = agent.start("read_changes", since=since, wait_s=30)
         run = agent.start("run_variant", on_progress=reported.append, variant_id="shop.noted/One")
         until(lambda: reported, "the run waits for the cell")

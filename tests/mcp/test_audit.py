@@ -42,8 +42,8 @@ def test_each_call_of_an_agent_has_a_line_and_nobody_else_has_one(
     ]
     count, counted = principal.Principal._count, []
 
-    def note(principal, body):
-        release = count(principal, body)
+    def note(principal, scope, body):
+        release = count(principal, scope, body)
         counted.append(body and body.params.get("name"))
         return release
 

@@ -8,7 +8,6 @@ read and dropped from then on.
 import os
 import subprocess
 import sys
-import traceback
 from collections.abc import Awaitable, Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
@@ -21,9 +20,10 @@ T = TypeVar("T")
 
 
 async def in_one_process(captured: Captured, work: Callable[[], Awaitable[T]]) -> T:
-    """Await work; a child that it forks ends with it, as it would at the end of a script.
+    """Await work; a child that it forks ends with it, with the exit status of a script.
 
-    The child would otherwise be a second kernel, on the sockets of this one.
+    The child would otherwise be a second kernel, on the sockets of this one. It ends without
+    flushing files and without `atexit`.
     """
     try:
         value = await work()
@@ -39,7 +39,7 @@ async def in_one_process(captured: Captured, work: Callable[[], Awaitable[T]]) -
 def _end(error: BaseException | None) -> NoReturn:
     code: Any = error.code if isinstance(error, SystemExit) else None
     if error is not None and code is None and not isinstance(error, SystemExit):
-        code = "".join(traceback.format_exception(error))
+        code = type(error).__name__  # its text may hold secrets that only the child knows
     if not isinstance(code, int | None):
         sys.stderr.write(f"{code}\n")
         code = 1

@@ -13,7 +13,6 @@ from typing import Any
 from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.kernel.deadlines import STUCK, name_of
 from repl_pair.runtime.kernel.jobs import Job
-from repl_pair.runtime.stopping.contexts import copy_of, in_context
 from repl_pair.runtime.stopping.loops import WaitFor, drive, end_tasks, on_loop
 from repl_pair.runtime.stopping.sections import ThreadSection, main_section
 from repl_pair.runtime.stopping.stop import BY_THE_PERSON, PendingStop, Section, Task
@@ -140,6 +139,8 @@ class JobQueue:
             task.get_loop().call_soon_threadsafe(task.cancel)
 
     async def _take(self, job: Job, perform: Perform) -> None:
+        from repl_pair.runtime.stopping.contexts import copy_of, in_context  # no job at attaching
+
         async with self._next, self._lock:
             self.holder = job
             try:

@@ -8,6 +8,7 @@ from typing import Any, cast
 from repl_pair.runtime.reading.fields import only_text_keys, read_fields
 from repl_pair.runtime.values.classes import is_exactly, is_of, lineage, real_class, space_of
 
+_MOST_ARGS = 100
 _TRACEBACK, _CAUSE, _CONTEXT, _IS_SUPPRESSED, _ARGS, _SPACE = (
     BaseException.__dict__[slot].__get__
     for slot in (
@@ -37,8 +38,8 @@ def traceback_of(error: BaseException) -> TracebackType | None:
 
 
 def attributes_of(error: BaseException) -> dict[str, Any]:
-    """Return all fields of an exception, and its args as `args[0]` and so on."""
-    args = {f"args[{at}]": arg for at, arg in enumerate(_ARGS(error))}
+    """Return all fields of an exception, and its first args as `args[0]` and so on."""
+    args = {f"args[{at}]": arg for at, arg in enumerate(_ARGS(error)[:_MOST_ARGS])}
     # Of a class that is not written in Python, no fields are read.
     return args | (read_fields(error, private=True) or (_space_in(error),))[0]
 

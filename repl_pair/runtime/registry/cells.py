@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from repl_pair.records import Undo, record
+from repl_pair.runtime.capture.captured import current_capture
 from repl_pair.runtime.ipython import kernel_shell, known_shells
 from repl_pair.runtime.registry.origin import cell_origin
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -140,7 +141,8 @@ class CellTracker:
         if shell is kernel_shell() and self._runs_on in (None, key[1]):
             cell, self._current, self._ended = self._current, None, monotonic()
             self._note_ended(cell, self._ended, result)
-            self.context = copy_context()
+            if current_capture() is None:  # no code of an agent's runs it
+                self.context = copy_context()
         self._retire(shell, result)
         self.count += 1
         for fn in tuple(self._at_end.values()):
