@@ -6,36 +6,42 @@ from typing import Any
 
 from repl_pair.runtime.reading.fields import read_fields
 from repl_pair.runtime.secrets.forms import has_url_password
-from repl_pair.runtime.values.classes import is_exactly, real_class
+from repl_pair.runtime.values.classes import is_exactly, is_of, real_class
 from repl_pair.runtime.values.frozen import Secret
-from repl_pair.runtime.values.marks import is_secret_key, is_secret_label
+from repl_pair.runtime.values.marks import is_name, is_secret_key, is_secret_label
 
 _OF_URLS = {"userinfo": "://{}@", "netloc": "://{}"}
 """Fields of parsed URLs that may hold a password, and where they stand in a URL."""
 _DEPTH = 4
 """How far into what pickle keeps: tblib puts the arguments of an exception into a mapping."""
+_PIN = 1000
+"""The smallest number that may be a secret: smaller ones count, or number the kinds of tokens."""
 
 
 def is_secret_slot(key: Any, part: Any) -> bool:
-    """Return whether what stands under a key is a secret; what is missing and a flag are none."""
+    """Return whether what stands under a key is a secret; what is missing or counts is none."""
     if part is None or type(part) is bool or type(key) is not str:
         return False
     if is_secret_key(key):
-        return True
+        is_count = is_exactly(part, int, float) and (-_PIN < part < _PIN or not is_name(key))
+        return not is_count
     return type(part) is str and key in _OF_URLS and has_url_password(_OF_URLS[key].format(part))
 
 
 def is_secret_pair(items: Sequence[Any]) -> bool:
-    """Return whether a tuple is the name of a secret and the secret.
+    """Return whether a tuple is the name of a secret and the secret, both texts.
 
-    A header of httpx has its name twice, as it was written and in lower case.
+    A header of httpx has its name twice, as it was written and in lower case. A sentence is no
+    name: what a view answers is a text and a status.
     """
-    name = items[0] if len(items) in (2, 3) else None
+    if len(items) not in (2, 3) or not is_of(items[-1], str, bytes, bytearray):
+        return False
+    name = items[0]
     if type(name) is bytes:
         again = items[1:-1]
         is_header = all(type(one) is bytes and one == name.lower() for one in again)
         return is_header and is_secret_key(name.decode("latin-1"))
-    return len(items) == 2 and is_secret_label(name)
+    return len(items) == 2 and is_secret_label(name) and (type(name) is not str or is_name(name))
 
 
 def hide_unnamed(value: Any) -> Callable[[Any], Any]:

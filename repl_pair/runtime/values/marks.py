@@ -130,6 +130,11 @@ def is_secret_label(label: Any) -> bool:
     return any(type(part) is str and is_secret_key(part) for part in parts)
 
 
+def is_name(text: str) -> bool:
+    """Return whether a text with a secret's word in it may be a name: a sentence is none."""
+    return len(text.split()) == 1 or _is_name_of_secret("-".join(text.split()))
+
+
 def is_needle(text: str) -> bool:
     """Return whether a secret is distinctive enough to be replaced wherever it turns up.
 

@@ -379,6 +379,8 @@ def test_secrets_are_placeholders_wherever_they_stand():
         "account": Account(),
         "login": Login("ann", "not-for-files"),
         "pair": ("Authorization", "not-for-files"),
+        "label": ("API token", "not-for-files"),
+        "number": {"token": 4711},
         "beside": {"name": "API_KEY", "value": "not-for-files"},
         "typed": pydantic.SecretStr("not-for-files"),
         "declared": {"at": "not-for-files"},
@@ -394,6 +396,7 @@ def test_secrets_are_placeholders_wherever_they_stand():
     )
     assert "not-for" not in text
     assert "known-to" not in text
+    assert "4711" not in text
     assert text.count("[redacted]") == len(values)
 
 
@@ -498,6 +501,24 @@ def test_what_is_no_secret_stays_where_no_name_is_written():
     headers = write_text(httpx.Headers({"accept": "*/*"}), hide=str)
     assert "(b'accept', b'accept', b'*/*')" in headers
     assert write_text([("token", 1, 2)], hide=str) == '[\n  ("token", 1, 2),\n]'
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ("Invalid token", 401),
+        ("Invalid token", "refused"),
+        ("The password is too short", "error"),
+        ("SELECT id FROM users WHERE token IS NULL", [18]),
+        ("Password changed", {"Location": "/"}),
+        ("token", 4711),
+        {"token errors": 4711},
+        collections.Counter(["token"]),
+    ],
+    ids=str,
+)
+def test_a_sentence_that_has_the_word_of_a_secret_names_none_and_a_count_is_none(value):
+    assert "[redacted]" not in write_text([value], hide=str)
 
 
 class Money:
