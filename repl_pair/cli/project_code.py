@@ -15,6 +15,7 @@ from repl_pair.errors import AuthoringError, ReplPairError, error_text
 from repl_pair.runtime.loading.load import NoStories, load_stories
 from repl_pair.runtime.reading.code_files import is_engine
 from repl_pair.runtime.secrets.learning import scrub_known
+from repl_pair.runtime.secrets.raised import knowing
 
 
 @contextmanager
@@ -68,14 +69,16 @@ def line_in(file: Path, error: BaseException) -> int:
 
 def describe_error(error: BaseException) -> str:
     """Return the class and text of an error of the project's code, without known secrets."""
-    return scrub_known(error_text(error))
+    with knowing(error):
+        return scrub_known(error_text(error))
 
 
 def traceback_of(error: BaseException) -> str:
     """Return a traceback with the frames that are not of this package, without known secrets."""
     shown = TracebackException.from_exception(error)
     _keep_own(shown)
-    return scrub_known("".join(shown.format()))
+    with knowing(error):
+        return scrub_known("".join(shown.format()))
 
 
 _IMPORTS = "<frozen importlib"

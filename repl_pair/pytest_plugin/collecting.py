@@ -24,6 +24,7 @@ from repl_pair.runtime.loading.project import files_behind
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import file_of
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.secrets.raised import knowing
 
 
 def collector_of(parent: pytest.Collector, path: Path) -> "StoriesFile":
@@ -66,7 +67,8 @@ class StoriesFile(pytest.Module):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
         """Return what pytest shows of a file that does not load, its secrets hidden."""
-        return scrub_shown(super().repr_failure(excinfo))
+        with knowing(excinfo.value):
+            return scrub_shown(super().repr_failure(excinfo))
 
     def _getobj(self) -> ModuleType:
         """Load the file as the commands and a kernel do; pytest asks for it once."""

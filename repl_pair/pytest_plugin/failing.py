@@ -14,7 +14,9 @@ from repl_pair.runtime.registry.origin import file_of
 from repl_pair.runtime.results.diff_lines import describe_difference
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.secrets.known import within
 from repl_pair.runtime.secrets.learning import learn_secrets, scrub_known
+from repl_pair.runtime.secrets.raised import knowing
 from repl_pair.runtime.secrets.truncation import Limits
 
 _LIMITS = Limits(depth=16, width=5_000, text=200_000, nodes=20_000)
@@ -36,7 +38,8 @@ class RunningItem(pytest.Function):
         self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
     ) -> Any:
         """Return what pytest shows of an error in any phase, its secrets hidden."""
-        return scrub_shown(super()._repr_failure_py(excinfo, style))
+        with knowing(excinfo.value):
+            return scrub_shown(super()._repr_failure_py(excinfo, style))
 
     def _traceback_filter(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
         """Leave out the frames of this package: pytest leaves out its own where no test began."""
@@ -142,7 +145,8 @@ def _traceback_repr(item: RunningItem, error: NotPassed, text: str) -> Any:
         tbfilter=False,
     )
     shown.addsection(item.name, scrub_known(text), "-")
-    return scrub_shown(shown)
+    with within(error.record.secrets), knowing(error.raised[0]):
+        return scrub_shown(shown)
 
 
 def _scrub_traceback(traceback: Any) -> None:

@@ -1,6 +1,7 @@
 """A variant under pytest: it fails by its own name, says why, and has what any test has."""
 
 import re
+import sys
 import xml.etree.ElementTree as ElementTree
 from contextlib import closing
 from textwrap import dedent
@@ -260,10 +261,14 @@ def test_what_the_process_holds_in_secret_is_in_no_report_and_no_stored_output(
             print(held)
             if how == "raise":
                 raise ValueError(f"refused: {held}")
+            if how == "own":
+                password = "of-the-run-two-hundred"
+                raise ValueError(f"refused: {password}")
             return {"held": " ".join(held)}
 
         variant("a.b/Wrong", args={"how": "give"}, play=[check.path_equals("result.held", "x")])
         variant("a.b/Raises", args={"how": "raise"})
+        variant("a.b/RaisesOwn", args={"how": "own"})
         variant("a.b/Kept", args={"how": "give"}, play=[check.matches_snapshot()])
         """
     )
@@ -271,10 +276,13 @@ def test_what_the_process_holds_in_secret_is_in_no_report_and_no_stored_output(
     assert "refused: ['[redacted]', '[redacted]']" in native.stdout.str()
     assert "tok-9f8e" not in native.stdout.str()
     result = run("--junitxml=o.xml", "--pair-update", "--showlocals")
-    result.assert_outcomes(passed=1, failed=2)
+    result.assert_outcomes(passed=1, failed=3)
+    result.stdout.fnmatch_lines(["*> *", "E * refused: [[]redacted]", "FAILED*RaisesOwn*redacted*"])
     (stored,) = pytester.path.glob("__repl_pair__/*/*.txt")
     files = (pytester.path / "o.xml", stored)
-    for text in (result.stdout.str(), *(file.read_text() for file in files)):
+    shell = [sys.executable, "-m", "repl_pair", "run", "--here"]
+    shown = pytester.run(*shell, "a.b/RaisesOwn").stdout.str()
+    for text in (shown, result.stdout.str(), *(file.read_text() for file in files)):
         assert "[redacted]" in text
         assert "tok-9f8e" not in text
         assert "two-hundred" not in text

@@ -1,6 +1,7 @@
 """What an exception of the person's holds in secret: so may its text, and what shows that."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from traceback import walk_tb
 from types import FrameType
@@ -33,8 +34,16 @@ def text_of_raised(error: BaseException) -> str:
 
     For a text that is kept and shown by others than the call or run that raised it.
     """
+    with knowing(error):
+        return NEEDLES.scrub(error_text(error))[0]
+
+
+@contextmanager
+def knowing(error: BaseException) -> Generator[None]:
+    """Know in the block what an exception holds in secret, and what the call or run met."""
     with within(current_secrets() or CallSecrets()):
-        return NEEDLES.scrub(text_for_run(error))[0]
+        learn_from_raised(error)
+        yield
 
 
 def text_for_run(error: BaseException) -> str:
