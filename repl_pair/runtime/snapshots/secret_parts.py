@@ -20,8 +20,9 @@ _PIN = 1000
 
 def is_secret_slot(key: Any, part: Any) -> bool:
     """Return whether what stands under a key is a secret; what is missing or counts is none."""
-    if part is None or type(part) is bool or type(key) is not str:
+    if part is None or type(part) is bool or not is_of(key, str):
         return False
+    key = str.__str__(key)
     if is_secret_key(key):
         is_count = is_exactly(part, int, float) and (-_PIN < part < _PIN or not is_name(key))
         return not is_count
@@ -41,7 +42,8 @@ def is_secret_pair(items: Sequence[Any]) -> bool:
         again = items[1:-1]
         is_header = all(type(one) is bytes and one == name.lower() for one in again)
         return is_header and is_secret_key(name.decode("latin-1"))
-    return len(items) == 2 and is_secret_label(name) and (type(name) is not str or is_name(name))
+    is_sentence = is_of(name, str) and not is_name(str.__str__(name))
+    return len(items) == 2 and is_secret_label(name) and not is_sentence
 
 
 def hide_unnamed(value: Any) -> Callable[[Any], Any]:

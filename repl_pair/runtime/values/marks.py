@@ -5,7 +5,7 @@ import sys
 from functools import lru_cache
 from typing import Any, cast
 
-from repl_pair.runtime.values.classes import is_secret_class, real_class
+from repl_pair.runtime.values.classes import is_of, is_secret_class, real_class
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.wire import REDACTED
 
@@ -127,7 +127,8 @@ def may_hold_secret_keys(text: str) -> bool:
 def is_secret_label(label: Any) -> bool:
     """Return whether a label of a table, or a part of one, is the name of a secret."""
     parts = cast("tuple[Any, ...]", label) if type(label) is tuple else (label,)
-    return any(type(part) is str and is_secret_key(part) for part in parts)
+    # A library has labels of its own class, as the names of headers.
+    return any(is_of(part, str) and is_secret_key(str.__str__(part)) for part in parts)
 
 
 def is_name(text: str) -> bool:

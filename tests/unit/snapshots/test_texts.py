@@ -435,6 +435,10 @@ class Rebuilt(Restored):
         return Rebuilt, (self.name, self.api_token)
 
 
+class Header(str):
+    __slots__ = ()
+
+
 Named = collections.namedtuple("Named", "name api_token")
 ROWS = np.array([("ann", "pw-1")], [("name", "U9"), ("api_token", "U9")])
 UNNAMED = {
@@ -452,6 +456,8 @@ UNNAMED = {
     "split URL": urllib.parse.urlsplit("https://ann:pw-1@h/db"),
     "headers": httpx.Headers({"X-Api-Key": "pw-1"}),
     "request": httpx.Request("GET", "https://h/", headers={"Authorization": "Bearer pw-1"}),
+    "pair with a name of its own class": [(Header("Authorization"), "pw-1")],
+    "key of its own class": {Header("Authorization"): "pw-1"},
     "pair of bytes": [(b"cookie", b"pw-1")],
     "structured array": (
         ROWS := np.array([("ann", "pw-1")], [("name", "U9"), ("api_token", "U9")])
