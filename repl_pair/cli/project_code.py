@@ -11,11 +11,11 @@ from traceback import TracebackException
 import click
 
 from repl_pair.cli.tables import escape
-from repl_pair.errors import AuthoringError, ReplPairError, error_text
+from repl_pair.errors import AuthoringError, ReplPairError
 from repl_pair.runtime.loading.load import NoStories, load_stories
 from repl_pair.runtime.reading.code_files import is_engine
 from repl_pair.runtime.secrets.learning import scrub_known
-from repl_pair.runtime.secrets.raised import knowing
+from repl_pair.runtime.secrets.raised import knowing, text_of_raised
 
 
 @contextmanager
@@ -69,8 +69,7 @@ def line_in(file: Path, error: BaseException) -> int:
 
 def describe_error(error: BaseException) -> str:
     """Return the class and text of an error of the project's code, without known secrets."""
-    with knowing(error):
-        return scrub_known(error_text(error))
+    return scrub_known(text_of_raised(error))
 
 
 def traceback_of(error: BaseException) -> str:

@@ -28,6 +28,11 @@ def is_visible(name: str, value: Any) -> bool:
     return is_public(name) and kind_of(real_class(value)) == "data"
 
 
+def is_describable(name: str, value: Any) -> bool:
+    """Return whether it is the person's data, or a module, function or class that is shown."""
+    return is_public(name) and is_shown_code(value)
+
+
 def names_of_kinds(
     space: Mapping[str, Any], match: str | None = None, type_name: str | None = None
 ) -> dict[Kind, list[str]]:

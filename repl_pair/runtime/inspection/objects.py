@@ -18,7 +18,6 @@ from repl_pair.runtime.inspection.members import (
     member_of_class,
     members_of,
 )
-from repl_pair.runtime.inspection.names import is_public
 from repl_pair.runtime.inspection.signatures import signature_of
 from repl_pair.runtime.inspection.sources import block_of, function_in, place_of
 from repl_pair.runtime.reading.closed_values import kind_of
@@ -41,11 +40,6 @@ from repl_pair.runtime.values.paths import Cut, Key
 MAX_BASES = 20
 _SPACE = re.compile(r"\s")
 PATH_ENDS_AT_CODE = "a path ends at a function, class or module; members=true lists what it has"
-
-
-def may_begin(name: str, value: Any) -> bool:
-    """Return whether a path may begin at a name: also at a function, class or module."""
-    return is_public(name) and is_shown_code(value)
 
 
 def read_end(holder: Any, key: Key | Cut) -> Any:

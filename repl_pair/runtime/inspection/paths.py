@@ -4,8 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from repl_pair.errors import RequestError, did_you_mean, next_step
-from repl_pair.runtime.inspection.members import is_shown_code
-from repl_pair.runtime.inspection.names import is_public
+from repl_pair.runtime.inspection.names import is_describable
 from repl_pair.runtime.reading.closed_values import kind_of
 from repl_pair.runtime.reading.fields import declares_secret
 from repl_pair.runtime.reading.steps import PathMiss, follow
@@ -45,7 +44,7 @@ def look_up(
     root, *steps = parse_cuts(path)
     space, name = namespace(), str(root)
     if name not in space or not may_begin(name, space[name]):
-        if name in space and is_public(name) and is_shown_code(space[name]):
+        if name in space and is_describable(name, space[name]):
             kind = kind_of(real_class(space[name]))
             raise RequestError(
                 "not_found",

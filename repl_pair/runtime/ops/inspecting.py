@@ -6,8 +6,8 @@ from repl_pair.runtime.inspection.frames import names_used, own_rows, visible_lo
 from repl_pair.runtime.inspection.history import CellLine, describe_cell, kept_codes, kept_errors
 from repl_pair.runtime.inspection.last_error import LastError, find_last_error
 from repl_pair.runtime.inspection.members import MemberKind, members_of
-from repl_pair.runtime.inspection.names import is_visible
-from repl_pair.runtime.inspection.objects import describe, may_begin, read_end, stands_for_code
+from repl_pair.runtime.inspection.names import is_describable, is_visible
+from repl_pair.runtime.inspection.objects import describe, read_end, stands_for_code
 from repl_pair.runtime.inspection.paths import look_up
 from repl_pair.runtime.inspection.tracebacks import Traceback, describe_error
 from repl_pair.runtime.op_base.answers import Page
@@ -75,7 +75,7 @@ def describe_object(
 
     No path leads on behind a function, class or module.
     """
-    found = look_up(path, may_begin, read_end, op="describe_object")
+    found = look_up(path, is_describable, read_end, op="describe_object")
     learn_secrets()
     learn_before_output(())
     described = describe(found.value, is_secret=found.is_secret, learn=call.secrets.add)
