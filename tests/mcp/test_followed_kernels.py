@@ -16,7 +16,7 @@ ERAS = ["legacy", "auto"]
 CLIENTS = "from repl_pair.runtime.clients.clients import CLIENTS; print(len(CLIENTS.present()))"
 WAITING = """
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
-print(sum(len(host.lanes._waiters._waiting) for host in OWN_CALLS._handlers.values()))
+print(sum(len(submit.__self__.lanes._waiters._waiting) for submit in OWN_CALLS._handlers.values()))
 """
 
 

@@ -352,6 +352,24 @@ def test_what_a_cell_runs_by_the_shell_is_not_taken_for_the_next_cell(start_own_
         assert read(agent)["cell"] == "In[6]"
 
 
+def test_an_error_of_a_cell_without_history_is_read_until_a_cell_has_its_number(
+    start_own_kernel, connect
+):
+    kernel = start_own_kernel()
+
+    def run(code):
+        kernel._client.execute_interactive(code, store_history=False, output_hook=lambda _: None)
+
+    with connect("--kernel", kernel.path, "--allow", "inspect") as agent:
+        run("x = 0\n1 / x")
+        run("2 + 2")
+        found = read(agent)
+        assert (found["type"], found["cell"]) == ("ZeroDivisionError", "In[1]")
+        assert found["frames"][-1]["code"] == "1 / x"
+        kernel.cell("3")
+        assert read(agent) == {"type": None}
+
+
 @pytest.mark.parametrize("names", [("post_run_cell",), ("pre_run_cell", "post_run_cell")])
 def test_a_cell_that_empties_the_callbacks_of_ipython_has_ended(start_own_kernel, connect, names):
     kernel = start_own_kernel()

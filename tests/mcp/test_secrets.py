@@ -1379,16 +1379,6 @@ def test_the_canaries_would_be_seen(kernel):
 CLOSED = [
     "get_ipython.__self__.kernel.session.key",
     "get_ipython",
-    "f.__globals__",
-    "f.__code__.co_consts",
-    "f",
-    "Settings.model_fields",
-    "Vault",
-    "os.environ",
-    "os.environ.PAYMENTS_API_TOKEN",
-    'os["environ"]',
-    "sys.modules",
-    'sys.modules["os"].environ',
     "In",
     "In[1]",
     "Out",
@@ -1433,6 +1423,18 @@ CLOSED = [
     "nothing_of_this_name",
     "config.nothing_of_this_name",
 ]
+OF_CODE = [
+    "f.__globals__",
+    "f.__code__.co_consts",
+    "f",
+    "Settings.model_fields",
+    "Vault",
+    "os.environ",
+    "os.environ.PAYMENTS_API_TOKEN",
+    'os["environ"]',
+    "sys.modules",
+    'sys.modules["os"].environ',
+]
 
 
 @pytest.fixture(scope="module")
@@ -1451,10 +1453,21 @@ def test_what_is_closed_reads_like_what_does_not_exist(inspector, path):
     assert set(error) == {"code", "message"}
 
 
+@pytest.mark.parametrize("path", OF_CODE)
+def test_whatever_a_path_reads_of_code_the_answer_names_what_is_described_alone(inspector, path):
+    root = re.match(r"\w+", path)[0]
+    assert inspector.ask("describe_object", path=root)["ok"]
+    error = inspector.ask("get_value", path=path)["error"]
+    assert error["code"] == "not_found"
+    form = rf"{root} is a (function|class|module), and get_value reads data. describe_object .*"
+    assert re.fullmatch(form, error["message"]), error
+    assert error == inspector.ask("get_value", path=f"{root}.nothing_of_this_name")["error"]
+
+
 @pytest.mark.parametrize(
     ("closed", "unknown"),
     [
-        ("f", "ff_nothing"),
+        ("f.__globals__", "f.nothing"),
         ("vault._password", "vault._nothing"),
         ("vault.prop", "vault.qqqq"),
         ("config.__class__", "config.__nothing__"),

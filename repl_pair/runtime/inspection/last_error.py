@@ -93,9 +93,10 @@ def _ended_script(error: BaseException, shell: Any) -> bool:
 def _is_of_cell(file: Any, number: int, shell: Any) -> bool:
     """Return whether a file has the code of the cell of its number, as far as history tells.
 
-    Code that a cell runs by `get_ipython().run_cell` gets the number of the next cell.
+    Code that a cell runs by `get_ipython().run_cell` gets the number of the next cell, and so do
+    cells of a front end that keeps no history, as nbval.
     """
     kept, lines = shell.history_manager.input_hist_parsed, getlines(file)
-    if not lines or len(kept) != shell.execution_count:
+    if not lines or number >= len(kept) or len(kept) != shell.execution_count:
         return True
-    return number < len(kept) and "".join(lines).rstrip("\n") == kept[number]
+    return "".join(lines).rstrip("\n") == kept[number]
