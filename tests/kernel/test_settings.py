@@ -166,6 +166,17 @@ async def test_an_agents_code_has_the_context_variables_of_the_cells_and_a_copy_
     assert await at_desk("seen()") == "['mine', 6, 'raise']"
 
 
+async def test_the_context_of_cells_is_not_kept_once_a_cell_has_emptied_the_callbacks(link, at_desk):
+    await at_desk(STORIES + LIBRARIES + CONTEXT)
+    await run(link, "nothing")
+    await at_desk("MODE.set('before')")
+    assert (await run(link, "context"))["result"][0] == "before"
+    await at_desk("get_ipython().events.callbacks['post_run_cell'].clear()")
+    await at_desk("MODE.set('later')")
+    await at_desk("1")
+    assert (await run(link, "context"))["result"][0] == "later"
+
+
 async def test_a_library_that_a_run_imports_first_is_as_its_import_leaves_it(link, at_desk):
     await at_desk("""
 import repl_pair, sys

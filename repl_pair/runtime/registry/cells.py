@@ -49,8 +49,7 @@ class CellTracker:
 
     def __init__(self) -> None:
         self._current: RunningCell | None = None
-        self.context: Context | None = None
-        """The context variables as the last tracked cell left them."""
+        self._context: Context | None = None
         self.count = 0
         """How many cells have ended, failed ones too, while cells were tracked."""
         self.ended: dict[int, EndedCell] = {}
@@ -76,11 +75,19 @@ class CellTracker:
     def _ended_unseen(self, cell: RunningCell) -> bool:
         """Return whether a cell has ended that has emptied IPython's lists of callbacks."""
         shell: Any = kernel_shell()
-        ends = [end for one, end, _ in self._stops if one is shell]
-        if not ends or any(ends[0] is fn for fn in _callbacks(shell, "post_run_cell")):
+        if self._sees_ends(shell):
             return False
         is_followed = cell.number is not None and shell.execution_count > cell.number + 1
         return is_followed or not any(is_taken() for is_taken in tuple(self._trackers.values()))
+
+    def _sees_ends(self, shell: Any) -> bool:
+        ends = [end for one, end, _ in self._stops if one is shell]
+        return not ends or any(ends[0] is fn for fn in _callbacks(shell, "post_run_cell"))
+
+    @property
+    def context(self) -> Context | None:
+        """The context variables as the last cell left them; None where no event says so."""
+        return self._context if self._sees_ends(kernel_shell()) else None
 
     def is_busy(self) -> bool:
         """Return whether a cell runs on the main thread, even if it began before `track`."""
@@ -142,7 +149,7 @@ class CellTracker:
             cell, self._current, self._ended = self._current, None, monotonic()
             self._note_ended(cell, self._ended, result)
             if current_capture() is None:  # no code of an agent's runs it
-                self.context = copy_context()
+                self._context = copy_context()
         self._retire(shell, result)
         self.count += 1
         for fn in tuple(self._at_end.values()):
@@ -190,7 +197,7 @@ class CellTracker:
         while self._stops:
             self._stops.pop()[-1]()
         self._depths.clear()
-        self._current = self._ended = self.context = None
+        self._current = self._ended = self._context = None
         self.ended.clear()
         REGISTRY.allow_retirement()
 
