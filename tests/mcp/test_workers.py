@@ -326,6 +326,17 @@ def test_without_the_gate_there_is_no_op_that_starts_one(connect, kernel):
             assert agent.ask("describe_op", op=op)["error"]["code"] == "not_found"
 
 
+def test_the_person_is_not_asked_for_what_can_only_be_refused(connect, kernel):
+    with connect("--kernel", kernel.path, "--ask", "eval", "--toolsets", "manage") as agent:
+        for op, args, code in (
+            ("register_worker", {"code": "f(:"}, "bad_arguments"),
+            ("register_worker", {"code": "1", "name": "a.ipynb"}, "bad_arguments"),
+            ("stop_worker", {"worker": "0" * 12}, "not_found"),
+        ):
+            assert agent.ask(op, **args)["error"]["code"] == code
+        assert kernel.cell("print(QUEUE.pending())") == "[]\n"
+
+
 @pytest.mark.full
 def test_the_person_approves_the_code_as_code_in_their_kernel(connect, kernel, until):
     show = "print([(p['kind'], p['text']) for p in map(preview_call, QUEUE.pending())])"

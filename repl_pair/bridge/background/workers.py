@@ -48,16 +48,30 @@ class Workers:
         self._workers: dict[str, tuple[Worker, Undo]] = {}
         self._starting: set[Worker] = set()
 
+    def check_start(self, code: str) -> None:
+        """Refuse what can't start: `bad_arguments` does not compile, `cannot_run` too many live."""
+        from repl_pair.bridge.background.worker import check_code
+
+        check_code(code)
+        alive = len(self._workers) - len(self._dead()) + len(self._starting)
+        if alive >= MAX_ALIVE:
+            raise RequestError(
+                "cannot_run",
+                f"{alive} workers of yours are alive, as many as there may be; none was started. "
+                "Stop one first.",
+                next_steps=[next_step("list_workers")],
+            )
+
     async def start(self, code: str, name: str) -> "Worker":
         """Start a worker, and return it once its code runs.
 
-        RequestError `bad_arguments` for what does not compile, `cannot_run` where `MAX_ALIVE`
-        live, `worker_failed` where it ends at once.
+        RequestError as `check_start`, and `worker_failed` where it ends at once.
         """
-        from repl_pair.bridge.background.worker import Worker, check_code
+        from repl_pair.bridge.background.worker import Worker
 
-        check_code(code)
-        await self._make_room()
+        self.check_start(code)
+        for id in self._dead()[:-KEPT_DEAD]:
+            await self.stop(id)
         worker = Worker(name, principal=self._principal, inject=self._inject)
         self._starting.add(worker)
         try:
@@ -73,12 +87,16 @@ class Workers:
             raise
         return worker
 
-    async def stop(self, id: str) -> WorkerLine:
-        """End a worker and forget it; return how it ended. RequestError `not_found`."""
+    def check(self, id: str) -> None:
+        """Refuse, as `not_found`, the id of none of them."""
         if id not in self._workers:
             near = did_you_mean(id, self._workers)
             steps = [next_step("list_workers")]
             raise RequestError("not_found", f"There is no worker {id!r}.{near}", next_steps=steps)
+
+    async def stop(self, id: str) -> WorkerLine:
+        """End a worker and forget it; return how it ended. RequestError `not_found`."""
+        self.check(id)
         worker, disown = self._workers.pop(id)
         disown()
         await worker.end()
@@ -93,19 +111,8 @@ class Workers:
         every = {*self._starting, *(worker for worker, _ in self._workers.values())}
         await asyncio.gather(*(worker.end() for worker in every))
 
-    async def _make_room(self) -> None:
-        """Forget the earliest of many that ended by themselves; refuse where too many live."""
-        dead = [id for id, (worker, _) in self._workers.items() if worker.exit_code is not None]
-        alive = len(self._workers) - len(dead) + len(self._starting)
-        if alive >= MAX_ALIVE:
-            raise RequestError(
-                "cannot_run",
-                f"{alive} workers of yours are alive, as many as there may be; none was started. "
-                "Stop one first.",
-                next_steps=[next_step("list_workers")],
-            )
-        for id in dead[: max(0, len(dead) - KEPT_DEAD)]:
-            await self.stop(id)
+    def _dead(self) -> Sequence[str]:
+        return [id for id, (worker, _) in self._workers.items() if worker.exit_code is not None]
 
 
 def _describe(worker: "Worker", most_chars: int) -> WorkerLine:

@@ -11,6 +11,7 @@ from repl_pair.errors import RequestError, next_step
 from repl_pair.runtime.op_base.answers import Items
 from repl_pair.runtime.op_base.table import Preview
 from repl_pair.runtime.signatures.arguments import Longest
+from repl_pair.wire import Args
 
 MAX_CHARS = 65_536
 _NAME = re.compile(r"([A-Za-z][A-Za-z0-9_-]{0,63})?")
@@ -33,7 +34,27 @@ def preview_worker(args: Mapping[str, Any], _principal: str) -> Preview:
     return {"kind": "code", "title": title, "text": str(args.get("code"))}
 
 
-@TABLE.op(access="eval", toolset=manifest.MANAGE, lane="inline", preview=preview_worker)
+async def _check_start(here: BridgeCall, args: Args) -> None:
+    if not _NAME.fullmatch(name := args.get("name", "")):
+        raise RequestError(
+            "bad_arguments",
+            f"{name:.80} is not a worker's name: it takes letters, digits, - and _, at most 64, "
+            "and a letter first. Nothing was started.",
+        )
+    here.background.workers.check_start(args["code"])
+
+
+async def _check_worker(here: BridgeCall, args: Args) -> None:
+    here.background.workers.check(args["worker"])
+
+
+@TABLE.op(
+    access="eval",
+    toolset=manifest.MANAGE,
+    lane="inline",
+    preview=preview_worker,
+    check=_check_start,
+)
 async def register_worker(call: BridgeCall, code: Code, name: Name = "") -> StartedWorker:
     """Start a kernel of the server's Python that runs code, for you alone, until stop_worker.
 
@@ -41,12 +62,7 @@ async def register_worker(call: BridgeCall, code: Code, name: Name = "") -> Star
     `kernel`. What it prints is the `log` of list_workers. bad_arguments: does not compile, nothing
     was started; worker_failed: ended within 200 ms, with its output.
     """
-    if not _NAME.fullmatch(name):
-        raise RequestError(
-            "bad_arguments",
-            f"{name:.80} is not a worker's name: it takes letters, digits, - and _, at most 64, "
-            "and a letter first. Nothing was started.",
-        )
+    await _check_start(call, {"code": code, "name": name})
     worker = await call.background.workers.start(code, name)
     call.next_steps += [
         next_step("list_workers"),
@@ -55,7 +71,7 @@ async def register_worker(call: BridgeCall, code: Code, name: Name = "") -> Star
     return {"worker": worker.id, "kernel": worker.kernel.id, "pid": worker.kernel.pid or 0}
 
 
-@TABLE.op(access="eval", toolset=manifest.MANAGE, lane="inline")
+@TABLE.op(access="eval", toolset=manifest.MANAGE, lane="inline", check=_check_worker)
 async def stop_worker(call: BridgeCall, worker: Annotated[str, "From list_workers"]) -> WorkerLine:
     """End a worker of yours, and what it started; answers how it ended and the end of its log."""
     return await call.background.workers.stop(worker)
