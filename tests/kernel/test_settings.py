@@ -166,7 +166,7 @@ async def test_an_agents_code_has_the_context_variables_of_the_cells_and_a_copy_
     assert await at_desk("seen()") == "['mine', 6, 'raise']"
 
 
-async def test_the_context_of_cells_is_not_kept_once_a_cell_has_emptied_the_callbacks(link, at_desk):
+async def test_the_context_of_cells_is_not_kept_once_a_cell_empties_the_callbacks(link, at_desk):
     await at_desk(STORIES + LIBRARIES + CONTEXT)
     await run(link, "nothing")
     await at_desk("MODE.set('before')")
