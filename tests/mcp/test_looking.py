@@ -334,7 +334,9 @@ def test_an_error_that_ended_a_script_is_read_until_a_cell_fails(kernel, inspect
     assert "cell" not in found
     frames = [(f["where"].rpartition("/")[2], f["line"], f["function"]) for f in own(found)]
     assert frames == [("fit_once.py", 3, "<module>"), ("fit_once.py", 2, "fit")]
-    assert [one["status"] for one in history(inspector, limit=2)] == ["ok", "ok"]
+    reply = inspector.ask("read_history", limit=2)
+    assert [one["status"] for one in reply["result"]["items"]] == ["ok", "ok"]
+    assert "read_traceback" in [step["op"] for step in reply["next_steps"]]
     failed = fail(kernel, "{}['after']")
     assert read(inspector)["cell"] == f"In[{failed}]"
 

@@ -149,7 +149,8 @@ def read_history(
         describe_cell(n, shown[n], errors.get(n), is_newest=n == max(shown), outputs=outputs)
         for n in map(int, chosen["items"])
     ]
-    if any(line["status"] == "error" for line in lines) and last is not None:
+    has_failed = any(line["status"] == "error" for line in lines)
+    if last is not None and (has_failed or not last.number):
         call.suggest("read_traceback")
     return {**chosen, "items": lines}
 
