@@ -21,6 +21,7 @@ from repl_pair.runtime.values.classes import (
     is_set,
     kind_of,
     real_class,
+    root_of,
     same_class,
     type_ref,
 )
@@ -44,7 +45,8 @@ def freeze(value: Any, hint: Any = Any, *, where: str = "args") -> Frozen:
     An instance of the very class that the hint names becomes the mapping of its fields, as if that
     had been written; an instance of any other declared class becomes a Record. What the hint calls
     secret becomes a Secret. AuthoringError `bad_body` names the place of what is no data:
-    functions, classes, open files, objects of unknown types, containers that hold themselves.
+    functions, classes, open files, objects of unknown types, such as texts and mappings that are
+    more than that, containers that hold themselves.
     """
     return _freeze(value, read_hint(hint), where, ())
 
@@ -81,8 +83,8 @@ def _freeze_leaf(value: Any, hint: Hint, where: str) -> Frozen:
         return value
     if isinstance(value, Enum):
         return _freeze_member(value, hint, where)
-    if isinstance(value, str):
-        return str.__str__(value)
+    if isinstance(value, str) and root_of(type(value)) in ("builtins", "repl_pair"):
+        return str.__str__(value)  # the handle of an entry is its id
     if leaf_of(real_class(value)) is not None:
         return value
     if isinstance(value, bytearray):
@@ -98,6 +100,8 @@ def _freeze_leaf(value: Any, hint: Hint, where: str) -> Frozen:
 
 
 _NONE: Any = object()
+_READS_SEVERAL = ("getall", "getlist", "get_list")
+"""Methods of mappings that hold several values for a key, such as headers and queries of a URL."""
 
 
 def _is_immutable(kind: type) -> bool:
@@ -124,7 +128,7 @@ def _freeze_container(value: Any, hint: Hint, where: str, above: Above) -> Froze
             return frozen
         _check_reachable(cls, hint, where)
         return Record(type_ref(cls), frozen)
-    if is_map(value):
+    if is_map(value) and not any(hasattr(type(value), name) for name in _READS_SEVERAL):
         return _freeze_map(value, hint, where, above)
     if is_row(value):
         return _freeze_items(value, hint, where, above)

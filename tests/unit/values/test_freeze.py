@@ -26,9 +26,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
+from markupsafe import Markup
 from pydantic import BaseModel, Field, SecretStr
+from starlette.datastructures import QueryParams
 
 from repl_pair.errors import AuthoringError, RequestError
+from repl_pair.runtime.authoring.entries import Handle
 from repl_pair.runtime.values.classes import TypeRef, current_class
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import (
@@ -363,13 +366,7 @@ def test_no_repr_of_frozen_data_shows_a_secret():
 
 
 def test_a_handle_freezes_as_plain_text():
-    class Handle(str):
-        __slots__ = ()
-
-        def __str__(self):
-            return "else"
-
-    frozen = freeze({Handle("k"): Handle("v")})
+    frozen = freeze({Handle("tag", "k"): Handle("tag", "v")})
     assert frozen == {"k": "v"}
     assert {type(part) for item in frozen.items() for part in item} == {str}
 
@@ -422,6 +419,8 @@ def test_other_keys_are_refused_by_type():
         (sys, "the module sys"),
         ((i for i in ()), "a generator"),
         (Opaque(), f"an object of type {__name__}.Opaque"),
+        (Markup("<b>"), "an object of type markupsafe.Markup"),
+        (QueryParams("a=1&a=2"), "an object of type starlette.datastructures.QueryParams"),
     ],
 )
 def test_what_is_no_data_is_refused_with_its_place_and_the_way_to_do_it(value, words):
