@@ -1,6 +1,7 @@
 """Every op of the runtime, asked over a link: the same bodies for this process and for a kernel."""
 
 import asyncio
+import json
 import base64
 import threading
 import uuid
@@ -310,6 +311,43 @@ async def test_what_is_not_there_is_answered_with_what_is_near(link, op, args, n
     error = await link.refusal(op, view=INSPECTOR, **args)
     assert error["code"] == "not_found"
     assert near in error["message"].split("Nearest: ")[1]
+
+
+NAMES_HIDDEN = """
+import repl_pair
+repl_pair.mode("hush_mode", args={"x": 3}, tier="mine")
+repl_pair.mode("seen_mode", args={"x": 1}, tier="ops")
+@repl_pair.decorator("hush_deco", tier="mine")
+def hush_deco():
+    yield
+repl_pair.story("names.one", component=lambda x=0: x, modes=["hush_mode", "seen_mode"], tier="ops",
+                decorators=["hush_deco"])
+repl_pair.variant("names.one/Hush", args={"x": 0}, tier="mine")
+repl_pair.variant("names.one/Of", extends="names.one/Hush", tier="ops",
+                  play=[repl_pair.check.path_equals("result", 5)])
+repl_pair.run_variants(ids=["names.one/Of"], modes=["hush_mode"])
+"""
+
+
+@pytest.mark.parametrize("gone", [False, True])
+async def test_what_a_tier_hides_is_named_in_no_verdict_and_no_cause_also_once_it_is_gone(
+    link, gone
+):
+    await link.define(NAMES_HIDDEN)
+    if gone:
+        await link.define(
+            "repl_pair.registry.unregister('decorator', 'hush_deco')\n"
+            "repl_pair.registry.unregister('variant', 'names.one/Hush')"
+        )
+    ops, one = View(principal="agent", tier="ops"), {"variant_id": "names.one/Of"}
+    asked = {"list_variants": {}, "get_variant": one, "read_assertions": one, "read_failures": {}}
+    asked |= {"changed_variants": {}, "get_docs_markdown": {"story_id": "names.one"}}
+    for op, args in asked.items():
+        reply = await link.link.request(op, args, view=ops)
+        assert reply["ok"], (op, reply)
+        assert "hush" not in json.dumps(reply).casefold(), (op, reply)
+        if op in ("list_variants", "get_docs_markdown"):
+            assert "names.one/Of" in json.dumps(reply) and "hidden" in json.dumps(reply)
 
 
 async def test_what_a_tier_hides_reads_as_unknown(link):
@@ -1033,6 +1071,18 @@ async def test_a_run_that_cannot_be_stopped_is_answered_and_its_late_record_drop
     assert (tmp_path / "ended").exists()
     read = await endless.get("read_assertions", variant_id="endless/It")
     assert (read["status"], read["reason"]) == ("error", answer["reason"])
+
+
+async def test_a_run_of_a_sweep_that_cannot_be_stopped_is_the_last_result_of_its_variant(
+    endless, tmp_path
+):
+    await endless.define("repl_pair.variant('endless/Insists', args={'how': 'insists'})")
+    answer = await endless.get("run_variants", ids=["endless/Insists"], timeout_s=DEADLINE_S)
+    assert answer["status"] == "error"
+    (tmp_path / "may_end").touch()
+    (failure,) = (await endless.get("read_failures"))["items"]
+    assert (failure["variant_id"], failure["status"]) == ("endless/Insists", "error")
+    assert (await endless.get("tests_passing"))["failed"] == ["endless/Insists"]
 
 
 @pytest.mark.parametrize("lane", ["main", "worker"])

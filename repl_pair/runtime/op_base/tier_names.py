@@ -95,6 +95,11 @@ def shown_text(call: Call, text: str, asked: Collection[str] = (), own: str = ""
     return text
 
 
+def _shown_entry(call: Call, entry: str) -> str:
+    kind, _, id = entry.partition(" ")
+    return f"{kind} {shown_name(call, id, kind)}" if kind in _TIERED else entry
+
+
 def shown_answer(call: Call, answer: Any, asked: Collection[str], slot: str | None = None) -> Any:
     """Return an answer with its reasons and errors as `shown_text` gives them.
 
@@ -108,7 +113,9 @@ def shown_answer(call: Call, answer: Any, asked: Collection[str], slot: str | No
     if real_class(answer) is list:
         parts = cast("list[Any]", answer)
         if slot == "registered_again":
-            return [shown_words(call, word) for word in parts]
+            return [_shown_entry(call, entry) for entry in parts]
+        if slot == "active_modes":
+            return [shown_name(call, mode, "mode") for mode in parts]
         of_parts = slot if slot in _TEXTS else None
         return [shown_answer(call, part, asked, of_parts) for part in parts]
     if slot is None or real_class(answer) is not str:

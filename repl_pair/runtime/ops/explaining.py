@@ -16,7 +16,7 @@ from repl_pair.runtime.op_base.listing import (
 )
 from repl_pair.runtime.op_base.planned import Modes, Overrides, planned
 from repl_pair.runtime.op_base.table import op
-from repl_pair.runtime.op_base.tier_names import shown_rows, shown_slots, shown_words
+from repl_pair.runtime.op_base.tier_names import shown_name, shown_rows, shown_slots, shown_words
 from repl_pair.runtime.planning.explanation import Explanation, explain
 from repl_pair.runtime.registry.as_data import body_data
 from repl_pair.runtime.registry.ids import story_of
@@ -30,7 +30,7 @@ from repl_pair.runtime.registry.visible import (
     visible_entry,
     visible_ids,
 )
-from repl_pair.runtime.results.docs import write_docs
+from repl_pair.runtime.results.docs import Reader, write_docs
 from repl_pair.runtime.results.instructions import INSTRUCTIONS
 from repl_pair.runtime.results.links import Link
 from repl_pair.runtime.results.sharing import draw_png, share_plan
@@ -148,12 +148,8 @@ def get_docs_markdown(
     def find(kind: str, id: str) -> Entry | None:
         return REGISTRY.find(kind, id) if id in visible_ids(call.view, kind, id) else None
 
-    text = write_docs(
-        entry,
-        shown,
-        find=find,
-        left_out=len(ids) - len(shown),
-    )
+    reader = Reader(find=find, show=lambda kind, id: shown_name(call, id, kind))
+    text = write_docs(entry, shown, reader=reader, left_out=len(ids) - len(shown))
     call.max_items = max(limit, min(len(text), MAX_CHARS))
     for id in shown[:1]:
         call.suggest("run_variant", variant_id=id)

@@ -16,6 +16,7 @@ from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.reading.bounded import cut_text
 from repl_pair.runtime.registry.visible import Tags, visible_ids
 from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.running.run_records import stopped_record
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.handles import HANDLES
 from repl_pair.runtime.secrets.known import NEEDLES
@@ -82,7 +83,7 @@ async def run_variants(
     call: Call,
     ids: Annotated[list[str] | None, "Variant ids; one unknown, and nothing runs"] = None,
     tags: Tags = None,
-    changed: Annotated[bool, "Changed since their last run, or not run"] = False,
+    changed: Annotated[bool, "Changed since their last run without modes, or not run"] = False,
     story_id: Annotated[str | None, "Of this story"] = None,
     modes: Annotated[list[str] | None, "One combination for all; [] runs without modes"] = None,
     matrix: Annotated[
@@ -125,13 +126,14 @@ class _UnderWay:
         self._line = _line if detail == "full" else _lean_line
         self._shows_passes = detail == "full"
         self._at: int | None = None
+        self._plan: Plan | None = None
         self._components: dict[int, Any] = {}
         self._reported = self._rested = monotonic()
 
     async def run(self) -> None:
         section = this_section()
         for place, pairing in self._state.remaining():
-            self._at = place
+            self._at, self._plan = place, None
             found = await run_one(
                 pairing,
                 wait_for=self._call.wait_for,
@@ -175,13 +177,14 @@ class _UnderWay:
         """Return the answer of a sweep whose run under way does not end."""
         self._call.decide()
         if self._at is not None:
-            pairing = self._state.pairings[self._at]
-            found = RunRecord(variant_id=pairing.variant_id, **to_dict(stop))
-            self._state.add(self._at, found)
+            id = self._state.pairings[self._at].variant_id
+            unplanned = RunRecord(variant_id=id, **to_dict(stop))
+            self._state.add(self._at, stopped_record(self._plan, stop) if self._plan else unplanned)
         self._state.stop_reason = self._state.stop_reason or stop.reason
         return self.answer() | ({"still_running": True} if stop.still_running else {})
 
     def _check(self, plan: Plan) -> None:
+        self._plan = plan
         self._components[id(plan.component)] = plan.component
         check_lane(self._call, plan, self._lane)
 

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
+from repl_pair.records import record
 from repl_pair.runtime.authoring.args import freeze_by_hints
 from repl_pair.runtime.authoring.shared import GLOBAL_ARGS, GLOBAL_DECORATORS
 from repl_pair.runtime.registry.extending import lay_over, reachable_chain
@@ -26,8 +27,16 @@ from repl_pair.runtime.values.frozen import merge, sensitive_paths, to_plain
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.wire import REDACTED
 
-FindEntry: TypeAlias = Callable[[str, str], Entry | None]
-"""Returns the entry of a kind and id, None where the reader may see none."""
+
+@record
+class Reader:
+    """What a reader sees of entries: `find` gives one, or None, and `show` an id, or `hidden`."""
+
+    find: Callable[[str, str], Entry | None]
+    show: Callable[[str, str], str]
+
+
+ALL = Reader(find=REGISTRY.find, show=lambda _kind, id: id)
 
 _SHORT = Limits(depth=4, width=12, text=160, nodes=60)
 _HOW_TO_RUN = (
@@ -50,18 +59,17 @@ def write_docs(
     entry: Entry,
     variant_ids: Sequence[str],
     *,
-    find: FindEntry = REGISTRY.find,
+    reader: Reader = ALL,
     left_out: int = 0,
 ) -> Markdown:
     """Write the documentation of a story with these of its variants; equal for equal registries.
 
-    `find` returns an entry that the story names if the reader may see it; `left_out` counts the
-    variants that are not among the given ones.
+    `left_out` counts the variants that are not among the given ones.
     """
     story: Story = entry.body
     uses = [*STORE.get(GLOBAL_DECORATORS.name), *story.decorators]
-    variants = table(_VARIANT_HEAD, (_variant_row(id, find) for id in variant_ids))
-    tags = [(_named("tag", tag, find), _doc(find("tag", tag))) for tag in story.tags]
+    variants = table(_VARIANT_HEAD, (_variant_row(id, reader) for id in variant_ids))
+    tags = [(code(reader.show("tag", tag)), _doc(reader.find("tag", tag))) for tag in story.tags]
     more = f"{left_out} more variants are not shown." if left_out else ""
     parts = [
         f"# {NEEDLES.scrub(entry.id)[0]}",
@@ -69,8 +77,8 @@ def write_docs(
         f"Component: {code(story.component.name)}",
         section("Args", table(("arg", "type", "default", "what it is"), _arg_rows(story))),
         section("Tags", table(("tag", "what it means"), tags)),
-        section("Decorators", table(_DECORATOR_HEAD, (_decorator_row(u, find) for u in uses))),
-        section("Modes", table(_MODE_HEAD, (_mode_row(m, story, find) for m in story.modes))),
+        section("Decorators", table(_DECORATOR_HEAD, (_decorator_row(u, reader) for u in uses))),
+        section("Modes", table(_MODE_HEAD, (_mode_row(m, story, reader) for m in story.modes))),
         section("Variants", variants, more, variants and _HOW_TO_RUN),
     ]
     return Markdown("\n\n".join(part for part in parts if part) + "\n")
@@ -132,51 +140,46 @@ def _type(part: Mapping[str, Any], *, hidden: bool = False) -> str:
     return f"{kind} ({part['format']})" if "format" in part else kind
 
 
-def _decorator_row(use: Use, find: FindEntry) -> Sequence[str]:
+def _decorator_row(use: Use, reader: Reader) -> Sequence[str]:
     id, args = use
-    entry = find("decorator", id)
+    entry = reader.find("decorator", id)
     kind = "" if entry is None else str(entry.body.kind)
-    return _named("decorator", id, find), cell(kind), _value(args) if args else "", _doc(entry)
+    shown = code(reader.show("decorator", id))
+    return shown, cell(kind), _value(args) if args else "", _doc(entry)
 
 
-def _mode_row(mode: str, story: Story, find: FindEntry) -> Sequence[str]:
-    entry = find("mode", mode)
+def _mode_row(mode: str, story: Story, reader: Reader) -> Sequence[str]:
+    entry = reader.find("mode", mode)
     if entry is None:
-        return _named("mode", mode, find), "", "", ""
+        return code(reader.show("mode", mode)), "", "", ""
     args = _value(freeze_by_hints(story.component.resolve(), mode_args(entry)))
     return code(mode), cell(entry.body.axis or ""), args, _doc(entry)
 
 
-def _variant_row(id: str, find: FindEntry) -> Sequence[str]:
-    entry = find("variant", id)
-    if entry is None or find("story", story_of(id)) is None:  # it was unregistered a moment ago
+def _variant_row(id: str, reader: Reader) -> Sequence[str]:
+    entry = reader.find("variant", id)
+    if entry is None or reader.find("story", story_of(id)) is None:  # unregistered a moment ago
         return code(id), "", "", "", "", "", ""
     body = lay_over(reachable_chain(entry))
     return (
         code(id.partition("/")[2]),
         cell(body.doc.partition("\n\n")[0]),
-        ", ".join(_named("tag", tag, find) for tag in tags_of(entry)),
-        _named("variant", body.extends, find) if body.extends else "",
+        ", ".join(code(reader.show("tag", tag)) for tag in tags_of(entry)),
+        code(reader.show("variant", body.extends)) if body.extends else "",
         ", ".join(code(play.name) for play in body.plays),
-        cell(_status(last_verdict(id))),
+        cell(_status(last_verdict(id), reader)),
         code(f"repl_pair.run({id!r})"),
     )
 
 
-def _status(record: RunRecord | None) -> str:
+def _status(record: RunRecord | None, reader: Reader) -> str:
     if record is None:
         return "not run"
     passed = sum(outcome.passed for outcome in record.assertions)
     verdict = f"{record.status}, {passed} of {record.total} assertions"
     stale = "" if is_current(record) else " (stale: changed since)"
-    return f"{verdict}{in_modes(record.active_modes)}{stale}"
-
-
-def _named(kind: str, id: str, find: FindEntry) -> str:
-    """Return an id, or `hidden` for an entry that the reader may not see."""
-    entry = REGISTRY.find(kind, id)
-    is_known = entry is not None and entry.origin.key != "builtin"
-    return code("hidden" if is_known and find(kind, id) is None else id)
+    modes = [reader.show("mode", mode) for mode in record.active_modes]
+    return f"{verdict}{in_modes(modes)}{stale}"
 
 
 def _doc(entry: Entry | None) -> str:
