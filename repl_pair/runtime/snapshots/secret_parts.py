@@ -8,7 +8,13 @@ from repl_pair.runtime.reading.fields import read_fields
 from repl_pair.runtime.secrets.forms import has_url_password
 from repl_pair.runtime.values.classes import is_exactly, is_of, real_class
 from repl_pair.runtime.values.frozen import Secret
-from repl_pair.runtime.values.marks import is_name, is_secret_key, is_secret_label
+from repl_pair.runtime.values.marks import (
+    is_name,
+    is_secret_key,
+    is_secret_label,
+    is_secret_name,
+    names_secret,
+)
 
 _OF_URLS = {"userinfo": "://{}@", "netloc": "://{}"}
 """Fields of parsed URLs that may hold a password, and where they stand in a URL."""
@@ -23,7 +29,7 @@ def is_secret_slot(key: Any, part: Any) -> bool:
     if part is None or type(part) is bool or not is_of(key, str):
         return False
     key = str.__str__(key)
-    if is_secret_key(key):
+    if is_secret_name(key):
         is_count = is_exactly(part, int, float) and (-_PIN < part < _PIN or not is_name(key))
         return not is_count
     return type(part) is str and key in _OF_URLS and has_url_password(_OF_URLS[key].format(part))
@@ -42,8 +48,7 @@ def is_secret_pair(items: Sequence[Any]) -> bool:
         again = items[1:-1]
         is_header = all(type(one) is bytes and one == name.lower() for one in again)
         return is_header and is_secret_key(name.decode("latin-1"))
-    is_sentence = is_of(name, str) and not is_name(str.__str__(name))
-    return len(items) == 2 and is_secret_label(name) and not is_sentence
+    return len(items) == 2 and names_secret(name)
 
 
 def hide_unnamed(value: Any) -> Callable[[Any], Any]:

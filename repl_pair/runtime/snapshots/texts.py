@@ -12,7 +12,7 @@ from repl_pair.runtime.snapshots.secret_parts import is_secret_pair, is_secret_s
 from repl_pair.runtime.snapshots.serializers import State, Unstorable, Words, read_state
 from repl_pair.runtime.values.classes import is_instance_of, qualname_of, real_class
 from repl_pair.runtime.values.leaves import leaf_of, quoted
-from repl_pair.runtime.values.marks import NAME_SLOTS, is_secret_label, secret_type
+from repl_pair.runtime.values.marks import NAME_SLOTS, names_secret, secret_type
 from repl_pair.runtime.values.paths import Place, below, join_path
 from repl_pair.wire import REDACTED
 
@@ -124,7 +124,7 @@ class _Writer:
         self, pairs: Iterable[Any], secret: tuple[Place, ...], where: str, *, is_sorted: bool = True
     ) -> str:
         named = dict(pairs)
-        if "value" in named and any(is_secret_label(named.get(slot)) for slot in NAME_SLOTS):
+        if "value" in named and any(names_secret(named.get(slot)) for slot in NAME_SLOTS):
             secret = (*secret, ("value",))
         written = [
             f"{self.write(key, (), f'{where} key')}: {self._slot(key, part, secret, where)}"

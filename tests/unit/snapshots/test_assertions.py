@@ -229,6 +229,8 @@ def rich():
         "text": f"{Plain()!r} holds {os.environ['SNAPSHOT_API_KEY']}",
         "password": "short",
         "about": "short, and no more",
+        "view": ("Password changed", {"Location": "/accounts/ann-1"}),
+        "page": {"The token is not valid": ["see /accounts/ann-2"]},
     }
 
 
@@ -237,9 +239,11 @@ RICH = """{
   "account": Account(name="ann", pin=[redacted]),
   "array": ndarray([[1.0, nan], [2.0, 3.0]], dtype=float64, shape=(2, 2)),
   "object": Plain(),
+  "page": {"The token is not valid": ["see /accounts/ann-2"]},
   "password": [redacted],
   "set": {"a", "b", "c"},
   "text": "<MODULE.Plain object at 0x…> holds [redacted]",
+  "view": ("Password changed", {"Location": "/accounts/ann-1"}),
 }
 """
 

@@ -519,6 +519,8 @@ def test_what_is_no_secret_stays_where_no_name_is_written():
         ("Password changed", {"Location": "/"}),
         ("token", 4711),
         {"token errors": 4711},
+        {"Forgot your password?": "Click here"},
+        {"name": "Invalid token", "value": "refused"},
         collections.Counter(["token"]),
     ],
     ids=str,
