@@ -259,6 +259,22 @@ def test_a_snapshot_holds_no_secret_no_address_and_all_of_a_table(store, monkeyp
     assert repl_pair.run("rich/It").status == "pass"
 
 
+class Chart:
+    def __init__(self):
+        self._spec = {"api_token": "hun7r"}
+
+    def _repr_html_(self):
+        return f"<p>{self._spec['api_token']}</p>"
+
+
+def test_what_the_text_of_a_result_hides_is_hidden_in_what_is_shown_of_it_too(store):
+    repl_pair.story("chart", component=Chart)
+    repl_pair.variant("chart/It", play=[check.matches_snapshot()])
+    (found,) = repl_pair.run("chart/It").assertions
+    assert '_spec={"api_token": [redacted]}' in found.actual
+    assert "<p>[redacted]</p>" in found.actual
+
+
 class Refused(Exception):
     def __init__(self, api_token):
         super().__init__(f"refused {api_token}")
