@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from repl_pair.cli.project_code import describe_error
 from repl_pair.cli.verdicts import FAILING
-from repl_pair.errors import error_text
 from repl_pair.records import record
 from repl_pair.runtime.loading.load import is_outcome
 from repl_pair.runtime.loading.pytest_settings import read_settings
@@ -49,16 +49,17 @@ def judge_row(
     expected: Expectation | None, row: Mapping[str, Any], raised: Sequence[BaseException]
 ) -> Mapping[str, Any]:
     """Return the row of a run with the status that pytest reports for it."""
-    # Of a run in several modes `raised` is of all its rows.
-    own = [e for e in raised if row["status"] == "error" and error_text(e)[:_HEAD] in row["reason"]]
-    for error in own:
+    texts = [(e, describe_error(e)) for e in raised if row["status"] == "error"]
+    # Of a run in several modes `raised` is of all its rows. A row shows no secret.
+    own = [(error, text) for error, text in texts if text[:_HEAD] in row["reason"]]
+    for error, text in own:
         for kind, status in _RAISED.items():
             if is_outcome(error, kind):
-                return {**row, "status": status, "reason": str(error)}
+                return {**row, "status": status, "reason": text.partition(": ")[2]}
     if expected is None:
         return row
     if row["status"] in FAILING:
-        if expected.raises is not None and not any(isinstance(e, expected.raises) for e in own):
+        if expected.raises is not None and not any(isinstance(e, expected.raises) for e, _ in own):
             return row
         return {**row, "status": "xfail", "reason": expected.reason}
     status = "fail" if expected.strict else "xpass"

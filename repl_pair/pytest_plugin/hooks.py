@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Generator, Sequence
+from contextlib import nullcontext
 from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -70,11 +71,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Generator[None, Any, Any]:
     """Hide the secrets in why a variant was skipped or may fail, whatever its phase or mark."""
     report = yield
     if failing := _failing_of(item):
-        failing.scrub_reasons(report)
+        with failing.knowing(call.excinfo.value) if call.excinfo else nullcontext():
+            failing.scrub_reasons(report)
     return report
 
 

@@ -150,13 +150,21 @@ class VariantItem(RunningItem):
         self._report(record)
         # What is raised behind the first, as in a teardown, hides no failure.
         for error in listener.raised[:1] if record.status == "error" else ():
-            if isinstance(error, _OUTCOMES):
+            if isinstance(error, _OUTCOMES) or self._is_awaited(error):
                 raise error
         refused = _warn_again(listener, record)
         if record.status != "pass":
             raise NotPassed(record, listener.raised)
         if refused:
             raise RefusedWarning(refused)
+
+    def _is_awaited(self, error: BaseException) -> bool:
+        """Return whether an `xfail` names the class of an error, which pytest compares itself."""
+        named = [mark.kwargs.get("raises") or () for mark in self.iter_markers("xfail")]
+        return any(
+            isinstance(error, one) if isinstance(one, (type, tuple)) else one.matches(error)
+            for one in named
+        )
 
     def _fixture(self, name: str) -> Any:
         given = self.funcargs

@@ -450,6 +450,20 @@ repl_pair.mode("two", args={"n": 2}, axis="n")
 repl_pair.mode("three", args={"n": 3}, axis="n")
 repl_pair.story("a", component=same, modes=["two", "three"], variants={"It": {}})
 """
+HIDDEN = """
+import pytest
+import repl_pair
+
+pytestmark = pytest.mark.xfail(raises=ConnectionError, reason="no network here")
+
+def refused(skips):
+    token = "qH7-canary-88x1"
+    raise pytest.skip.Exception(f"no {token}") if skips else ConnectionError(token)
+
+repl_pair.story("f", component=refused)
+repl_pair.variant("f/Raises", args={"skips": False})
+repl_pair.variant("f/Skips", args={"skips": True})
+"""
 WORDS = {
     "pass": "passed",
     "fail": "failed",
@@ -462,6 +476,7 @@ WORDS = {
 @pytest.mark.parametrize("ini", ["[pytest]\n", "[pytest]\nxfail_strict = true\n"])
 def test_skip_and_xfail_mean_what_they_mean_under_pytest(pair, tmp_path, monkeypatch, ini):
     (tmp_path / "stories_expected.py").write_text(EXPECTED)
+    (tmp_path / "stories_hidden.py").write_text(HIDDEN)
     (tmp_path / "pytest.ini").write_text(ini)
     for id, mark in MARKS.items():
         (tmp_path / f"stories_{id}.py").write_text(MARKED.format(id=id, mark=mark))
@@ -477,6 +492,7 @@ def test_skip_and_xfail_mean_what_they_mean_under_pytest(pair, tmp_path, monkeyp
     assert {word: n for n, word in re.findall(r"(\d+) (\w+)", last.partition(" in ")[0])} == {
         WORDS[status]: str(n) for status, n in counted.items()
     }
+    assert "canary" not in found + here.stdout + (tmp_path / "here.xml").read_text()
 
 
 KEPT = """

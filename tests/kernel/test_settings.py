@@ -11,7 +11,7 @@ pytestmark = pytest.mark.anyio
 
 AGENT = View(principal="agent", access=frozenset({"read", "run", "eval"}))
 STORIES = """
-import asyncio, gc, io, os, random, sys, tempfile, warnings
+import asyncio, gc, io, logging, logging.config, os, random, signal, sys, tempfile, warnings
 import repl_pair
 
 def cwd(): os.chdir(tempfile.gettempdir())
@@ -22,6 +22,9 @@ def tracing(): sys.settrace(lambda *_: None); sys.setprofile(lambda *_: None)
 def streams(): sys.stdout = io.StringIO(); sys.stderr = open(os.devnull, "w"); print("x")
 def closing():
     with sys.stdout: pass
+def signals(): signal.signal(signal.SIGTERM, signal.SIG_IGN)
+def logs_off(): logging.disable(logging.CRITICAL)
+def logs_set(): logging.config.dictConfig({"version": 1, "root": {"level": 9, "handlers": []}})
 def seed(): random.seed(1); random.random()
 def gauss(): return random.gauss()
 def numpy_seed(): numpy.random.seed(1); return numpy.random.rand(3).tolist()
@@ -38,15 +41,17 @@ def hangs():
     while True: pass
 
 WAYS = (
-    cwd, environ, recursion_limit, collecting, tracing, streams, closing, seed,
-    gauss, numpy_seed, numpy_draw, numpy_generator, options, style, backend, raises, nothing,
-    awaits, hangs,
+    cwd, environ, recursion_limit, collecting, tracing, streams, closing, signals,
+    logs_off, logs_set, seed, gauss, numpy_seed, numpy_draw, numpy_generator, options, style,
+    backend, raises, nothing, awaits, hangs,
 )
 for way in WAYS:
     repl_pair.story(f"sets.{way.__name__}", thread_safe=True, component=way)
     repl_pair.variant(f"sets.{way.__name__}/It")
 """
 LIBRARIES = """
+logging.root.addHandler(logging.StreamHandler())
+logging.getLogger("mine")
 import matplotlib, matplotlib.pyplot as pyplot, numpy, pandas
 os.environ.update(MINE="person", GONE="person")
 pandas.set_option("display.max_rows", 17)
@@ -59,7 +64,9 @@ def look():
     return list(map(repr, [
         os.getcwd(), sorted(os.environ.items()), sys.getrecursionlimit(), gc.isenabled(),
         gc.get_threshold(), sys.gettrace(), sys.getprofile(), random.getstate(),
-        sys.stdout, sys.stderr, sys.stdout.closed,
+        sys.stdout, sys.stderr, sys.stdout.closed, signal.getsignal(signal.SIGTERM),
+        logging.root.manager.disable, logging.root, logging.root.handlers,
+        logging.getLogger("mine").disabled, logging.getLogger("mine").isEnabledFor(9),
         random._inst.gauss_next, numpy.random.get_state(legacy=False),
         pandas._config.config._global_config, sorted(dict.items(matplotlib.rcParams)),
         matplotlib.get_backend(), pyplot.get_backend(),
@@ -75,6 +82,9 @@ TOLD = {
     "tracing": ["trace functions"],
     "streams": ["standard streams"],
     "closing": ["standard streams"],
+    "signals": ["signals"],
+    "logs_off": ["logging"],
+    "logs_set": ["logging"],
     "seed": ["random"],
     "gauss": ["random"],
     "numpy_seed": ["numpy.random"],

@@ -4,6 +4,7 @@ import ctypes
 import gc
 import os
 import random
+import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -114,6 +115,44 @@ def _stood_before(name: str) -> bool:
     return stream is getattr(sys, f"__{name}__") or id(stream) in HOOKED
 
 
+_signal: Any = vars(signal)["_signal"]
+"""Its functions give no enums, which take most of the time of those of `signal`."""
+_SIGNALS: list[int] = sorted(_signal.valid_signals() - {_signal.SIGINT})
+"""Without the one that stops runs: its handler is put back elsewhere."""
+
+
+def _signals() -> list[Any]:
+    return [_signal.getsignal(number) for number in _SIGNALS]
+
+
+def _set_signals(was: list[Any]) -> None:
+    for number, now, handler in zip(_SIGNALS, _signals(), was, strict=True):
+        if now is not handler:
+            _signal.signal(number, handler)
+
+
+def _logging() -> list[Any]:
+    root: Any = sys.modules["logging"].root
+    return [root.manager.disable, root.level, root.handlers[:], root.filters[:], _disabled()]
+
+
+def _disabled() -> list[Any]:
+    """Return the loggers that are switched off, as `dictConfig` does with all that it finds."""
+    root: Any = sys.modules["logging"].root
+    every: list[Any] = [root, *root.manager.loggerDict.copy().values()]
+    return [one for one in every if getattr(one, "disabled", False)]
+
+
+def _set_logging(was: list[Any]) -> None:
+    logging: Any = sys.modules["logging"]
+    disable, logging.root.level, logging.root.handlers[:], logging.root.filters[:], off = was
+    for logger in _disabled():
+        logger.disabled = False
+    for logger in off:
+        logger.disabled = True
+    logging.disable(disable)  # it empties the caches of all loggers too
+
+
 def _random_mark() -> Any:
     inst: Any = vars(random)["_inst"]
     return inst.gauss_next, _memory(inst)
@@ -221,6 +260,8 @@ SETTINGS = (
     Setting("gc", "gc", _gc, _set_gc),
     Setting("trace functions", "sys", _traces, _set_traces, _is_as_traces, is_kept=False),
     Setting(STREAMS, "sys", _streams, _set_streams, _is_as_streams, is_kept=False),
+    Setting("signals", "sys", _signals, _set_signals, is_kept=False),
+    Setting("logging", "logging", _logging, _set_logging, is_kept=False),
     Setting("random", "random", _random, _set_random, _is_as_random),
     Setting("numpy.random", "numpy.random", _numpy, _set_numpy, _is_as_numpy),
     Setting("pandas options", "pandas", _options, _set_options, _is_as_options),

@@ -22,7 +22,12 @@ from repl_pair.runtime.secrets.spaces import SPACES
 from repl_pair.runtime.values.classes import is_installed, is_of, real_class, root_of, space_of
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.hints import ANYTHING
-from repl_pair.runtime.values.marks import is_secret_key, may_hold_secret_keys, secret_type
+from repl_pair.runtime.values.marks import (
+    is_secret_key,
+    is_secret_name,
+    may_hold_secret_keys,
+    secret_type,
+)
 from repl_pair.runtime.values.paths import Place
 from repl_pair.runtime.values.takes import takes_of
 
@@ -198,7 +203,7 @@ def _secret_names(space: Mapping[Any, Any]) -> set[str]:
         for part in some
         if may_hold_secret_keys("\n".join(part))
         for n in part
-        if is_secret_key(n)
+        if is_secret_name(n)
     }
 
 
@@ -220,7 +225,7 @@ def _secrets_in(spaces: Iterable[dict[Any, Any]], left: int) -> Iterator[Any]:
             if id(kind) in _NO_DATA:
                 continue
             if secret_names is None:
-                is_secret = type(name) is str and is_secret_key(name)
+                is_secret = type(name) is str and is_secret_name(name)
             else:
                 is_secret = type(name) is str and name in secret_names
             if kind is str:

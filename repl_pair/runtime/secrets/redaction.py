@@ -11,11 +11,13 @@ from repl_pair.runtime.reading.tables import secret_cells
 from repl_pair.runtime.secrets.forms import url_passwords
 from repl_pair.runtime.secrets.needles import Needles, Rank
 from repl_pair.runtime.secrets.plain_copy import Hidden, PlainCopy, Search, Span
-from repl_pair.runtime.values.classes import real_class
+from repl_pair.runtime.values.classes import is_exactly, real_class
 from repl_pair.runtime.values.marks import (
     NAME_SLOTS,
     is_secret_key,
     is_secret_label,
+    is_secret_name,
+    names_secret,
     secret_type,
 )
 from repl_pair.runtime.values.paths import Place, below
@@ -104,10 +106,10 @@ class _Walk:
                 for slot, item in slots:
                     cls, inner = real_class(item), below(marks, slot) if marks else ()
                     secret = named and slot not in plain and self._is_secret_name(slot)
-                    if hidden or secret or (inner and () in inner):
+                    known = hidden or () in inner
+                    if known or secret:
                         if not _is_not_secret(item):
-                            self._learn(item, level)
-                            body[slot] = Hidden.SECRET
+                            self._hide(body, slot, level, is_known=known or is_secret_name(slot))
                     elif cls is str:
                         if len(item) > _SHORT:
                             self._search_urls(item, level)
@@ -139,8 +141,16 @@ class _Walk:
         else:
             slot, names = 1, [body[0]] if self.kinds.get(id(body)) == "tuple" else []
         if any(map(is_secret_label, names)) and not _is_not_secret(body[slot]):
-            self._learn(body[slot], level)
-            body[slot] = Hidden.SECRET
+            self._hide(body, slot, level, is_known=any(map(names_secret, names)))
+
+    def _hide(self, body: Any, slot: Any, level: int, *, is_known: bool) -> None:
+        """Hide a part, which is a secret elsewhere too: beside a sentence it may be any text."""
+        item = body[slot]
+        if is_known:
+            self._learn(item, level)
+        elif not is_exactly(item, str, int, float):
+            self._take(item, (), level + 1)
+        body[slot] = Hidden.SECRET
 
     def _take(self, item: Any, marks: tuple[Place, ...], level: int) -> Any:
         known = self._known.get(id(item))

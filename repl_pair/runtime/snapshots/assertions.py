@@ -149,8 +149,10 @@ def snapshot_text(settled: RunView) -> str:
     """
     learn_secrets()
     below = [place[1:] for place in settled.secrets if place[0] == "result"]
-    # Of private fields, too.
-    held = send_out(settled.result, sensitive=below, limits=WIDE).learned
+    hidden = list[Any]()  # also in what only the writer looks into
+    write_text(settled.result, secret=below, hide=str, hidden=hidden)
+    places = [*(("0", *place) for place in below), ("1",)]
+    held = send_out([settled.result, hidden], sensitive=places, limits=WIDE).learned
     short = [one for one in held if SHORTEST_BESIDE <= len(one) < SHORTEST]
     any_of = "|".join(map(re.escape, sorted(short, key=len, reverse=True)))
     words = re.compile(rf"(?<!\w)(?:{any_of})(?!\w)" if short else r"(?!)")

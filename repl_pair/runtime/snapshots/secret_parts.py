@@ -8,10 +8,18 @@ from repl_pair.runtime.reading.fields import read_fields
 from repl_pair.runtime.secrets.forms import has_url_password
 from repl_pair.runtime.values.classes import is_exactly, is_of, real_class
 from repl_pair.runtime.values.frozen import Secret
-from repl_pair.runtime.values.marks import is_name, is_secret_key, is_secret_label
+from repl_pair.runtime.values.marks import (
+    is_name,
+    is_secret_key,
+    is_secret_label,
+    is_secret_name,
+    names_secret,
+)
 
 _OF_URLS = {"userinfo": "://{}@", "netloc": "://{}"}
 """Fields of parsed URLs that may hold a password, and where they stand in a URL."""
+_OF_SPLIT = (5, 6)
+"""How many parts `urlsplit` and `urlparse` give: the scheme and the host come first."""
 _DEPTH = 4
 """How far into what pickle keeps: tblib puts the arguments of an exception into a mapping."""
 _PIN = 1000
@@ -20,16 +28,24 @@ _PIN = 1000
 
 def is_secret_slot(key: Any, part: Any) -> bool:
     """Return whether what stands under a key is a secret; what is missing or counts is none."""
-    if part is None or type(part) is bool or not is_of(key, str):
+    if part is None or type(part) is bool or not is_of(key, str, bytes):
         return False
-    key = str.__str__(key)
-    if is_secret_key(key):
+    key = str.__str__(key) if is_of(key, str) else bytes.decode(key, "latin-1")
+    if is_secret_name(key):
         is_count = is_exactly(part, int, float) and (-_PIN < part < _PIN or not is_name(key))
         return not is_count
     return type(part) is str and key in _OF_URLS and has_url_password(_OF_URLS[key].format(part))
 
 
-def is_secret_pair(items: Sequence[Any]) -> bool:
+def secret_position(items: Sequence[Any]) -> int | None:
+    """Return where in a tuple a secret stands: behind its name, or as the host of a split URL."""
+    if _is_secret_pair(items):
+        return len(items) - 1
+    is_split = len(items) in _OF_SPLIT and all(type(part) is str for part in items[:2])
+    return 1 if is_split and has_url_password("{}://{}".format(*items)) else None
+
+
+def _is_secret_pair(items: Sequence[Any]) -> bool:
     """Return whether a tuple is the name of a secret and the secret, both texts.
 
     A header of httpx has its name twice, as it was written and in lower case. A sentence is no
@@ -42,8 +58,7 @@ def is_secret_pair(items: Sequence[Any]) -> bool:
         again = items[1:-1]
         is_header = all(type(one) is bytes and one == name.lower() for one in again)
         return is_header and is_secret_key(name.decode("latin-1"))
-    is_sentence = is_of(name, str) and not is_name(str.__str__(name))
-    return len(items) == 2 and is_secret_label(name) and not is_sentence
+    return len(items) == 2 and names_secret(name)
 
 
 def hide_unnamed(value: Any) -> Callable[[Any], Any]:

@@ -172,6 +172,26 @@ def _mapped(value: Any) -> State:
     return made._replace(fields=fields)
 
 
+def _arrow(value: Any) -> State:
+    try:
+        listed = [one.to_pylist() for one in getattr(value, "columns", [value])]
+    except ValueError as error:  # moments finer than those of Python
+        raise Unstorable(text_of(error)) from error
+    if not hasattr(value, "columns"):
+        return State(name_of(real_class(value)), (Words(str(value.type)), listed[0]))
+    named = zip(value.schema, listed, strict=True)
+    columns = tuple(_column(field.name, field, items) for field, items in named)
+    about = value.schema.metadata
+    return State(name_of(real_class(value)), columns, {"metadata": about} if about else {})
+
+
+def _row(value: Any) -> State:
+    """Write a row of a query by columns, whose names need not differ."""
+    named = zip(value._fields, value, strict=True)
+    cells = (State("column", (), {str(name): part}) for name, part in named)
+    return State(name_of(real_class(value)), tuple(cells))
+
+
 def _polars(value: Any) -> State:
     columns = (_column(*one) for one in exact_columns(value))
     return State(name_of(real_class(value)), tuple(columns))
@@ -234,6 +254,9 @@ _ROWS: Iterable[_Row] = (
     (_is("pandas", "Index"), _index),
     (_is("numpy", "ndarray"), _array),
     (_is("polars", "DataFrame", "Series"), _polars),
+    (_is("pyarrow", "Table", "RecordBatch", "Array", "ChunkedArray"), _arrow),
+    (_is("sqlalchemy", "Row"), _row),
+    (_is("sqlalchemy", "RowMapping"), lambda value: State("RowMapping", (dict(value),))),
     (_is("array", "array"), lambda v: State("array", (v.typecode, v.tolist()))),
     (_is("datetime", "datetime", "time", "timezone"), lambda value: Words(repr(value))),
     (_is("ipaddress", "_IPAddressBase"), lambda v: State(name_of(real_class(v)), (str(v),))),

@@ -1,18 +1,18 @@
 """A value as text that is lossless, the same in every process, and has a part a line."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from hashlib import sha256
 from textwrap import indent
 from typing import Any
 
 from repl_pair.runtime.capture.bundles import figure_of
-from repl_pair.runtime.snapshots.secret_parts import is_secret_pair, is_secret_slot
+from repl_pair.runtime.snapshots.secret_parts import is_secret_slot, secret_position
 from repl_pair.runtime.snapshots.serializers import State, Unstorable, Words, read_state
 from repl_pair.runtime.values.classes import is_instance_of, qualname_of, real_class
 from repl_pair.runtime.values.leaves import leaf_of, quoted
-from repl_pair.runtime.values.marks import NAME_SLOTS, is_secret_label, secret_type
+from repl_pair.runtime.values.marks import NAME_SLOTS, names_secret, secret_type
 from repl_pair.runtime.values.paths import Place, below, join_path
 from repl_pair.wire import REDACTED
 
@@ -29,18 +29,29 @@ _ADDRESS = re.compile(r"(?<= at )0x[0-9a-fA-F]{6,}")
 _BRACKETS = {list: "[]", tuple: "()", set: "{}", frozenset: "{}"}
 
 
-def write_text(value: Any, *, secret: Iterable[Place] = (), hide: Callable[[str], str]) -> str:
+def write_text(
+    value: Any,
+    *,
+    secret: Iterable[Place] = (),
+    hide: Callable[[str], str],
+    hidden: list[Any] | None = None,
+) -> str:
     """Return the text of a value; Unstorable, with the place, where it has no lossless one.
 
-    A secret, by type, key or the places `secret`, is a placeholder. `hide` replaces those in texts
-    that are known otherwise.
+    A secret, by type, key or the places `secret`, is a placeholder; `hidden` gets what stood there.
+    `hide` replaces those in texts that are known otherwise.
     """
-    return _Writer(hide).write(value, tuple(secret), "result")
+    return _Writer(hide, [] if hidden is None else hidden).write(value, tuple(secret), "result")
+
+
+def _beside_its_name(parts: Mapping[Any, Any], secret: tuple[Place, ...]) -> tuple[Place, ...]:
+    is_named = "value" in parts and any(names_secret(parts.get(slot)) for slot in NAME_SLOTS)
+    return (*secret, ("value",)) if is_named else secret
 
 
 class _Writer:
-    def __init__(self, hide: Callable[[str], str]) -> None:
-        self.hide = hide
+    def __init__(self, hide: Callable[[str], str], hidden: list[Any]) -> None:
+        self.hide, self.hidden = hide, hidden
         self._above: list[int] = []
 
     def write(self, value: Any, secret: tuple[Place, ...], where: str) -> str:
@@ -48,6 +59,7 @@ class _Writer:
         if value is None or cls is bool:
             return repr(value)
         if () in secret or secret_type(value):
+            self.hidden.append(value)
             return REDACTED
         if cls is str:
             return self._text(value)
@@ -96,6 +108,7 @@ class _Writer:
 
     def _state(self, state: State, secret: tuple[Place, ...], where: str) -> str:
         parts = [self.write(arg, secret, f"{where}({n})") for n, arg in enumerate(state.args)]
+        secret = _beside_its_name(state.fields, secret)
         for name, part in state.fields.items():
             parts.append(f"{name}={self._slot(name, part, secret, where)}")
         if state.items is not None:
@@ -106,8 +119,8 @@ class _Writer:
 
     def _items(self, items: Any, cls: type, secret: tuple[Place, ...], where: str) -> str:
         listed, (start, end) = list(items), _BRACKETS[cls]
-        if cls is tuple and is_secret_pair(listed):
-            secret = (*secret, (str(len(listed) - 1),))
+        if cls is tuple and (at := secret_position(listed)) is not None:
+            secret = (*secret, (str(at),))
         parts = [
             self.write(item, below(secret, at) if secret else (), f"{where}[{at}]")
             for at, item in enumerate(listed)
@@ -124,8 +137,7 @@ class _Writer:
         self, pairs: Iterable[Any], secret: tuple[Place, ...], where: str, *, is_sorted: bool = True
     ) -> str:
         named = dict(pairs)
-        if "value" in named and any(is_secret_label(named.get(slot)) for slot in NAME_SLOTS):
-            secret = (*secret, ("value",))
+        secret = _beside_its_name(named, secret)
         written = [
             f"{self.write(key, (), f'{where} key')}: {self._slot(key, part, secret, where)}"
             for key, part in named.items()

@@ -12,6 +12,7 @@ from repl_pair.wire import REDACTED
 SHORTEST, DISTINCT = 8, 5
 SHORTEST_BESIDE = 4
 """How long a secret is that is replaced in what stands beside it."""
+_LONGEST_LABEL = 3
 NAME_SLOTS = ("name", "key", "header", "variable")
 """Keys of the name of what stands under `value`, in a mapping of both."""
 
@@ -134,6 +135,21 @@ def is_secret_label(label: Any) -> bool:
 def is_name(text: str) -> bool:
     """Return whether a text with a secret's word in it may be a name: a sentence is none."""
     return len(text.split()) == 1 or _is_name_of_secret("-".join(text.split()))
+
+
+def is_secret_name(key: str) -> bool:
+    """Return whether what stands under a key may be a secret elsewhere too: no key is a sentence.
+
+    Two or three words may be the label of a field: `New password`.
+    """
+    if not is_secret_key(key):
+        return False
+    return is_name(key) or (len(key.split()) <= _LONGEST_LABEL and key[-1] not in ".?!")
+
+
+def names_secret(label: Any) -> bool:
+    """Return whether the first of a pair names a secret: a text and a status are a pair too."""
+    return is_secret_label(label) and not (is_of(label, str) and not is_name(str.__str__(label)))
 
 
 def is_needle(text: str) -> bool:

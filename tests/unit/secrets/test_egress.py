@@ -372,6 +372,22 @@ def test_a_short_secret_is_redacted_where_it_stands_and_nowhere_else():
     )
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda text: {"The token is not valid": text},
+        lambda text: {"The token is not valid": [text]},
+        lambda text: ("Password changed", {"Location": text}),
+        lambda text: ("Invalid token", text),
+    ],
+)
+def test_what_stands_beside_a_sentence_is_redacted_there_and_nowhere_else(made):
+    out = sent({"made": made("/accounts/ann-1"), "text": "see /accounts/ann-1"})
+    assert (out.redacted, out.value["text"]) == (1, "see /accounts/ann-1")
+    nested = sent({"made": made({"token": CANARY}), "text": f"see {CANARY}"})
+    assert (nested.redacted, nested.value["text"]) == (2, f"see {REDACTED}")
+
+
 def test_whether_a_secret_is_set_may_be_seen():
     value = {"password": None, "token": True, "secret": False}
     assert sent(value).value == value

@@ -229,6 +229,8 @@ def rich():
         "text": f"{Plain()!r} holds {os.environ['SNAPSHOT_API_KEY']}",
         "password": "short",
         "about": "short, and no more",
+        "view": ("Password changed", {"Location": "/accounts/ann-1"}),
+        "page": {"The token is not valid": ["see /accounts/ann-2"]},
     }
 
 
@@ -237,9 +239,11 @@ RICH = """{
   "account": Account(name="ann", pin=[redacted]),
   "array": ndarray([[1.0, nan], [2.0, 3.0]], dtype=float64, shape=(2, 2)),
   "object": Plain(),
+  "page": {"The token is not valid": ["see /accounts/ann-2"]},
   "password": [redacted],
   "set": {"a", "b", "c"},
   "text": "<MODULE.Plain object at 0x…> holds [redacted]",
+  "view": ("Password changed", {"Location": "/accounts/ann-1"}),
 }
 """
 
@@ -253,6 +257,22 @@ def test_a_snapshot_holds_no_secret_no_address_and_all_of_a_table(store, monkeyp
     assert found.actual == text
     assert repl_pair.accept_snapshot("rich/It") == text
     assert repl_pair.run("rich/It").status == "pass"
+
+
+class Chart:
+    def __init__(self):
+        self._spec = {"api_token": "hun7r"}
+
+    def _repr_html_(self):
+        return f"<p>{self._spec['api_token']}</p>"
+
+
+def test_what_the_text_of_a_result_hides_is_hidden_in_what_is_shown_of_it_too(store):
+    repl_pair.story("chart", component=Chart)
+    repl_pair.variant("chart/It", play=[check.matches_snapshot()])
+    (found,) = repl_pair.run("chart/It").assertions
+    assert '_spec={"api_token": [redacted]}' in found.actual
+    assert "<p>[redacted]</p>" in found.actual
 
 
 class Refused(Exception):

@@ -439,6 +439,31 @@ class Header(str):
     __slots__ = ()
 
 
+@dataclass
+class Variable:
+    name: str
+    value: str
+
+
+def queried(how):
+    engine = sqlalchemy.create_engine("sqlite://")
+    with engine.connect() as connection:
+        rows = connection.execute(sqlalchemy.text("SELECT 1 AS n, 2 AS n, 'pw-1' AS api_token"))
+        found = [*getattr(rows, how)()]
+    engine.dispose()
+    return found
+
+
+def of_arrow(name):
+    """Return what has the class and the parts of a table or array of pyarrow."""
+    rows = {"Table": ["pw-1"], "Array": [{"api_token": "pw-1"}]}[name]
+    column = {"to_pylist": lambda _: rows, "type": "struct<api_token: string>"}
+    schema = of(Rows([types.SimpleNamespace(name="api_token")], 1), metadata={b"token": b"pw-1"})
+    whole = {"schema": schema, "columns": [type("ChunkedArray", (), column)()]}
+    parts = column if name == "Array" else whole
+    return type(name, (), {"__module__": "pyarrow.lib", **parts})()
+
+
 Named = collections.namedtuple("Named", "name api_token")
 ROWS = np.array([("ann", "pw-1")], [("name", "U9"), ("api_token", "U9")])
 UNNAMED = {
@@ -459,6 +484,13 @@ UNNAMED = {
     "pair with a name of its own class": [(Header("Authorization"), "pw-1")],
     "key of its own class": {Header("Authorization"): "pw-1"},
     "pair of bytes": [(b"cookie", b"pw-1")],
+    "key of bytes": {b"password": b"pw-1"},
+    "value of a record": Variable("DB_PASSWORD", "pw-1"),
+    "URL of yarl, which keeps its parts": [("https", "ann:pw-1@h", "/db", "", "")],
+    "row of a query": queried("all"),
+    "row of a query as a mapping": queried("mappings"),
+    "table of pyarrow": of_arrow("Table"),
+    "array of pyarrow": of_arrow("Array"),
     "structured array": (
         ROWS := np.array([("ann", "pw-1")], [("name", "U9"), ("api_token", "U9")])
     ),
@@ -519,6 +551,8 @@ def test_what_is_no_secret_stays_where_no_name_is_written():
         ("Password changed", {"Location": "/"}),
         ("token", 4711),
         {"token errors": 4711},
+        {"Forgot your password?": "Click here"},
+        {"name": "Invalid token", "value": "refused"},
         collections.Counter(["token"]),
     ],
     ids=str,
