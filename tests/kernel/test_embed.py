@@ -497,3 +497,34 @@ def test_in_a_jupyter_kernel_it_states_what_to_do(person):
         "cannot_run This process is a Jupyter kernel already: %pair attach prints the line by "
         "which an agent attaches to it.\n"
     )
+
+
+FORKED = """
+import os, repl_pair
+kernel = repl_pair.embed(name="master")
+child = os.fork()
+if not child:
+    try:
+        print(repl_pair.embed(name="worker"), flush=True)
+    except repl_pair.ReplPairError as error:
+        print(error.code, error, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+print(repl_pair.embed() is kernel, flush=True)
+kernel.close()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_forked_process_is_not_given_the_kernel_of_the_one_it_came_from(tmp_path):
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKED],
+        capture_output=True,
+        text=True,
+        timeout=BOUND_S,
+        env=environment(tmp_path),
+        check=False,
+    )
+    refused, is_same = ran.stdout.splitlines()
+    assert refused.startswith("cannot_run This process was forked from process "), ran.stderr
+    assert is_same == "True"

@@ -34,6 +34,7 @@ def embed(namespace: dict[str, Any] | None = None, *, name: str = "") -> "Embedd
     _check(space, name)
     with _lock:
         if _open and not _open[0].is_ending:
+            _open[0].check_process()
             return _open[0]
         if getattr(interactive_shell(), "kernel", None) is not None:
             raise RequestError(
@@ -76,6 +77,15 @@ class Embedded:
     def __repr__(self) -> str:
         closed = ", closed" if self.is_ending else ""
         return f"<repl_pair kernel {self.name!r} of process {self._pid}{closed}>"
+
+    def check_process(self) -> None:
+        """Refuse, as `cannot_run`, a process that was forked from this kernel's."""
+        if os.getpid() != self._pid:
+            raise RequestError(
+                "cannot_run",
+                f"This process was forked from process {self._pid} while its embedded kernel was "
+                "open. Embed after the fork, or close that kernel before it.",
+            )
 
     def close(self) -> None:
         """End the kernel and remove what it brought; calls in progress are answered.

@@ -136,7 +136,9 @@ def _mark(view: View, name: str, seq: int) -> int:
             return UNSEEN
         if state is None:
             return 0
-        return state.revision if key is None else state.revisions.get(key, 0)
+        if key is None:
+            return state.revision
+        return max(state.revisions[key], state.began) if key in state.revisions else 0
     if key is None or key.endswith("/"):
         return seq
     entry = REGISTRY.find(_KINDS.get(member) or member.removeprefix("registry/"), key)

@@ -24,7 +24,7 @@ from repl_pair.runtime.secrets.learning import learn_before_output
 from repl_pair.runtime.signatures.arguments import Bounds
 from repl_pair.runtime.store import NOTHING
 from repl_pair.runtime.surfaces.secret_values import places_followed
-from repl_pair.runtime.surfaces.state import LOCK, State, watch
+from repl_pair.runtime.surfaces.state import LOCK, STATES, State, settle, watch
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import Place
 from repl_pair.wire import monotonic
@@ -155,7 +155,7 @@ def _is_news(state: State, key: str | None, since: int) -> bool:
     if key is None or since > state.revision:
         return state.revision != since
     if key in state.revisions:
-        return state.revisions[key] > since
+        return max(state.revisions[key], state.began) > since
     return state.is_removed_since(key, since)  # else the caller waits for it to come
 
 
@@ -167,7 +167,9 @@ def _read_state(
     Without a value: `not_found`, or `unreadable` with why its function failed.
     """
     body: Member = entry.body
-    state: State = body.state
+    if not body.state.ids:  # registered a moment ago, on another thread
+        settle(entry.id)
+    state: State = STATES.get(entry.id) or body.state
     with LOCK:
         found: dict[str, Any] = {"kind": body.kind, "revision": state.revision}
         found["next"] = state.revision

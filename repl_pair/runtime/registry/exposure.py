@@ -31,14 +31,14 @@ def _reason(view: View, entry: Entry | Outline) -> str:
     if words[0] == _OWN or any(word.startswith("_") for word in words):
         return "names that begin with _ or repl_pair are never exposed"
     if entry.kind == "surface":
-        if not any(is_seen(view, part) for part in _parts_of(entry.id)):
+        if not any(is_seen(view, part) for part in parts_of(entry.id)):
             return "it has nothing that is seen"
     elif not entry.exposed and not view.expose_all:
         return "it is not exposed"
     return _tier_reason(view, entry)
 
 
-def _parts_of(surface: str) -> list[Entry]:
+def parts_of(surface: str) -> list[Entry]:
     """Return the members and functions of a surface, and not those of a surface below its id."""
     members = [("member", id) for id in REGISTRY.ids("member", f"{surface}/")]
     dotted = [("function", id) for id in REGISTRY.ids("function", f"{surface}.")]

@@ -101,11 +101,16 @@ def surface_function(
 
 def enter_function(id: str, body: Procedure, tier: str | None) -> None:
     """Register the body of a function; AuthoringError as `function`."""
+    with _LOCK:
+        check_function(id, body)
+        enter("function", id, body, tier)
+
+
+def check_function(id: str, body: Procedure) -> None:
+    """Refuse a body that `enter_function` would not register."""
     if body.exposed:
         check_exposable(f"function {id!r}", body.component.resolve())
-    with _LOCK:
-        _check_tool(id, body.tool, origin_here())
-        enter("function", id, body, tier)
+    _check_tool(id, body.tool, origin_here())
 
 
 def tool_name(id: str) -> str:

@@ -166,11 +166,40 @@ class Collection(MemberHandle, MutableMapping[str, Any]):
         self._report()
 
     def __delitem__(self, key: str) -> None:
+        with LOCK:
+            self._remove(key)
+        self._report()
+
+    def pop(self, key: str, default: Any = NOTHING) -> Any:
+        """Remove an item and return it; without one the default, else KeyError."""
+        with LOCK:
+            found = self._remove(key) if default is NOTHING or key in self else NOTHING
+        if found is NOTHING:
+            return default
+        self._report()
+        return found
+
+    def popitem(self) -> tuple[str, Any]:
+        """Remove the first item and return its key and value; KeyError without one."""
+        with LOCK:
+            if (key := next(iter(self), None)) is None:
+                raise KeyError(f"{self._id} is empty")
+            found = self._remove(key)
+        self._report()
+        return key, found
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """Return an item; where it is not there, the default is published as it."""
         state = self._state
         with LOCK:
-            del state.items[key], state.revisions[key]
-            state.note_removal((key,))
+            if key in self:
+                return self[key]
+            self._check_item(key, default)
+            self._put(key, default)
+            state.note_change()
+            state.revisions[key] = state.revision
         self._report()
+        return default
 
     def update(self, other: Any = (), /, **more: Any) -> None:
         """Publish several items as one change; where one does not fit, none is published."""
@@ -204,6 +233,14 @@ class Collection(MemberHandle, MutableMapping[str, Any]):
             raise AuthoringError("bad_body", what)
         if id(real_class(value)) not in self._exact:
             self.check(value, f"[{key!r}]")
+
+    def _remove(self, key: str) -> Any:
+        """Take an item out, under LOCK; KeyError where it is not there."""
+        state = self._state
+        found = state.items.pop(key)
+        del state.revisions[key]
+        state.note_removal((key,))
+        return found
 
     def _put(self, key: str, value: Any) -> bool:
         """Put an item whose change the caller counts, under LOCK; False if it is there already."""

@@ -6,11 +6,16 @@ from typing import Any, cast
 
 from repl_pair.errors import AuthoringError, did_you_mean
 from repl_pair.runtime.store import NOTHING
+from repl_pair.runtime.surfaces.fitting import checker
 from repl_pair.runtime.values.classes import fields_of, is_model_class, is_named_tuple, real_class
+from repl_pair.runtime.values.hints import ANYTHING, class_hints
 
 
 def patched(id: str, value: Any, fields: Mapping[str, Any]) -> Any:
-    """Return a copy of a value with other fields; AuthoringError `bad_body` where it has none."""
+    """Return a copy of a value with other fields; AuthoringError `bad_body` where it has none.
+
+    So it is for a field whose value does not fit its declared type.
+    """
     kind = real_class(value)
     if isinstance(value, dict):
         return {**cast("dict[str, Any]", value), **fields}
@@ -22,6 +27,10 @@ def patched(id: str, value: Any, fields: Mapping[str, Any]) -> Any:
         if name not in known:
             near = did_you_mean(name, known)
             raise AuthoringError("bad_body", f"{id}: {kind.__name__} has no field {name!r}.{near}")
+    hints = class_hints(kind)
+    for name, part in fields.items():
+        if fault := checker(hints.get(name, ANYTHING))(part, f"{id}.{name}"):
+            raise AuthoringError("bad_body", f"{fault}. Nothing was changed.")
     if is_named_tuple(kind):
         return value._replace(**fields)
     if is_model_class(kind):

@@ -8,12 +8,13 @@ from repl_pair.errors import AuthoringError
 from repl_pair.records import record, replace
 from repl_pair.runtime.authoring.args import check_callable
 from repl_pair.runtime.authoring.entries import enter
+from repl_pair.runtime.registry.ids import check_id
 from repl_pair.runtime.registry.model import KINDS, Entry, Member
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.raised import text_of_raised
 from repl_pair.runtime.store import NOTHING, STORE, Change
 from repl_pair.runtime.surfaces.computing import Computation, Worker, held_by, set_value
-from repl_pair.runtime.surfaces.functions import enter_function, tool_name
+from repl_pair.runtime.surfaces.functions import check_function, enter_function, tool_name
 from repl_pair.runtime.surfaces.publishing import SurfaceHandle, renew, surface
 from repl_pair.runtime.surfaces.secret_values import followed_ids
 from repl_pair.runtime.surfaces.state import LOCK, STATES, State
@@ -81,6 +82,9 @@ def project(
     if not members:
         raise AuthoringError("bad_body", f"project({id!r}, …) names at least one member.")
     found = {name: _sources_of(id, source, part) for name, part in members.items()}
+    check_id("surface", KINDS["surface"].grammar, id)
+    for name, entries in found.items():
+        _check_part(id, name, entries, expose=expose)
     handle, worker = surface(id, tier=tier, doc=doc), Worker(id)
     for name, part in members.items():
         first = found[name][0]
@@ -156,7 +160,7 @@ def _map_step(state: State, fn: Callable[[Any], Any], id: str, hides: bool) -> C
 def _map_entry(fn: Callable[[Any], Any], value: Any, hides: bool) -> Any:
     try:
         return fn(value)
-    except Exception as error:  # noqa: BLE001  it is the person's code
+    except BaseException as error:  # noqa: BLE001  it is the person's code
         return {"unreadable": type_name(error) if hides else text_of_raised(error)}
 
 
@@ -176,6 +180,18 @@ def _sources_of(id: str, source: SurfaceHandle, part: str | Derived | Mapped) ->
             what = f"{word} takes a {' or '.join(legal)}, and {entry.id} is a {kind}."
             raise AuthoringError("bad_body", f"project({id!r}): {what}")
     return entries
+
+
+def _check_part(id: str, name: str, sources: list[Entry], *, expose: bool) -> None:
+    """Refuse what could not be registered, before anything is."""
+    first = sources[0]
+    own = f"{id}.{name}" if first.kind == "function" else f"{id}/{name}"
+    check_id(first.kind, KINDS[first.kind].grammar, own)
+    if any(own in followed_ids(entry) for entry in sources):
+        what = f"{own} would follow itself: give the surface another name than those it follows."
+        raise AuthoringError("bad_body", f"project({id!r}): {what}")
+    if first.kind == "function":
+        check_function(own, replace(first.body, tool=tool_name(own), exposed=expose))
 
 
 def _check_function(fn: Any, where: str) -> Callable[..., Any]:

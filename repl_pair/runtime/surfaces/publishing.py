@@ -7,6 +7,7 @@ from typing import Any
 from repl_pair.errors import AuthoringError, did_you_mean
 from repl_pair.records import replace
 from repl_pair.runtime.authoring.entries import Handle, check_publisher, enter
+from repl_pair.runtime.registry.exposure import parts_of
 from repl_pair.runtime.registry.model import Entry, Member, Surface
 from repl_pair.runtime.registry.origin import outside
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -189,7 +190,19 @@ def _item_hint(id: str, hint: Any) -> Any:
 
 
 def surface(id: str, *, tier: str | None = None, doc: str = "") -> SurfaceHandle:
-    """Register a surface: a name under which live values and functions are published."""
+    """Register a surface: a name under which live values and functions are published.
+
+    Declared anew it hides what the list of the one before exposed, and its members and functions
+    have its tier.
+    """
+    old = REGISTRY.find("surface", id) if isinstance(id, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
     handle = SurfaceHandle("surface", str(enter("surface", id, Surface(doc=doc), tier)))
     handle.tier = tier
+    if old is None:
+        return handle
+    for part in parts_of(id):
+        exposed = part.body.exposed and part.id[len(id) + 1 :] not in old.body.exposed
+        of_tier = tier if part.tier == old.tier else part.tier
+        if (exposed, of_tier) != (part.body.exposed, part.tier):
+            renew(replace(part, tier=of_tier), replace(part.body, exposed=exposed))
     return handle

@@ -169,10 +169,10 @@ def watch(ids: Iterable[str], fn: OnChange, *, asks: bool = True) -> Undo:
 
 def _follow(change: Change) -> None:
     if change.member == _MEMBERS and change.key is not None:
-        _settle(change.key)
+        settle(change.key)
 
 
-def _settle(id: str) -> None:
+def settle(id: str) -> None:
     """Make the state of an id that of its entry as it is now, whichever change came last."""
     with LOCK:
         entry, before = REGISTRY.find("member", id), STATES.get(id)
@@ -202,8 +202,8 @@ def _publish(state: State, id: str) -> None:
     least = _LEFT.pop(id, -1) + 1
     if state.computed is not None and not state.ids:
         state.computed.begin()
-    if not state.ids or state.revision < least:
-        state.revision = state.began = max(state.revision, least)
+    if not state.ids or least:  # who read another state under this id knows none of its changes
+        state.revision = state.began = max(state.revision + bool(state.ids), least)
         state.keys_revision = state.revision
     STATES[id] = state
     state.ids |= {id}

@@ -1,5 +1,6 @@
 """What holds of live values whatever is done to them, in whatever order."""
 
+import sys
 import threading
 from contextlib import suppress
 
@@ -11,6 +12,7 @@ import repl_pair as rp
 from repl_pair.errors import RequestError
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.ops.members import read_member
+from repl_pair.runtime.store import STORE
 from repl_pair.runtime.surfaces.state import STATES
 from repl_pair.wire import View
 
@@ -119,6 +121,39 @@ def test_a_reader_of_a_stream_gets_each_entry_once_or_is_notified_of_a_gap(
     assert taken[-1:] == ([pushed - 1] if pushed else [])
 
 
+def test_an_item_is_popped_once_whoever_pops():
+    rows = rp.surface("laws").collection("rows", dict[str, int])
+    popped, faults = [], []
+
+    def pop():
+        try:
+            popped.extend(filter(None, (rows.pop(str(n % 3), None) for n in range(3_000))))
+        except KeyError as error:
+            faults.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=pop) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for number in range(1, 2_000):
+            rows[str(number % 3)] = number
+        for thread in threads:
+            thread.join(60)
+    finally:
+        sys.setswitchinterval(interval)
+    assert not faults
+    assert len(popped) == len(set(popped))
+    with pytest.raises(KeyError):
+        rows.pop("none")
+    rows.clear()
+    assert (rows.setdefault("a", 1), rows.setdefault("a", 2)) == (1, 1)
+    assert rows.popitem() == ("a", 1)
+    with pytest.raises(KeyError):
+        rows.popitem()
+
+
 @pytest.mark.parametrize(
     ("change", "is_stale"),
     [
@@ -138,6 +173,21 @@ def test_a_cursor_is_stale_once_a_key_came_or_went(change, is_stale):
             read("rows", limit=1, cursor=cursor)
     else:
         assert read("rows", limit=1, cursor=cursor)["items"] == [{"key": "b", "value": 2}]
+
+
+def test_a_reader_that_comes_before_a_new_declaration_is_announced_reads_on(monkeypatch):
+    surface = rp.surface("laws")
+    surface.cell("busy", int, default=0, expose=True).set(1)
+    last, seen = read("busy")["next"], []
+
+    def read_early(change):
+        if change.member == "registry/member":
+            seen.append(read("busy")["next"])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(STORE, "_subscribers", {object(): read_early, **STORE._subscribers})
+        surface.cell("busy", int, default=2, expose=True)
+    assert min(seen) > last
 
 
 def test_revisions_only_grow_while_members_are_declared_and_written_and_read():

@@ -194,13 +194,22 @@ def test_a_patch_publishes_a_copy_with_other_fields(train, value, changes, patch
 
 
 @pytest.mark.parametrize(
-    ("value", "message"),
-    [(Row(1), "no field 'nn'"), (1, "patch takes fields"), (Point(1, 2), "no field")],
+    ("value", "field", "message"),
+    [
+        (Row(1), "nn", "no field 'nn'"),
+        (1, "nn", "patch takes fields"),
+        (Point(1, 2), "nn", "no field"),
+        (Row(1), "name", "cell.name takes str, not list"),
+        (Point(1, 2), "y", "cell.y takes int, not list"),
+        (Model(), "n", "cell.n takes int, not list"),
+    ],
 )
-def test_a_patch_of_what_has_no_such_field_is_refused(train, value, message):
+def test_a_patch_of_what_has_no_such_field_or_does_not_fit_it_is_refused(
+    train, value, field, message
+):
     cell = train.cell("cell", default=value)
     with pytest.raises(AuthoringError, match=message):
-        cell.patch(nn=2)
+        cell.patch({field: [2]})
     assert cell.get() is value
 
 
@@ -372,6 +381,21 @@ def test_the_latest_list_of_a_surface_is_the_whole_list(train):
         again = rp.surface("training")
     again.cell("best", int)
     assert exposed(*members) == [False, False, True]
+
+
+def test_a_surface_that_is_declared_anew_hides_what_its_list_had_exposed_and_gives_its_tier(train):
+    for name, is_exposed in (("loss", False), ("best", False), ("always", True)):
+        train.cell(name, float, expose=is_exposed)
+    rp.function("training.own", tier="mine")(lambda: 1)
+    train.expose("loss", "best")
+    with pytest.warns(RegistrationWarning):
+        again = rp.surface("training", tier="ops")
+    members = [("member", f"training/{name}") for name in ("loss", "best", "always")]
+    assert exposed(*members) == [False, False, True]
+    assert {rp.registry.find(*one).tier for one in members} == {"ops"}
+    assert rp.registry.find("function", "training.own").tier == "mine"
+    again.expose("loss")
+    assert exposed(*members) == [True, False, True]
 
 
 def test_exposing_keeps_value_revision_and_place(train):

@@ -1,3 +1,4 @@
+import asyncio
 import threading
 import time
 import warnings
@@ -167,14 +168,36 @@ def test_the_text_of_a_failure_holds_no_secret_of_the_function(train, loss):
     assert read("agent/tail")["entries"] == [{"unreadable": "ValueError: no [redacted]"}]
 
 
-def test_an_entry_that_cannot_be_mapped_is_marked_in_its_place(train):
+@pytest.mark.parametrize("error", [ValueError, SystemExit, asyncio.CancelledError])
+def test_an_entry_that_cannot_be_mapped_is_marked_in_its_place(train, error):
+    def map_text(text):
+        if text == "x":
+            raise error("no number")
+        return int(text)
+
     log = train.stream("log", str)
-    rp.project("agent", train, tail=rp.mapped("log", int))
+    rp.project("agent", train, tail=rp.mapped("log", map_text))
     for text in ("1", "x", "3"):
         log.push(text)
     first, marker, last = read("agent/tail")["entries"]
     assert (first, last) == (1, 3)
-    assert marker["unreadable"].startswith("ValueError: ")
+    assert marker["unreadable"] == f"{error.__name__}: no number"
+
+
+def test_who_read_the_state_that_another_takes_the_place_of_is_given_all_of_the_new_one(train):
+    rows = {name: train.collection(name, dict[str, int]) for name in ("rows_a", "rows_b")}
+    logs = {name: train.stream(name, str) for name in ("log_a", "log_b")}
+    rows["rows_a"]["k"], rows["rows_b"]["k"] = 1, 2
+    for log, texts in zip(logs.values(), (["a0", "a1"], ["b0", "b1", "b2"]), strict=True):
+        for text in texts:
+            log.push(text)
+    rp.project("watch", train, rows="rows_a", log="log_a")
+    row, log = read("watch/rows", key="k"), read("watch/log")
+    assert (row["value"], log["entries"]) == (1, ["a0", "a1"])
+    rp.project("watch", train, rows="rows_b", log="log_b")
+    assert read("watch/rows", key="k", since=row["next"])["value"] == 2
+    again = read("watch/log", since=log["next"])
+    assert again["gap"] is True
 
 
 def test_entries_that_went_before_they_were_mapped_are_a_gap(train):
@@ -297,7 +320,7 @@ async def later(value):
 @pytest.mark.parametrize(
     ("members", "words"),
     [
-        (lambda: {"x": "los"}, ["training has no 'los'", "Nearest: loss", "loss, summary"]),
+        (lambda: {"x": "los"}, ["training has no 'los'", "Nearest: loss", "loss, any, summary"]),
         (lambda: {"x": rp.derive(is_red, "los")}, ["no 'los'"]),
         (lambda: {"x": rp.derive(is_red, "summary")}, ["derive takes a cell", "is a function"]),
         (lambda: {"x": rp.mapped("loss", str)}, ["mapped takes a stream or event", "is a cell"]),
@@ -307,18 +330,31 @@ async def later(value):
         (lambda: {"x": rp.mapped("log", 3)}, ["not a function"]),
         (lambda: {"x": rp.surface("other").cell("loss")}, ["named as text", "not by Cell"]),
         (lambda: {"source": "training"}, ["what repl_pair.surface returned, not str"]),
+        (lambda: {"x": "loss", "summary": "any"}, ["agent.summary", "an agent gives"]),
+        (lambda: {"x": "loss", "a b": "loss"}, ["agent/a b"]),
+        (lambda: {"x": "loss", "a" * 60: "summary"}, ["characters", "at most 40"]),
     ],
 )
 def test_a_projection_that_is_not_legal_is_refused_with_what_is_and_registers_nothing(
     train, loss, members, words
 ):
     rp.function("training.summary")(lambda: 1)
+    rp.function("training.any")(lambda *args: args)
     with pytest.raises(AuthoringError) as refused:
         rp.project("agent", **{"source": train} | members())
     for word in words:
         assert word in str(refused.value)
     assert rp.registry.find("surface", "agent") is None
     assert not list(rp.registry.ids("member", "agent/"))
+
+
+def test_a_projection_that_would_follow_itself_is_refused_and_its_source_stays(train, loss):
+    agent = rp.project("agent", train, twice=rp.derive(lambda value: value * 2, "loss"))
+    for id, source, follows in (("training", train, "loss"), ("training", agent, "twice")):
+        with pytest.raises(AuthoringError, match="training/loss would follow itself"):
+            rp.project(id, source, loss=rp.derive(abs, follows))
+    loss.set(3.0)
+    assert read("agent/twice")["value"] == 6.0
 
 
 def test_a_change_costs_its_thread_little_while_its_projection_is_watched(train, loss):
