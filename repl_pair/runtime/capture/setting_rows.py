@@ -127,7 +127,7 @@ def _signals() -> list[Any]:
 
 def _set_signals(was: list[Any]) -> None:
     for number, now, handler in zip(_SIGNALS, _signals(), was, strict=True):
-        if now is not handler:
+        if now is not handler and handler is not None:  # None: one that no Python code set
             _signal.signal(number, handler)
 
 
