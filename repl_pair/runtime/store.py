@@ -1,5 +1,6 @@
 """The store of what can be looked at: cells and collections, each with its revision."""
 
+import os
 import threading
 import time
 from bisect import bisect_left, insort
@@ -24,11 +25,6 @@ NOTHING: Any = object()
 """The value of a cell that was not set and has no default; None is a value like any other."""
 ANY: Any = object()
 """Whatever stands there, or nothing."""
-FIRST = time.time_ns() // 1_000
-"""Where this process begins to count changes: beyond every count of the processes before it.
-
-No process makes a change in each microsecond. JSON keeps the number exactly.
-"""
 
 
 @record
@@ -96,7 +92,16 @@ class Store:
         self._lock = threading.RLock()
         self._ring: deque[Change] = deque(maxlen=keep)
         self._subscribers: dict[object, Callable[[Change], None]] = {}
-        self.seq = FIRST
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin to count changes: beyond every count of the processes before this one.
+
+        No process makes a change in each microsecond. JSON keeps the number exactly.
+        """
+        self.process, self.first = os.getpid(), time.time_ns() // 1_000
+        self.seq = self.first
+        self._ring.clear()
 
     def declare(self, member: Member) -> Undo:
         """Add a member without a value, in the place of any of its name; that one's undo is void.

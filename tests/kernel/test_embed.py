@@ -528,3 +528,37 @@ def test_a_forked_process_is_not_given_the_kernel_of_the_one_it_came_from(tmp_pa
     refused, is_same = ran.stdout.splitlines()
     assert refused.startswith("cannot_run This process was forked from process "), ran.stderr
     assert is_same == "True"
+
+
+WORKERS = """
+import os, repl_pair
+from repl_pair.runtime.clients.clients import BOOT
+from repl_pair.runtime.ops.members import STATES
+from repl_pair.runtime.store import STORE
+count = repl_pair.surface("app").cell("count", int, default=0)
+for number in range(2):
+    if not (child := os.fork()):
+        kernel = repl_pair.embed(name="worker")
+        print(BOOT.id, STORE.seq, STATES["app/count"].revision, flush=True)
+        count.set(number)
+        kernel.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+print(BOOT.id, STORE.seq, STATES["app/count"].revision, flush=True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_workers_that_were_forked_from_one_process_are_others_to_agents(tmp_path):
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", WORKERS],
+        capture_output=True,
+        text=True,
+        timeout=BOUND_S,
+        env=environment(tmp_path),
+        check=False,
+    )
+    first, second, master = (line.split() for line in ran.stdout.splitlines())
+    assert len({first[0], second[0], master[0]}) == 3
+    for slot in (1, 2):
+        assert int(second[slot]) > int(first[slot]) > int(master[slot])

@@ -22,6 +22,10 @@ class Boot:
     """One lifetime of the process, across attach and detach: its id, its calls; see `BOOT`."""
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Take a new id, and forget all calls."""
         self.id = uuid.uuid4().hex
         self._calls: dict[str, None] = {}
 

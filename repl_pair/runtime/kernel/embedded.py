@@ -12,12 +12,14 @@ from typing import Any
 
 from repl_pair.errors import KernelError, RequestError
 from repl_pair.runtime.capture.own_threads import start_thread
+from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.ipython import interactive_shell
 from repl_pair.runtime.kernel import attach as hosting
 from repl_pair.runtime.kernel.embedded_app import CLOSE_S, start_app
 from repl_pair.runtime.registry.origin import outside
 from repl_pair.runtime.stopping.loops import end_tasks
 from repl_pair.runtime.stopping.stop import PendingStop
+from repl_pair.runtime.store import PERSON_STORE, STORE
 
 LONGEST_NAME = 100
 
@@ -48,8 +50,20 @@ def embed(namespace: dict[str, Any] | None = None, *, name: str = "") -> "Embedd
                 f"The embedded kernel that was closed has not ended within {CLOSE_S:g} s: code in "
                 "it does not stop.",
             )
+        if STORE.process != os.getpid():
+            _begin_anew()
         _open[:] = [Embedded(space, name or _name_of(space))]
         return _open[0]
+
+
+def _begin_anew() -> None:
+    """Be another process to agents than the one that this was forked from, and so its children."""
+    from repl_pair.runtime.surfaces.state import begin_anew  # of a few apps
+
+    for store in (STORE, PERSON_STORE):
+        store.begin()
+    BOOT.begin()
+    begin_anew()
 
 
 _lock = threading.RLock()

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from repl_pair.records import Undo
 from repl_pair.runtime.registry.model import KINDS, MemberKind
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.store import FIRST, NOTHING, STORE, Change
+from repl_pair.runtime.store import NOTHING, STORE, Change
 
 REMEMBERED = 10_000
 """Of how many ids the last revision is remembered after they have left, and of how many keys."""
@@ -70,7 +70,7 @@ class State:
 
     def __init__(self, kind: MemberKind, *, value: Any = NOTHING, keep: int = 0) -> None:
         self.kind: MemberKind = kind
-        self.revision = FIRST
+        self.revision = STORE.first
         """Counts the changes of all members that ever had its id."""
         self.began = 0
         """The revision at which it was published: what was there before, it does not know."""
@@ -165,6 +165,13 @@ def watch(ids: Iterable[str], fn: OnChange, *, asks: bool = True) -> Undo:
                 _renew_watchers(STATES.get(id))
 
     return undo
+
+
+def begin_anew() -> None:
+    """Let what members hold be news for whoever read it in another process, before the fork."""
+    with LOCK:
+        for state in STATES.values():
+            state.revision = state.began = state.keys_revision = STORE.first
 
 
 def _follow(change: Change) -> None:

@@ -1,6 +1,7 @@
 import pytest
 
 import repl_pair as rp
+from repl_pair.runtime.store import STORE
 from repl_pair.runtime.surfaces import state
 
 
@@ -10,7 +11,7 @@ def _revisions_and_watchers_begin_anew(monkeypatch):
 
     Here revisions begin at 0, in a process where its clock says.
     """
-    monkeypatch.setattr(state, "FIRST", 0)
+    monkeypatch.setattr(STORE, "first", 0)
     monkeypatch.setattr(state, "_LEFT", {})
     monkeypatch.setattr(state, "_WATCHERS", {})
 
