@@ -499,6 +499,14 @@ def test_in_a_jupyter_kernel_it_states_what_to_do(person):
     )
 
 
+def lines_of(code, folder):
+    """Run a program; gives the lines of its stdout, and its stderr."""
+    command, env = [sys.executable, "-W", "ignore", "-c", code], environment(folder)
+    given = {"capture_output": True, "text": True, "timeout": BOUND_S, "env": env, "check": False}
+    ran = subprocess.run(command, **given)
+    return ran.stdout.splitlines(), ran.stderr
+
+
 FORKED = """
 import os, repl_pair
 kernel = repl_pair.embed(name="master")
@@ -517,16 +525,9 @@ kernel.close()
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_forked_process_is_not_given_the_kernel_of_the_one_it_came_from(tmp_path):
-    ran = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORKED],
-        capture_output=True,
-        text=True,
-        timeout=BOUND_S,
-        env=environment(tmp_path),
-        check=False,
-    )
-    refused, is_same = ran.stdout.splitlines()
-    assert refused.startswith("cannot_run This process was forked from process "), ran.stderr
+    lines, errors = lines_of(FORKED, tmp_path)
+    refused, is_same = lines
+    assert refused.startswith("cannot_run This process was forked from process "), errors
     assert is_same == "True"
 
 
@@ -550,15 +551,8 @@ print(BOOT.id, STORE.seq, STATES["app/count"].revision, flush=True)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_workers_that_were_forked_from_one_process_are_others_to_agents(tmp_path):
-    ran = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", WORKERS],
-        capture_output=True,
-        text=True,
-        timeout=BOUND_S,
-        env=environment(tmp_path),
-        check=False,
-    )
-    first, second, master = (line.split() for line in ran.stdout.splitlines())
-    assert len({first[0], second[0], master[0]}) == 3
+    lines, errors = lines_of(WORKERS, tmp_path)
+    first, second, master = map(str.split, lines)
+    assert len({first[0], second[0], master[0]}) == 3, errors
     for slot in (1, 2):
         assert int(second[slot]) > int(first[slot]) > int(master[slot])
