@@ -62,6 +62,9 @@ def apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | 
         return None if near else f"{path}: expected about {short(expected)}, got {short(actual)}"
     if classes.is_row(expected) and classes.is_row(actual):
         return item_difference(expected, actual, path, partial(apart, tolerance=tolerance))
+    expected, actual = (
+        classes.all_values(one) if classes.is_map(one) else one for one in (expected, actual)
+    )
     wanted = expected if classes.is_map(expected) else classes.fields_of(expected)
     fields = (
         actual if classes.is_map(expected) and classes.is_map(actual) else classes.fields_of(actual)

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import httpx
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel
+from starlette.datastructures import QueryParams
 
 from repl_pair.runtime.assertions.comparison import coerce, difference, equal
 from repl_pair.runtime.values.freeze import freeze
@@ -189,6 +191,9 @@ def test_a_json_form_is_taken_to_the_actual_type(expected, actual, taken):
         ([1, 2], Point(1, 2)),
         ({"name": "ann", "joined": "2026-01-31"}, Customer(name="ann", joined=date(2026, 1, 31))),
         ({"a": 1}, OrderedDict(a=1)),
+        ({"a": ["1", "2"], "b": "3"}, QueryParams("a=1&a=2&b=3")),
+        (QueryParams("a=1&a=2"), QueryParams("a=1&a=2")),
+        ({"a": "1, 2"}, httpx.Headers([("a", "1"), ("a", "2")])),
         ({"RED": 1}, {Color.RED: 1}),
         ({"1": "x"}, {1: "x"}),
         (1.5, np.float64(1.5)),
@@ -252,6 +257,8 @@ def test_these_are_equal(expected, actual):
         ([1, [2]], [1, [3]], "r[1][0]: expected 2, got 3"),
         ((1,), [1], "r: expected (1,), got [1]"),
         ({"a": 1}, {}, "r: expected a key 'a', there is none"),
+        ({"a": "2"}, QueryParams("a=1&a=2"), "r.a: expected '2', got ['1', '2']"),
+        (QueryParams("a=2"), QueryParams("a=1&a=2"), "r.a: expected '2', got ['1', '2']"),
         ({}, {"a": 1}, "r: the key 'a' was not expected"),
         ({"a": {"b": 1}}, {"a": {"b": 2}}, "r.a.b: expected 1, got 2"),
         ({"a b": 1}, {"a b": 2}, 'r["a b"]: expected 1, got 2'),

@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, settings, strategies as st
+from starlette.datastructures import ImmutableMultiDict
 
 import repl_pair
 from repl_pair import check
@@ -86,6 +87,7 @@ def test_whole_numbers_beyond_floats_infinities_and_nan_are_near_themselves_alon
     assert near("NaN", math.nan)
 
 
+SEVERAL = ImmutableMultiDict([("a", 1), ("a", 2.0)])
 FRAME = pd.DataFrame({"sku": ["a", "b"], "price": [1.0, 2.5]}, index=[10, 11])
 
 
@@ -133,6 +135,8 @@ FRAME = pd.DataFrame({"sku": ["a", "b"], "price": [1.0, 2.5]}, index=[10, 11])
         ({"a": 1}, {"b": 1}, "result.keys[0]: expected 'a', got 'b'"),
         ([1, 2], [1], "result: expected 2 items, got 1"),
         ({"a": 1}, 3, "result: expected {'a': 1}, got 3"),
+        ({"a": 2}, SEVERAL, "result.a: expected 2, got [1, 2.0]"),
+        ({"a": [1, 2.0000001]}, SEVERAL, None),
         (True, 1, "result: expected True, got 1"),
     ],
 )
