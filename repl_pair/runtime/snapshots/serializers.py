@@ -24,7 +24,7 @@ from repl_pair.runtime.values.classes import (
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.library import exact_columns
 from repl_pair.runtime.values.marks import is_secret_label
-from repl_pair.runtime.values.value_parts import response_parts
+from repl_pair.runtime.values.value_parts import added_fields, plain_array, response_parts
 
 
 class State(NamedTuple):
@@ -72,18 +72,19 @@ def read_state(value: Any) -> State | Words:
     for base in lineage(cls):
         if base in _SERIALIZERS:
             return State(qualname_of(base), (_SERIALIZERS[base](value),))
-    for reads, read in _ROWS:
-        if reads(value, cls):
-            return read(value)
-    return _picklable_state(value, cls)
-
-
-def _picklable_state(value: Any, cls: type[Any]) -> State | Words:
-    reduce, hide = copyreg.dispatch_table.get(cls), hide_unnamed(value)
+    read = next((read for reads, read in _ROWS if reads(value, cls)), _picklable_state)
     try:
-        reduced: Any = reduce(value) if reduce else value.__reduce_ex__(4)
+        return read(value)
+    except Unstorable:
+        raise
     except Exception as error:
         raise Unstorable(text_of(error) or name_of(type(error))) from error
+
+
+def _picklable_state(value: Any) -> State | Words:
+    cls = real_class(value)
+    reduce, hide = copyreg.dispatch_table.get(cls), hide_unnamed(value)
+    reduced: Any = reduce(value) if reduce else value.__reduce_ex__(4)
     if isinstance(reduced, str):
         return Words(reduced)
     made, args, state, items, pairs = cast("list[Any]", [*reduced, None, None, None][:5])
@@ -99,10 +100,14 @@ def _picklable_state(value: Any, cls: type[Any]) -> State | Words:
     return State(
         qualname_of(cls),
         tuple(map(hide, args)),
-        {n: Secret(part) if declares_secret(value, n) else part for n, part in fields.items()},
+        _hidden(value, fields),
         None if items is None else list(items),
         None if pairs is None else list(pairs),
     )
+
+
+def _hidden(value: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {n: Secret(part) if declares_secret(value, n) else part for n, part in fields.items()}
 
 
 def _fields_of(state: Any) -> dict[str, Any] | None:
@@ -185,7 +190,12 @@ def _scalar(value: Any) -> State | Words:
 def _array(value: Any) -> State:
     fields = {"dtype": Words(str(value.dtype)), "shape": value.shape}
     fields |= {"fill_value": value.fill_value} if hasattr(value, "fill_value") else {}
-    return State(name_of(real_class(value)), (hide_in_array(value).tolist(),), fields)
+    items = hide_in_array(plain_array(value)).tolist()
+    return State(name_of(real_class(value)), (items,), fields | _added(value))
+
+
+def _added(value: Any) -> dict[str, Any]:
+    return _hidden(value, added_fields(value))
 
 
 def _frame(value: Any) -> State:
@@ -195,16 +205,16 @@ def _frame(value: Any) -> State:
     fields = {
         "index": _index(value.index),
         "columns": list(value.columns.names) if any(value.columns.names) else None,
-        "attrs": value.attrs or None,
     }
     given = {name: part for name, part in fields.items() if part is not None}
-    return State(name_of(real_class(value)), tuple(written), given)
+    return State(name_of(real_class(value)), tuple(written), given | _added(value))
 
 
 def _series(value: Any) -> State:
     rows = [at for at, label in enumerate(value.index) if is_secret_label(label)]
     column = _column(value.name, value.dtype, value.tolist(), rows)
-    return State(name_of(real_class(value)), (column,), {"index": _index(value.index)})
+    fields = {"index": _index(value.index), **_added(value)}
+    return State(name_of(real_class(value)), (column,), fields)
 
 
 def _index(value: Any) -> State:
@@ -241,6 +251,10 @@ _ROWS: Iterable[_Row] = (
     (lambda _, cls: hasattr(cls, "__mapper__"), _mapped),
     (lambda _, cls: is_model_class(cls), _model),
     *((_is(root, "Response"), _response) for root in ("httpx", "httpx2", "requests")),
+    *(
+        (_is(root, "Unit", "UnitBase"), lambda v: State(name_of(real_class(v)), (str(v),)))
+        for root in ("unyt", "astropy")
+    ),
     (_is("builtins", "mappingproxy"), lambda value: State("mappingproxy", (dict(value),))),
     (
         _is("builtins", "memoryview"),
