@@ -5,7 +5,7 @@ could read: these have rows here. The person adds rows with `@serializer(cls)`.
 """
 
 import copyreg
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Reversible, Set
 from typing import Any, NamedTuple, cast
 
 from repl_pair.errors import AuthoringError, text_of
@@ -17,6 +17,7 @@ from repl_pair.runtime.values.classes import (
     is_set,
     lineage,
     name_of,
+    names_in,
     qualname_of,
     real_class,
     root_of,
@@ -88,7 +89,7 @@ def _picklable_state(value: Any) -> State | Words:
     if isinstance(reduced, str):
         return Words(reduced)
     made, args, state, items, pairs = cast("list[Any]", [*reduced, None, None, None][:5])
-    if is_set(value) and len(args) and type(args[0]) is list:  # in the order of their hashes
+    if _is_unordered(value, cls) and len(args) and type(args[0]) is list:
         args = [set[Any](args[0]), *args[1:]]
     if made is _NEW or made is _NEW_KEYWORDS:  # what they make is their first arg
         args = [
@@ -97,6 +98,8 @@ def _picklable_state(value: Any) -> State | Words:
     fields = _fields_of(state)
     if fields is None:
         args, fields = (*args, state), {}
+    if any("__getstate__" in names_in(base) for base in lineage(cls)[:-1]):
+        fields = _in_order(value, fields)
     return State(
         qualname_of(cls),
         tuple(map(hide, args)),
@@ -104,6 +107,18 @@ def _picklable_state(value: Any) -> State | Words:
         None if items is None else list(items),
         None if pairs is None else list(pairs),
     )
+
+
+def _is_unordered(value: Any, cls: type[Any]) -> bool:
+    """Return whether the items of an instance come in the order of their hashes."""
+    return is_set(value) or (issubclass(cls, Set) and not issubclass(cls, Reversible))
+
+
+def _in_order(value: Any, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return fields as they were declared: `__getstate__` may gather them from a set of names."""
+    declared = (read_fields(value, private=True) or ({},))[0]
+    names = [*(name for name in declared if name in fields), *sorted(fields, key=str)]
+    return {name: fields[name] for name in names}
 
 
 def _hidden(value: Any, fields: Mapping[str, Any]) -> dict[str, Any]:

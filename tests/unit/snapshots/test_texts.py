@@ -3,6 +3,7 @@
 import array
 import asyncio
 import collections
+import collections.abc
 import contextvars
 import copyreg
 import datetime as dt
@@ -101,6 +102,23 @@ class Rows(list):
     def __init__(self, items, total):
         super().__init__(items)
         self.total = total
+
+
+class Ordered(collections.abc.Set, collections.abc.Sequence):
+    def __init__(self, items):
+        self.items = dict.fromkeys(items)
+
+    def __contains__(self, item):
+        return item in self.items
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, at):
+        return list(self.items)[at]
+
+    def __reduce__(self):
+        return Ordered, (list(self.items),)
 
 
 class Graph:
@@ -227,6 +245,7 @@ APART = {
         collections.defaultdict(list, a=1),
         collections.defaultdict(int, a=1),
     ),
+    "order of an ordered set": (Ordered([1, 2]), Ordered([2, 1])),
     "ChainMap": (collections.ChainMap({"a": 1}, {}), collections.ChainMap({}, {"a": 1})),
     "mapping proxy": (types.MappingProxyType({"a": 1}), types.MappingProxyType({"a": 2})),
     "namespace": (types.SimpleNamespace(a=1), types.SimpleNamespace(a=2)),
