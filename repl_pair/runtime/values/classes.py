@@ -197,10 +197,14 @@ def is_polars(value: Any, *names: str) -> bool:
 
 
 def is_awaitable(value: Any) -> bool:
-    """Return whether a value is to be awaited; a proxy is where what it stands for is."""
+    """Return whether a value is to be awaited; a proxy is where what it stands for is.
+
+    A collection of dask is data: to await it needs `distributed`, and gives the same collection.
+    """
     if is_exactly(value, GeneratorType):
         return isawaitable(value)
-    if not any("__await__" in names_in(base) for base in lineage(real_class(value))):
+    names = [names_in(base) for base in lineage(real_class(value))]
+    if not any("__await__" in one for one in names) or any("__dask_graph__" in n for n in names):
         return False
     try:
         return hasattr(value.__class__, "__await__") and value.__await__ is not None
