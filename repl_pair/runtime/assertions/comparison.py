@@ -16,6 +16,7 @@ from repl_pair.runtime.assertions.tables import (
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.build import find_member
 from repl_pair.runtime.values.classes import (
+    all_values,
     fields_of,
     is_array_scalar,
     is_map,
@@ -146,7 +147,7 @@ def _difference(expected: Any, actual: Any, path: str) -> str | None:
     if is_polars(expected) or is_polars(actual):
         return polars_difference(expected, actual, path, _difference)
     if is_map(expected) and is_map(actual):
-        return _map_difference(expected, actual, path)
+        return _map_difference(all_values(expected), all_values(actual), path)
     if is_set(actual) and (is_set(expected) or is_row(expected)):
         return _set_difference(expected, actual, path)
     same_kind = isinstance(expected, list) == isinstance(actual, list)

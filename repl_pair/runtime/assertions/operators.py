@@ -18,6 +18,7 @@ from repl_pair.runtime.values.classes import (
     real_class,
 )
 from repl_pair.runtime.values.paths import parse_path
+from repl_pair.runtime.values.value_parts import plain_array
 
 
 def unlike(actual: Any, op: str, x: Any, where: str) -> str | None:
@@ -67,7 +68,7 @@ def _items(value: Any) -> Iterable[Any] | None:
     if is_polars(value):
         return value.columns if is_polars(value, "DataFrame") else value.to_list()
     if kind == "array":
-        return value.ravel().tolist()
+        return plain_array(value).ravel().tolist()
     if kind is not None:
         return list(value.columns) if kind == "frame" else value.tolist()
     cls = real_class(value)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from repl_pair.runtime.values.classes import is_instance_of, is_polars, kind_of, real_class
 from repl_pair.runtime.values.library import exact_columns
+from repl_pair.runtime.values.value_parts import added_fields, plain_array
 
 Differ = Callable[[Any, Any, str], str | None]
 """Gives the first difference of two parts at a path, None where they are equal."""
@@ -65,6 +66,9 @@ def polars_difference(expected: Any, actual: Any, path: str, differ: Differ) -> 
 def _array_difference(expected: Any, actual: Any, path: str, differ: Differ) -> str | None:
     if kind_of(expected) != "array":
         return differ(expected, plain_items(actual), path)
+    if added := differ(added_fields(expected), added_fields(actual), path):
+        return added
+    expected, actual = plain_array(expected), plain_array(actual)
     for word in ("dtype", "shape"):
         if getattr(expected, word) != getattr(actual, word):
             return _unlike(word, expected, actual, path)
@@ -84,6 +88,7 @@ def _array_difference(expected: Any, actual: Any, path: str, differ: Differ) -> 
 
 def plain_items(array: Any) -> Any:
     """Return the items of an array; moments that datetime would round stay those of numpy."""
+    array = plain_array(array)
     if array.dtype.kind not in "mM":
         return array.tolist()
     coarse = array.astype(f"{array.dtype.kind}8[us]")
@@ -132,7 +137,9 @@ def _series_difference(expected: Any, actual: Any, path: str, differ: Differ) ->
         return _unlike("dtype", expected, actual, path)
     labels = None
     if kind_of(expected) == "series" and kind_of(actual) == "series":
-        labels = labels_difference(expected.index, actual.index, f"{path}.index", differ)
+        labels = differ(added_fields(expected), added_fields(actual), path) or labels_difference(
+            expected.index, actual.index, f"{path}.index", differ
+        )
     return labels or _item_difference(expected, actual, path, differ)
 
 
@@ -184,6 +191,8 @@ def _frame_difference(expected: Any, actual: Any, path: str, differ: Differ) -> 
             return differ(expected, {c: actual[c] for c in actual.columns}, path)
         rows = zip(*(column.tolist() for column in _columns(actual)), strict=True)
         return differ(expected, [dict(zip(actual.columns, row, strict=True)) for row in rows], path)
+    if added := differ(added_fields(expected), added_fields(actual), path):
+        return added
     for word in ("columns", "index"):
         wanted, got = getattr(expected, word), getattr(actual, word)
         if labels := labels_difference(wanted, got, f"{path}.{word}", differ):

@@ -19,6 +19,7 @@ from repl_pair.runtime.values import classes
 from repl_pair.runtime.values.frozen import to_plain
 from repl_pair.runtime.values.library import columns_of, has_finer_moments
 from repl_pair.runtime.values.paths import join_path
+from repl_pair.runtime.values.value_parts import added_fields, plain_array
 
 ABS, REL = 1e-12, 1e-6
 
@@ -62,6 +63,9 @@ def apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | 
         return None if near else f"{path}: expected about {short(expected)}, got {short(actual)}"
     if classes.is_row(expected) and classes.is_row(actual):
         return item_difference(expected, actual, path, partial(apart, tolerance=tolerance))
+    expected, actual = (
+        classes.all_values(one) if classes.is_map(one) else one for one in (expected, actual)
+    )
     wanted = expected if classes.is_map(expected) else classes.fields_of(expected)
     fields = (
         actual if classes.is_map(expected) and classes.is_map(actual) else classes.fields_of(actual)
@@ -82,8 +86,12 @@ def apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | 
 
 
 def _tables_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | None:
+    if classes.kind_of(expected) == classes.kind_of(actual) and (
+        added := difference(added_fields(expected), added_fields(actual), path)
+    ):
+        return added
     if classes.kind_of(expected) == classes.kind_of(actual) == "array":
-        return _arrays_apart(expected, actual, path, tolerance)
+        return _arrays_apart(plain_array(expected), plain_array(actual), path, tolerance)
     if moments := _moments_apart(expected, actual, path):
         return moments
     kind = classes.kind_of(expected)

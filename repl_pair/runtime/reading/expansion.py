@@ -22,6 +22,7 @@ from repl_pair.runtime.values.classes import (
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.library import columns_of
 from repl_pair.runtime.values.marks import is_needle, is_secret_key, is_secret_label
+from repl_pair.runtime.values.value_parts import plain_array
 
 DEEPEST = 64
 """Levels that are opened; what is below stays as it is."""
@@ -118,9 +119,9 @@ def _column_names(table: Any) -> list[str]:
 def _items(table: Any) -> Any:
     if kind_of(table) == "index":
         return _labels(table)
-    items = table.to_list() if is_polars(table) else table.tolist()
     if kind_of(table) == "array":
-        return items
+        return plain_array(table).tolist()
+    items = table.to_list() if is_polars(table) else table.tolist()
     if is_secret_label(table.name):
         return Secret(items)
     return items if is_polars(table) else hide_labelled(items, table.index)

@@ -5,7 +5,7 @@ could read: these have rows here. The person adds rows with `@serializer(cls)`.
 """
 
 import copyreg
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Reversible, Set
 from typing import Any, NamedTuple, cast
 
 from repl_pair.errors import AuthoringError, text_of
@@ -17,6 +17,7 @@ from repl_pair.runtime.values.classes import (
     is_set,
     lineage,
     name_of,
+    names_in,
     qualname_of,
     real_class,
     root_of,
@@ -24,7 +25,7 @@ from repl_pair.runtime.values.classes import (
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.library import exact_columns
 from repl_pair.runtime.values.marks import is_secret_label
-from repl_pair.runtime.values.value_parts import response_parts
+from repl_pair.runtime.values.value_parts import added_fields, plain_array, response_parts
 
 
 class State(NamedTuple):
@@ -72,22 +73,23 @@ def read_state(value: Any) -> State | Words:
     for base in lineage(cls):
         if base in _SERIALIZERS:
             return State(qualname_of(base), (_SERIALIZERS[base](value),))
-    for reads, read in _ROWS:
-        if reads(value, cls):
-            return read(value)
-    return _picklable_state(value, cls)
-
-
-def _picklable_state(value: Any, cls: type[Any]) -> State | Words:
-    reduce, hide = copyreg.dispatch_table.get(cls), hide_unnamed(value)
+    read = next((read for reads, read in _ROWS if reads(value, cls)), _picklable_state)
     try:
-        reduced: Any = reduce(value) if reduce else value.__reduce_ex__(4)
+        return read(value)
+    except Unstorable:
+        raise
     except Exception as error:
         raise Unstorable(text_of(error) or name_of(type(error))) from error
+
+
+def _picklable_state(value: Any) -> State | Words:
+    cls = real_class(value)
+    reduce, hide = copyreg.dispatch_table.get(cls), hide_unnamed(value)
+    reduced: Any = reduce(value) if reduce else value.__reduce_ex__(4)
     if isinstance(reduced, str):
         return Words(reduced)
     made, args, state, items, pairs = cast("list[Any]", [*reduced, None, None, None][:5])
-    if is_set(value) and len(args) and type(args[0]) is list:  # in the order of their hashes
+    if _is_unordered(value, cls) and len(args) and type(args[0]) is list:
         args = [set[Any](args[0]), *args[1:]]
     if made is _NEW or made is _NEW_KEYWORDS:  # what they make is their first arg
         args = [
@@ -96,13 +98,31 @@ def _picklable_state(value: Any, cls: type[Any]) -> State | Words:
     fields = _fields_of(state)
     if fields is None:
         args, fields = (*args, state), {}
+    if any("__getstate__" in names_in(base) for base in lineage(cls)[:-1]):
+        fields = _in_order(value, fields)
     return State(
         qualname_of(cls),
         tuple(map(hide, args)),
-        {n: Secret(part) if declares_secret(value, n) else part for n, part in fields.items()},
+        _hidden(value, fields),
         None if items is None else list(items),
         None if pairs is None else list(pairs),
     )
+
+
+def _is_unordered(value: Any, cls: type[Any]) -> bool:
+    """Return whether the items of an instance come in the order of their hashes."""
+    return is_set(value) or (issubclass(cls, Set) and not issubclass(cls, Reversible))
+
+
+def _in_order(value: Any, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return fields as they were declared: `__getstate__` may gather them from a set of names."""
+    declared = (read_fields(value, private=True) or ({},))[0]
+    names = [*(name for name in declared if name in fields), *sorted(fields, key=str)]
+    return {name: fields[name] for name in names}
+
+
+def _hidden(value: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {n: Secret(part) if declares_secret(value, n) else part for n, part in fields.items()}
 
 
 def _fields_of(state: Any) -> dict[str, Any] | None:
@@ -205,7 +225,12 @@ def _scalar(value: Any) -> State | Words:
 def _array(value: Any) -> State:
     fields = {"dtype": Words(str(value.dtype)), "shape": value.shape}
     fields |= {"fill_value": value.fill_value} if hasattr(value, "fill_value") else {}
-    return State(name_of(real_class(value)), (hide_in_array(value).tolist(),), fields)
+    items = hide_in_array(plain_array(value)).tolist()
+    return State(name_of(real_class(value)), (items,), fields | _added(value))
+
+
+def _added(value: Any) -> dict[str, Any]:
+    return _hidden(value, added_fields(value))
 
 
 def _frame(value: Any) -> State:
@@ -215,16 +240,16 @@ def _frame(value: Any) -> State:
     fields = {
         "index": _index(value.index),
         "columns": list(value.columns.names) if any(value.columns.names) else None,
-        "attrs": value.attrs or None,
     }
     given = {name: part for name, part in fields.items() if part is not None}
-    return State(name_of(real_class(value)), tuple(written), given)
+    return State(name_of(real_class(value)), tuple(written), given | _added(value))
 
 
 def _series(value: Any) -> State:
     rows = [at for at, label in enumerate(value.index) if is_secret_label(label)]
     column = _column(value.name, value.dtype, value.tolist(), rows)
-    return State(name_of(real_class(value)), (column,), {"index": _index(value.index)})
+    fields = {"index": _index(value.index), **_added(value)}
+    return State(name_of(real_class(value)), (column,), fields)
 
 
 def _index(value: Any) -> State:
@@ -264,6 +289,10 @@ _ROWS: Iterable[_Row] = (
     (lambda _, cls: hasattr(cls, "__mapper__"), _mapped),
     (lambda _, cls: is_model_class(cls), _model),
     *((_is(root, "Response"), _response) for root in ("httpx", "httpx2", "requests")),
+    *(
+        (_is(root, "Unit", "UnitBase"), lambda v: State(name_of(real_class(v)), (str(v),)))
+        for root in ("unyt", "astropy")
+    ),
     (_is("builtins", "mappingproxy"), lambda value: State("mappingproxy", (dict(value),))),
     (
         _is("builtins", "memoryview"),

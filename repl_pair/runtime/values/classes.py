@@ -131,6 +131,33 @@ def is_map(value: Any) -> TypeGuard[Mapping[Any, Any]]:
     return type(value) is dict or issubclass(type(value), Mapping)
 
 
+_READS_SEVERAL = ("getall", "getlist", "get_list")
+"""Methods of mappings that hold several values for a key, such as headers and queries of a URL."""
+
+
+def reader_of_several(cls: type[Any]) -> str | None:
+    """Name the method of a mapping that gives all values of a key, None where there is one each."""
+    return next((name for name in _READS_SEVERAL if hasattr(cls, name)), None)
+
+
+def all_values(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return a mapping with a list where a key has several values, of which `[key]` gives one."""
+    name = reader_of_several(type(value))
+    if name is None:
+        return value
+    read = getattr(value, name)
+    several = {key: list(read(key)) for key in value}
+    return {
+        key: found if len(found) > 1 and value[key] in found else value[key]
+        for key, found in several.items()
+    }
+
+
+def is_plain_text(value: Any) -> TypeGuard[str]:
+    """Return whether a text is no more than that: of str, of numpy, or the handle of an entry."""
+    return is_of(value, str) and root_of(real_class(value)) in ("builtins", "numpy", "repl_pair")
+
+
 def is_row(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
     """Return whether a value is a list or tuple."""
     return issubclass(type(value), list | tuple)
@@ -170,10 +197,14 @@ def is_polars(value: Any, *names: str) -> bool:
 
 
 def is_awaitable(value: Any) -> bool:
-    """Return whether a value is to be awaited; a proxy is where what it stands for is."""
+    """Return whether a value is to be awaited; a proxy is where what it stands for is.
+
+    A collection of dask is data: to await it needs `distributed`, and gives the same collection.
+    """
     if is_exactly(value, GeneratorType):
         return isawaitable(value)
-    if not any("__await__" in names_in(base) for base in lineage(real_class(value))):
+    names = [names_in(base) for base in lineage(real_class(value))]
+    if not any("__await__" in one for one in names) or any("__dask_graph__" in n for n in names):
         return False
     try:
         return hasattr(value.__class__, "__await__") and value.__await__ is not None

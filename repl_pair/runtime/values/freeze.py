@@ -16,12 +16,13 @@ from repl_pair.runtime.values.classes import (
     is_library_scalar,
     is_map,
     is_plain_container,
+    is_plain_text,
     is_row,
     is_secret_class,
     is_set,
     kind_of,
+    reader_of_several,
     real_class,
-    root_of,
     same_class,
     type_ref,
 )
@@ -83,8 +84,8 @@ def _freeze_leaf(value: Any, hint: Hint, where: str) -> Frozen:
         return value
     if isinstance(value, Enum):
         return _freeze_member(value, hint, where)
-    if isinstance(value, str) and root_of(type(value)) in ("builtins", "repl_pair"):
-        return str.__str__(value)  # the handle of an entry is its id
+    if is_plain_text(value):
+        return str.__str__(value)
     if leaf_of(real_class(value)) is not None:
         return value
     if isinstance(value, bytearray):
@@ -100,8 +101,6 @@ def _freeze_leaf(value: Any, hint: Hint, where: str) -> Frozen:
 
 
 _NONE: Any = object()
-_READS_SEVERAL = ("getall", "getlist", "get_list")
-"""Methods of mappings that hold several values for a key, such as headers and queries of a URL."""
 
 
 def _is_immutable(kind: type) -> bool:
@@ -128,7 +127,7 @@ def _freeze_container(value: Any, hint: Hint, where: str, above: Above) -> Froze
             return frozen
         _check_reachable(cls, hint, where)
         return Record(type_ref(cls), frozen)
-    if is_map(value) and not any(hasattr(type(value), name) for name in _READS_SEVERAL):
+    if is_map(value) and reader_of_several(type(value)) is None:
         return _freeze_map(value, hint, where, above)
     if is_row(value):
         return _freeze_items(value, hint, where, above)
@@ -182,7 +181,7 @@ def _freeze_key(key: Any, where: str) -> Any:
         return key
     if isinstance(key, Enum):
         return _freeze_member(key, ANYTHING, where)
-    if isinstance(key, str):
+    if is_plain_text(key):
         return str.__str__(key)
     if is_row(key):
         return tuple(_freeze_key(part, where) for part in key)

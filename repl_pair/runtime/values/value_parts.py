@@ -6,6 +6,13 @@ from math import nan
 from typing import Any, TypeAlias
 
 from repl_pair.runtime.values import frozen
+from repl_pair.runtime.values.classes import (
+    kind_of,
+    lineage,
+    qualname_of,
+    real_class,
+    root_of,
+)
 from repl_pair.runtime.values.leaf import Made
 from repl_pair.runtime.values.leaves import LEAVES, MOMENT, leaf_of
 from repl_pair.runtime.values.library import exact_columns
@@ -56,6 +63,38 @@ def _index(value: Any) -> Parts:
     return list(value.names), [value.get_level_values(level).array for level in levels]
 
 
+def added_fields(table: Any) -> dict[str, Any]:
+    """Return what an array, frame or series holds beside its items and labels, by name.
+
+    Of arrays that are the fields of a class that is not of numpy; of pandas `attrs`, what a class
+    names in `_metadata`, and the `crs` that columns of geopandas have.
+    """
+    kind, cls = kind_of(table), real_class(table)
+    found: dict[str, Any] = {}
+    if kind == "array" and root_of(cls) != "numpy":
+        found = dict(getattr(table, "__dict__", {}))
+    if kind in ("frame", "series"):
+        columns = [table] if kind == "series" else [column for _, column in table.items()]
+        crs = [getattr(column.array, "crs", None) for column in columns]
+        has_crs = any(one is not None for one in crs)
+        found = {"attrs": table.attrs or None, "crs": crs if has_crs else None}
+        names = [name for name in cls._metadata if name not in ("name", "_name")]
+        found |= {name: getattr(table, name, None) for name in names}
+    return {name: part for name, part in found.items() if part is not None}
+
+
+def plain_array(array: Any) -> Any:
+    """Return an array as one of numpy: one of another class may refuse to give its items."""
+    base: Any = next(cls for cls in lineage(real_class(array)) if root_of(cls) == "numpy")
+    return array if base is real_class(array) else base.view(array, base)
+
+
+def _more(table: Any) -> Parts:
+    """Return what makes a table another one than that of pandas with the same cells."""
+    cls, added = real_class(table), added_fields(table)
+    return (qualname_of(cls), added) if added or root_of(cls) != "pandas" else ()
+
+
 def response_parts(value: Any) -> Parts:
     """Return the status, URL, headers and content of a response of a library; None for no URL."""
     pairs: Any = getattr(value.headers, "multi_items", value.headers.items)()
@@ -81,9 +120,9 @@ FOREIGN_MADE_OF: dict[str, Made] = {
     "numpy.generic": (b"element", lambda value: (value.flatten(),)),
     "pandas.DataFrame": (
         b"frame",
-        lambda v: (v.columns, v.index, [column.array for _, column in v.items()]),
+        lambda v: (v.columns, v.index, [column.array for _, column in v.items()], *_more(v)),
     ),
-    "pandas.Series": (b"series", lambda value: (value.name, value.index, value.array)),
+    "pandas.Series": (b"series", lambda v: (v.name, v.index, v.array, *_more(v))),
     "pandas.Index": (b"index", _index),
     "pandas.Categorical": (
         b"categories",

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import httpx
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel
+from starlette.datastructures import QueryParams
 
 from repl_pair.runtime.assertions.comparison import coerce, difference, equal
 from repl_pair.runtime.values.freeze import freeze
@@ -72,6 +74,25 @@ class Broken:
 
 class Opaque:
     pass
+
+
+class Measured(np.ndarray):
+    """As those of astropy: it has a field of its own, and gives no list."""
+
+    def __array_finalize__(self, other):
+        self.unit = getattr(other, "unit", None)
+
+    def tolist(self):
+        raise NotImplementedError
+
+
+def of(made, **fields):
+    for name, value in fields.items():
+        setattr(made, name, value)
+    return made
+
+
+METERS = of(np.array([1.0, 2.0]).view(Measured), unit="m")
 
 
 LINE = Line("a", Decimal("1.10"))
@@ -189,11 +210,16 @@ def test_a_json_form_is_taken_to_the_actual_type(expected, actual, taken):
         ([1, 2], Point(1, 2)),
         ({"name": "ann", "joined": "2026-01-31"}, Customer(name="ann", joined=date(2026, 1, 31))),
         ({"a": 1}, OrderedDict(a=1)),
+        ({"a": ["1", "2"], "b": "3"}, QueryParams("a=1&a=2&b=3")),
+        (QueryParams("a=1&a=2"), QueryParams("a=1&a=2")),
+        ({"a": "1, 2"}, httpx.Headers([("a", "1"), ("a", "2")])),
         ({"RED": 1}, {Color.RED: 1}),
         ({"1": "x"}, {1: "x"}),
         (1.5, np.float64(1.5)),
         (True, np.bool_(True)),
         ([1, 2], np.array([1, 2])),
+        ([1, 2], METERS),
+        (METERS, METERS.copy()),
         ([1, 2], np.array([1.0, 2.0], dtype="f4")),
         ([[1, "NaN"]], np.array([[1.0, NAN]])),
         (["2026-01-31"], np.array(["2026-01-31"], dtype="M8[ns]")),
@@ -252,6 +278,8 @@ def test_these_are_equal(expected, actual):
         ([1, [2]], [1, [3]], "r[1][0]: expected 2, got 3"),
         ((1,), [1], "r: expected (1,), got [1]"),
         ({"a": 1}, {}, "r: expected a key 'a', there is none"),
+        ({"a": "2"}, QueryParams("a=1&a=2"), "r.a: expected '2', got ['1', '2']"),
+        (QueryParams("a=2"), QueryParams("a=1&a=2"), "r.a: expected '2', got ['1', '2']"),
         ({}, {"a": 1}, "r: the key 'a' was not expected"),
         ({"a": {"b": 1}}, {"a": {"b": 2}}, "r.a.b: expected 1, got 2"),
         ({"a b": 1}, {"a b": 2}, 'r["a b"]: expected 1, got 2'),
@@ -265,6 +293,14 @@ def test_these_are_equal(expected, actual):
         (Opaque(), Opaque(), "r: expected <"),
         ([1, 3], np.array([1, 2]), "r[1]: expected 3, got 2"),
         ([1], np.array([1, 2]), "r: expected 1 items, got 2"),
+        (METERS, of(METERS.copy(), unit="km"), "r.unit: expected 'm', got 'km'"),
+        (METERS, of(METERS + 1, unit="m"), "r[0]: expected "),
+        (of(pd.Series([1]), attrs={"unit": "m"}), pd.Series([1]), "r: expected a key 'attrs'"),
+        (
+            of(pd.DataFrame({"a": [1]}), attrs={"unit": "m"}),
+            of(pd.DataFrame({"a": [1]}), attrs={"unit": "km"}),
+            "r.attrs.unit: expected 'm', got 'km'",
+        ),
         (np.array([[1, 2]]), np.array([[1, 3]]), "r[0][1]: expected "),
         (np.array([1.0]), np.array([1]), "r: expected dtype float64, got int64"),
         (np.array([1]), np.array([1, 1]), "r: expected shape (1,), got (2,)"),

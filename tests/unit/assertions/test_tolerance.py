@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, settings, strategies as st
+from starlette.datastructures import ImmutableMultiDict
 
 import repl_pair
 from repl_pair import check
@@ -86,6 +87,9 @@ def test_whole_numbers_beyond_floats_infinities_and_nan_are_near_themselves_alon
     assert near("NaN", math.nan)
 
 
+NOTED = pd.Series([1.0])
+NOTED.attrs["unit"] = "m"
+SEVERAL = ImmutableMultiDict([("a", 1), ("a", 2.0)])
 FRAME = pd.DataFrame({"sku": ["a", "b"], "price": [1.0, 2.5]}, index=[10, 11])
 
 
@@ -120,6 +124,8 @@ FRAME = pd.DataFrame({"sku": ["a", "b"], "price": [1.0, 2.5]}, index=[10, 11])
         ),
         (FRAME, FRAME.reset_index(drop=True), "result.index[0]: expected 10, got 0"),
         (FRAME.index, FRAME.index + 1e-9, None),
+        (NOTED, NOTED + 1e-9, None),
+        (NOTED, pd.Series([1.0]), "result: expected a key 'attrs', there is none"),
         (FRAME.index, FRAME.index + 1, "result[0]: expected about 10, got 11"),
         (pd.MultiIndex.from_product([[1.0], ["a", "b"]]), [[1.0000001, "a"], [1, "b"]], None),
         ({"sku": ["a", "b"], "price": [1, 2.5000001]}, FRAME, None),
@@ -133,6 +139,8 @@ FRAME = pd.DataFrame({"sku": ["a", "b"], "price": [1.0, 2.5]}, index=[10, 11])
         ({"a": 1}, {"b": 1}, "result.keys[0]: expected 'a', got 'b'"),
         ([1, 2], [1], "result: expected 2 items, got 1"),
         ({"a": 1}, 3, "result: expected {'a': 1}, got 3"),
+        ({"a": 2}, SEVERAL, "result.a: expected 2, got [1, 2.0]"),
+        ({"a": [1, 2.0000001]}, SEVERAL, None),
         (True, 1, "result: expected True, got 1"),
     ],
 )
@@ -172,6 +180,13 @@ def test_moments_in_python_are_near_those_of_tables_that_they_are():
         assert not near(python, made(1001))
 
 
+class Measured(np.ndarray):
+    """As those of astropy: it gives no list."""
+
+    def tolist(self):
+        raise NotImplementedError
+
+
 TABLES = [
     check.approx("result.index", [1, 2.0000001]),
     check.path_matches("result.index", {"type": "array", "items": {"type": "number"}}),
@@ -180,6 +195,8 @@ TABLES = [
     check.compare("result.array", ">", 0),
     check.compare("result.frame.price", "<=", 2.5),
     check.contains("result.array", 3),
+    check.contains("result.measured", 3),
+    check.approx("result.measured", [1, 2, 3.0000001]),
     check.contains("result.frame", "price"),
     check.contains("result.frame.sku", "b"),
     check.length("result.frame", 2),
@@ -199,7 +216,8 @@ WRONG = [
 def test_assertions_look_into_arrays_and_frames():
     def made():
         return {"array": np.array([1.0, 2.0, 3.0]), "frame": FRAME, "scalar": np.float64(1.5),
-                "index": pd.Index([1.0, 2.0])}  # fmt: skip
+                "index": pd.Index([1.0, 2.0]),
+                "measured": np.array([1.0, 2.0, 3.0]).view(Measured)}  # fmt: skip
 
     repl_pair.story("tables", component=made)
     repl_pair.variant("tables/Right", play=TABLES)

@@ -1,8 +1,10 @@
 """The phases of a run: what each does, what a failure in it names, and what teardown leaves."""
 
 import asyncio
+import sys
 from contextlib import asynccontextmanager, contextmanager
 
+import dask.bag
 import pytest
 from hypothesis import given, strategies as st
 
@@ -233,6 +235,14 @@ def test_a_class_whose_instances_are_awaited_is_what_that_gives():
     repl_pair.story("client", component=Client)
     repl_pair.variant("client/A", play=[check.path_equals("result.open", True)])
     assert repl_pair.run("client/A").status == "pass"
+
+
+def test_a_collection_of_dask_is_not_awaited(monkeypatch):
+    bag = dask.bag.from_sequence([1])
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    repl_pair.story("bag", component=lambda: bag)
+    repl_pair.variant("bag/A", play=[check.path_equals("result.npartitions", 1)])
+    assert repl_pair.run("bag/A").reason == ""
 
 
 def test_generators_are_read_to_their_end(cart):

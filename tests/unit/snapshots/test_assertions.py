@@ -326,15 +326,26 @@ def test_without_a_folder_they_are_kept_with_the_project(tmp_path, monkeypatch):
 
 
 SOURCE = """
+from collections.abc import Set
 import repl_pair
 from repl_pair import check
 WORDS = {"pear", "apple", "fig", "plum"}
 class Bag(set): pass
 class Kit(frozenset): pass
+class Pouch:
+    def __reduce__(self):
+        return Pouch, (list(WORDS),)
+Set.register(Pouch)
+class Sum:
+    def __init__(self):
+        self.total, self.error, self.tag, self.unit = 3, 0.1, "a", "m"
+    def __getstate__(self):
+        return {name: getattr(self, name) for name in {"total", "error", "tag", "unit"}}
 def made():
     bag = Bag(WORDS)
     bag.size = 4
-    return {"words": WORDS, "keys": dict.fromkeys({"x", "y", "z"}, 1), "more": [bag, Kit(WORDS)]}
+    more = [bag, Kit(WORDS), Pouch(), Sum()]
+    return {"words": WORDS, "keys": dict.fromkeys({"x", "y", "z"}, 1), "more": more}
 repl_pair.story("made", component=made)
 repl_pair.variant("made/It", play=[check.matches_snapshot()])
 print(repl_pair.run("made/It").status)

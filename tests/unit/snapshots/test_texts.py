@@ -3,6 +3,7 @@
 import array
 import asyncio
 import collections
+import collections.abc
 import contextvars
 import copyreg
 import datetime as dt
@@ -103,11 +104,73 @@ class Rows(list):
         self.total = total
 
 
+class Ordered(collections.abc.Set, collections.abc.Sequence):
+    def __init__(self, items):
+        self.items = dict.fromkeys(items)
+
+    def __contains__(self, item):
+        return item in self.items
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, at):
+        return list(self.items)[at]
+
+    def __reduce__(self):
+        return Ordered, (list(self.items),)
+
+
 class Graph:
     def __init__(self, *edges):
         self._edges = {node: set() for edge in edges for node in edge}
         for one, other in edges:
             self._edges[one].add(other)
+
+
+def of(made, **fields):
+    for name, value in fields.items():
+        setattr(made, name, value)
+    return made
+
+
+class Prices(pd.DataFrame):
+    _metadata = ("currency",)
+
+
+class Measured(np.ndarray):
+    """As those of astropy: it has fields of its own, and gives no list."""
+
+    word: Annotated[str, repl_pair.Sensitive] = ""
+
+    def __array_finalize__(self, other):
+        self.unit = getattr(other, "unit", None)
+
+    def tolist(self):
+        raise NotImplementedError
+
+
+class Unit:
+    """As those of unyt: what pickle keeps of it grows with what others do."""
+
+    __module__ = "unyt.unit_object"
+    count = 0
+
+    def __init__(self, name):
+        self.name = name
+
+    def __str__(self):
+        return self.name
+
+    def __reduce__(self):
+        Unit.count += 1
+        return Unit, (self.name, Unit.count)
+
+
+def placed(crs):
+    """Return numbers as those of geopandas: with a field that their dtype does not name."""
+    cls = type("Placed", (pd.arrays.IntegerArray,), {"crs": crs})
+    return pd.Series(cls(np.ones(2, int), np.zeros(2, bool)))
 
 
 class Base(orm.DeclarativeBase):
@@ -128,12 +191,6 @@ class MappedModel(Model):
     def __init__(self, n):
         super().__init__(n=n)
         self.__dict__["_sa_instance_state"] = sqlalchemy.inspect(Mapped(n=n))
-
-
-def of(made, **fields):
-    for name, value in fields.items():
-        setattr(made, name, value)
-    return made
 
 
 def response(status=200, content=b"ok", **headers):
@@ -188,6 +245,7 @@ APART = {
         collections.defaultdict(list, a=1),
         collections.defaultdict(int, a=1),
     ),
+    "order of an ordered set": (Ordered([1, 2]), Ordered([2, 1])),
     "ChainMap": (collections.ChainMap({"a": 1}, {}), collections.ChainMap({}, {"a": 1})),
     "mapping proxy": (types.MappingProxyType({"a": 1}), types.MappingProxyType({"a": 2})),
     "namespace": (types.SimpleNamespace(a=1), types.SimpleNamespace(a=2)),
@@ -287,6 +345,11 @@ APART = {
         pd.DataFrame({"a": [1]}),
         of(pd.DataFrame({"a": [1]}), attrs={"unit": "m"}),
     ),
+    "attributes of a series": (pd.Series([1]), of(pd.Series([1]), attrs={"unit": "m"})),
+    "field of a class of frames": [of(Prices({"a": [1]}), currency=c) for c in ("EUR", "USD")],
+    "field of a class of arrays": [of(np.ones(2).view(Measured), unit=u) for u in ("m", "km")],
+    "units": (Unit("m"), Unit("km")),
+    "field of a column": (placed("x"), placed("y")),
 }
 
 
@@ -322,6 +385,7 @@ REFUSED = {
     "iterator": lambda: iter(generate()),
     "frame of code": sys._getframe,
     "code": lambda: generate.__code__,
+    "response to be read": lambda: httpx.Response(200, stream=httpx.ByteStream(b"a")),
     "stream handler": logging.StreamHandler,
 }
 
@@ -495,6 +559,7 @@ UNNAMED = {
         ROWS := np.array([("ann", "pw-1")], [("name", "U9"), ("api_token", "U9")])
     ),
     "row of a structured array": ROWS[0],
+    "declared field of an array": of(np.ones(1).view(Measured), word="pw-1"),
     "rows of a record array": [*ROWS.view(np.recarray)],
 }
 

@@ -58,6 +58,16 @@ class Color(Enum):
     BLUE = 2
 
 
+class Prices(pandas.DataFrame):
+    _metadata = ("currency",)
+
+
+def noted(table: Any, **fields: Any) -> Any:
+    for name, value in fields.items():
+        setattr(table, name, value)
+    return table
+
+
 class Kind(StrEnum):
     A = "a"
 
@@ -227,6 +237,9 @@ DIFFERENT = [
     *(pandas.DataFrame({"a": [1], "c": [2]}), pandas.DataFrame({"a": [1], "b": [2.0]})),
     *(pandas.DataFrame({"a": [1], "b": [3]}), pandas.DataFrame({"a": [1], "b": [2]}, index=["x"])),
     *(pandas.DataFrame(), pandas.DataFrame(index=[1]), pandas.DataFrame(columns=["a"])),
+    *(noted(pandas.DataFrame(), attrs={"unit": unit}) for unit in ("m", "km")),
+    *(noted(pandas.Series([1]), attrs={"unit": unit}) for unit in ("m", "km")),
+    *(noted(Prices(), currency=currency) for currency in (None, "EUR", "USD")),
 ]
 
 

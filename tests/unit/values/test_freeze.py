@@ -408,6 +408,8 @@ def test_keys_may_be_enum_members_and_tuples():
 
 def test_other_keys_are_refused_by_type():
     assert "args.a has a key of type float" in refused({"a": {1.5: 1}})
+    assert "args has a key of type Markup" in refused({Markup("a"): 1})
+    assert freeze({np.str_("a"): 1}) == {"a": 1}
 
 
 @pytest.mark.parametrize(
