@@ -65,6 +65,10 @@ _Waiting = tuple[Any, tuple[Place, ...], bool, int, int]
 """A body, the sensitive places below it, whether all of it is secret, its level, where to begin."""
 
 
+def _is_one_word(text: str) -> bool:
+    return len(text.split()) == 1 and text[0] != "/" and "://" not in text
+
+
 class _Walk:
     def __init__(
         self, needles: Needles, rank: Rank, depth: int, search: Search | None, span: Span | None
@@ -144,9 +148,12 @@ class _Walk:
             self._hide(body, slot, level, is_known=any(map(names_secret, names)))
 
     def _hide(self, body: Any, slot: Any, level: int, *, is_known: bool) -> None:
-        """Hide a part, which is a secret elsewhere too: beside a sentence it may be any text."""
+        """Hide a part, which is a secret elsewhere too: beside a sentence only one word is that.
+
+        Else it may be any text, as a path is, in which a change is to be seen.
+        """
         item = body[slot]
-        if is_known:
+        if is_known or (is_exactly(item, str) and _is_one_word(item)):
             self._learn(item, level)
         elif not is_exactly(item, str, int, float):
             self._take(item, (), level + 1)

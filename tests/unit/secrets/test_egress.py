@@ -388,6 +388,12 @@ def test_what_stands_beside_a_sentence_is_redacted_there_and_nowhere_else(made):
     assert (nested.redacted, nested.value["text"]) == (2, f"see {REDACTED}")
 
 
+@pytest.mark.parametrize("label", ["Root password", "The password of the database"])
+def test_one_word_beside_a_sentence_that_names_a_secret_is_one_elsewhere_too(label):
+    for made in ((label, CANARY), {label: CANARY}):
+        assert sent({"made": made, "text": f"see {CANARY}"}).value["text"] == f"see {REDACTED}"
+
+
 def test_whether_a_secret_is_set_may_be_seen():
     value = {"password": None, "token": True, "secret": False}
     assert sent(value).value == value
