@@ -16,7 +16,6 @@ from repl_pair.runtime.assertions.tables import (
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.build import find_member
 from repl_pair.runtime.values.classes import (
-    all_values,
     fields_of,
     is_array_scalar,
     is_map,
@@ -32,6 +31,7 @@ from repl_pair.runtime.values.classes import (
 from repl_pair.runtime.values.differences import equal_head
 from repl_pair.runtime.values.frozen import EnumMember, Record, Secret, to_plain
 from repl_pair.runtime.values.leaves import nearest_leaf, read_leaf
+from repl_pair.runtime.values.library import all_values
 from repl_pair.runtime.values.paths import join_path
 
 _NUMBER_WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}

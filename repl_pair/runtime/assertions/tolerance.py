@@ -17,7 +17,7 @@ from repl_pair.runtime.assertions.tables import (
 from repl_pair.runtime.reading.expansion import as_rows
 from repl_pair.runtime.values import classes
 from repl_pair.runtime.values.frozen import to_plain
-from repl_pair.runtime.values.library import columns_of, has_finer_moments
+from repl_pair.runtime.values.library import all_values, columns_of, has_finer_moments
 from repl_pair.runtime.values.paths import join_path
 from repl_pair.runtime.values.value_parts import added_fields, plain_array
 
@@ -64,7 +64,7 @@ def apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | 
     if classes.is_row(expected) and classes.is_row(actual):
         return item_difference(expected, actual, path, partial(apart, tolerance=tolerance))
     expected, actual = (
-        classes.all_values(one) if classes.is_map(one) else one for one in (expected, actual)
+        all_values(one) if classes.is_map(one) else one for one in (expected, actual)
     )
     wanted = expected if classes.is_map(expected) else classes.fields_of(expected)
     fields = (

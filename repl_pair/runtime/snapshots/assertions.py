@@ -23,7 +23,7 @@ from repl_pair.runtime.snapshots.forms import (
 )
 from repl_pair.runtime.snapshots.provenance import describe_changes
 from repl_pair.runtime.snapshots.records import About, Images, SnapshotKey, Stored, Unreadable
-from repl_pair.runtime.snapshots.serializers import Unstorable
+from repl_pair.runtime.snapshots.states import Unstorable
 from repl_pair.runtime.snapshots.store import SNAPSHOTS
 from repl_pair.runtime.snapshots.texts import write_text
 from repl_pair.runtime.values.classes import is_map, is_row

@@ -1,52 +1,27 @@
 """What a value is made of where a stored output writes it: the state that pickle would keep.
 
 What pickle refuses has no state that could be compared, and what it keeps of some classes nobody
-could read: these have rows here. The person adds rows with `@serializer(cls)`.
+could read: these have rows in `library_states`. The person adds rows with `@serializer(cls)`.
 """
 
 import copyreg
-from collections.abc import Callable, Collection, Iterable, Mapping, Reversible, Set
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Reversible, Set
+from typing import Any, cast
 
 from repl_pair.errors import AuthoringError, text_of
 from repl_pair.runtime.reading.fields import declares_secret, read_fields
-from repl_pair.runtime.snapshots.secret_parts import hide_in_array, hide_unnamed
+from repl_pair.runtime.snapshots.library_states import ROWS
+from repl_pair.runtime.snapshots.secret_parts import hide_unnamed
+from repl_pair.runtime.snapshots.states import State, Unstorable, Words, hide_declared
 from repl_pair.runtime.values.classes import (
-    is_library_scalar,
-    is_model_class,
     is_set,
     lineage,
     name_of,
     names_in,
     qualname_of,
     real_class,
-    root_of,
 )
 from repl_pair.runtime.values.frozen import Secret
-from repl_pair.runtime.values.library import exact_columns
-from repl_pair.runtime.values.marks import is_secret_label
-from repl_pair.runtime.values.value_parts import added_fields, plain_array, response_parts
-
-
-class State(NamedTuple):
-    """A name, what it is called with, and what stands in it; `fields` is by name."""
-
-    name: str
-    args: tuple[Any, ...] = ()
-    fields: Mapping[str, Any] = {}
-    items: list[Any] | None = None
-    pairs: list[tuple[Any, Any]] | None = None
-
-
-class Unstorable(Exception):
-    """Raised for a value that has no state which could be compared; the text says why."""
-
-
-class Words(NamedTuple):
-    """A text that is written as it is."""
-
-    text: str
-
 
 _SERIALIZERS: dict[type, Callable[[Any], Any]] = {}
 
@@ -73,7 +48,7 @@ def read_state(value: Any) -> State | Words:
     for base in lineage(cls):
         if base in _SERIALIZERS:
             return State(qualname_of(base), (_SERIALIZERS[base](value),))
-    read = next((read for reads, read in _ROWS if reads(value, cls)), _picklable_state)
+    read = next((read for reads, read in ROWS if reads(value, cls)), _picklable_state)
     try:
         return read(value)
     except Unstorable:
@@ -103,7 +78,7 @@ def _picklable_state(value: Any) -> State | Words:
     return State(
         qualname_of(cls),
         tuple(map(hide, args)),
-        _hidden(value, fields),
+        hide_declared(value, fields),
         None if items is None else list(items),
         None if pairs is None else list(pairs),
     )
@@ -119,10 +94,6 @@ def _in_order(value: Any, fields: dict[str, Any]) -> dict[str, Any]:
     declared = (read_fields(value, private=True) or ({},))[0]
     names = [*(name for name in declared if name in fields), *sorted(fields, key=str)]
     return {name: fields[name] for name in names}
-
-
-def _hidden(value: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {n: Secret(part) if declares_secret(value, n) else part for n, part in fields.items()}
 
 
 def _fields_of(state: Any) -> dict[str, Any] | None:
@@ -142,161 +113,3 @@ def _fields_of(state: Any) -> dict[str, Any] | None:
 
 _NEW: Any = cast("Any", copyreg).__newobj__
 _NEW_KEYWORDS: Any = cast("Any", copyreg).__newobj_ex__
-
-
-def _is_callable_by_name(value: Any, cls: type[Any]) -> bool:
-    return isinstance(value, type) or name_of(cls) in (
-        "function",
-        "builtin_function_or_method",
-        "method-wrapper",
-    )
-
-
-def _name(value: Any) -> Words:
-    """Write a class or function by its name; another of the same name can't be distinguished."""
-    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
-    if "<" in name:
-        raise Unstorable("it has no name that leads to it")
-    return Words(f"{module}.{name}" if module not in (None, "builtins") else name)
-
-
-def _model(value: Any) -> State:
-    fields = read_fields(value, private=True)
-    if fields is None:
-        raise Unstorable("its fields can't be read")
-    found = fields[0]
-    private, extra = found.pop("__pydantic_private__", None), found.pop("__pydantic_extra__", None)
-    found.pop("__pydantic_fields_set__", None)
-    return State(qualname_of(real_class(value)), (), {**found, **(extra or {}), **(private or {})})
-
-
-def _response(value: Any) -> State:
-    status, url, headers, content = response_parts(value)
-    try:
-        content = content.decode(value.encoding or "utf-8")
-    except (UnicodeDecodeError, LookupError):
-        pass  # its bytes are written
-    fields = {"status_code": status, "url": url, "headers": headers, "content": content}
-    return State(qualname_of(real_class(value)), (), fields)
-
-
-def _mapped(value: Any) -> State:
-    made = _model(value)
-    kept: Any = made.fields["_sa_instance_state"]
-    expired = kept.expired_attributes.intersection(kept.mapper.column_attrs.keys())
-    if expired:  # as after a commit: what the database holds is read at the next access
-        raise Unstorable(f"expired: {', '.join(sorted(expired))}; refresh it before it is returned")
-    # Loaded rows have their columns in an order of hashes.
-    names = [name for name in [*kept.mapper.attrs.keys(), *made.fields] if name in made.fields]
-    fields = {name: made.fields[name] for name in names if name != "_sa_instance_state"}
-    return made._replace(fields=fields)
-
-
-def _arrow(value: Any) -> State:
-    try:
-        listed = [one.to_pylist() for one in getattr(value, "columns", [value])]
-    except ValueError as error:  # moments finer than those of Python
-        raise Unstorable(text_of(error)) from error
-    if not hasattr(value, "columns"):
-        return State(name_of(real_class(value)), (Words(str(value.type)), listed[0]))
-    named = zip(value.schema, listed, strict=True)
-    columns = tuple(_column(field.name, field, items) for field, items in named)
-    about = value.schema.metadata
-    return State(name_of(real_class(value)), columns, {"metadata": about} if about else {})
-
-
-def _row(value: Any) -> State:
-    """Write a row of a query by columns, whose names need not differ."""
-    named = zip(value._fields, value, strict=True)
-    cells = (State("column", (), {str(name): part}) for name, part in named)
-    return State(name_of(real_class(value)), tuple(cells))
-
-
-def _polars(value: Any) -> State:
-    columns = (_column(*one) for one in exact_columns(value))
-    return State(name_of(real_class(value)), tuple(columns))
-
-
-def _scalar(value: Any) -> State | Words:
-    named = getattr(getattr(value, "dtype", None), "names", None) or ()
-    return _array(value.reshape(())) if any(map(is_secret_label, named)) else Words(repr(value))
-
-
-def _array(value: Any) -> State:
-    fields = {"dtype": Words(str(value.dtype)), "shape": value.shape}
-    fields |= {"fill_value": value.fill_value} if hasattr(value, "fill_value") else {}
-    items = hide_in_array(plain_array(value)).tolist()
-    return State(name_of(real_class(value)), (items,), fields | _added(value))
-
-
-def _added(value: Any) -> dict[str, Any]:
-    return _hidden(value, added_fields(value))
-
-
-def _frame(value: Any) -> State:
-    columns = [value.iloc[:, at] for at in range(value.shape[1])]
-    rows = [at for at, label in enumerate(value.index) if is_secret_label(label)]
-    written = [_column(one.name, one.dtype, one.tolist(), rows) for one in columns]
-    fields = {
-        "index": _index(value.index),
-        "columns": list(value.columns.names) if any(value.columns.names) else None,
-    }
-    given = {name: part for name, part in fields.items() if part is not None}
-    return State(name_of(real_class(value)), tuple(written), given | _added(value))
-
-
-def _series(value: Any) -> State:
-    rows = [at for at, label in enumerate(value.index) if is_secret_label(label)]
-    column = _column(value.name, value.dtype, value.tolist(), rows)
-    fields = {"index": _index(value.index), **_added(value)}
-    return State(name_of(real_class(value)), (column,), fields)
-
-
-def _index(value: Any) -> State:
-    levels = [value.get_level_values(at) for at in range(value.nlevels)]
-    columns = (_column(one.name, one.dtype, one.tolist()) for one in levels)
-    return State(name_of(real_class(value)), tuple(columns))
-
-
-def _column(name: Any, dtype: Any, items: Any, secret: Collection[int] = ()) -> State:
-    """Return a column of a table, without what stands in its rows `secret`."""
-    values: list[Any] = [Secret(x) if at in secret else x for at, x in enumerate(items)]
-    held = Secret(values) if is_secret_label(name) else values
-    # The text of categories does not name them.
-    kind = repr(dtype) if str(dtype) == "category" else str(dtype)
-    return State("column", (name, Words(kind), held))
-
-
-def _is(root: str, *names: str) -> Callable[[Any, type[Any]], bool]:
-    return lambda _, cls: any(root_of(b) == root and name_of(b) in names for b in lineage(cls))
-
-
-_Row = tuple[Callable[[Any, type[Any]], bool], Callable[[Any], State | Words]]
-_ROWS: Iterable[_Row] = (
-    (lambda value, _: is_library_scalar(value), _scalar),
-    (_is("pandas", "DataFrame"), _frame),
-    (_is("pandas", "Series"), _series),
-    (_is("pandas", "Index"), _index),
-    (_is("numpy", "ndarray"), _array),
-    (_is("polars", "DataFrame", "Series"), _polars),
-    (_is("pyarrow", "Table", "RecordBatch", "Array", "ChunkedArray"), _arrow),
-    (_is("sqlalchemy", "Row"), _row),
-    (_is("sqlalchemy", "RowMapping"), lambda value: State("RowMapping", (dict(value),))),
-    (_is("array", "array"), lambda v: State("array", (v.typecode, v.tolist()))),
-    (_is("datetime", "datetime", "time", "timezone"), lambda value: Words(repr(value))),
-    (_is("ipaddress", "_IPAddressBase"), lambda v: State(name_of(real_class(v)), (str(v),))),
-    (_is_callable_by_name, _name),
-    (lambda _, cls: hasattr(cls, "__mapper__"), _mapped),
-    (lambda _, cls: is_model_class(cls), _model),
-    *((_is(root, "Response"), _response) for root in ("httpx", "httpx2", "requests")),
-    *(
-        (_is(root, "Unit", "UnitBase"), lambda v: State(name_of(real_class(v)), (str(v),)))
-        for root in ("unyt", "astropy")
-    ),
-    (_is("builtins", "mappingproxy"), lambda value: State("mappingproxy", (dict(value),))),
-    (
-        _is("builtins", "memoryview"),
-        lambda value: State("memoryview", (value.tobytes(), value.format, list(value.shape))),
-    ),
-)
-"""What pickle refuses though it is data, or keeps in a form that nobody could read."""

@@ -9,7 +9,8 @@ from typing import Any
 
 from repl_pair.runtime.capture.bundles import figure_of
 from repl_pair.runtime.snapshots.secret_parts import is_secret_slot, secret_position
-from repl_pair.runtime.snapshots.serializers import State, Unstorable, Words, read_state
+from repl_pair.runtime.snapshots.serializers import read_state
+from repl_pair.runtime.snapshots.states import State, Unstorable, Words
 from repl_pair.runtime.values.classes import is_instance_of, qualname_of, real_class
 from repl_pair.runtime.values.leaves import leaf_of, quoted
 from repl_pair.runtime.values.marks import NAME_SLOTS, names_secret, secret_type

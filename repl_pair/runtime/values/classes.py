@@ -131,33 +131,6 @@ def is_map(value: Any) -> TypeGuard[Mapping[Any, Any]]:
     return type(value) is dict or issubclass(type(value), Mapping)
 
 
-_READS_SEVERAL = ("getall", "getlist", "get_list")
-"""Methods of mappings that hold several values for a key, such as headers and queries of a URL."""
-
-
-def reader_of_several(cls: type[Any]) -> str | None:
-    """Name the method of a mapping that gives all values of a key, None where there is one each."""
-    return next((name for name in _READS_SEVERAL if hasattr(cls, name)), None)
-
-
-def all_values(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Return a mapping with a list where a key has several values, of which `[key]` gives one."""
-    name = reader_of_several(type(value))
-    if name is None:
-        return value
-    read = getattr(value, name)
-    several = {key: list(read(key)) for key in value}
-    return {
-        key: found if len(found) > 1 and value[key] in found else value[key]
-        for key, found in several.items()
-    }
-
-
-def is_plain_text(value: Any) -> TypeGuard[str]:
-    """Return whether a text is no more than that: of str, of numpy, or the handle of an entry."""
-    return is_of(value, str) and root_of(real_class(value)) in ("builtins", "numpy", "repl_pair")
-
-
 def is_row(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
     """Return whether a value is a list or tuple."""
     return issubclass(type(value), list | tuple)

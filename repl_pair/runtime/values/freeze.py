@@ -7,7 +7,7 @@ from datetime import timezone
 from enum import Enum
 from pathlib import PurePath
 from types import GeneratorType, ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.values.classes import (
@@ -15,21 +15,21 @@ from repl_pair.runtime.values.classes import (
     hint_class,
     is_library_scalar,
     is_map,
+    is_of,
     is_plain_container,
-    is_plain_text,
     is_row,
     is_secret_class,
     is_set,
     kind_of,
-    reader_of_several,
     real_class,
+    root_of,
     same_class,
     type_ref,
 )
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Given, Record, Ref, Secret, bad_data
 from repl_pair.runtime.values.hints import ANYTHING, Hint, class_hints, item_hint, read_hint
 from repl_pair.runtime.values.leaves import LEAVES, leaf_of
-from repl_pair.runtime.values.library import copier_of
+from repl_pair.runtime.values.library import copier_of, reader_of_several
 from repl_pair.runtime.values.paths import join_path
 
 MAX_DEPTH = 200
@@ -84,7 +84,7 @@ def _freeze_leaf(value: Any, hint: Hint, where: str) -> Frozen:
         return value
     if isinstance(value, Enum):
         return _freeze_member(value, hint, where)
-    if is_plain_text(value):
+    if _is_plain_text(value):
         return str.__str__(value)
     if leaf_of(real_class(value)) is not None:
         return value
@@ -101,6 +101,11 @@ def _freeze_leaf(value: Any, hint: Hint, where: str) -> Frozen:
 
 
 _NONE: Any = object()
+
+
+def _is_plain_text(value: Any) -> TypeGuard[str]:
+    """Return whether a text is no more than that: of str, of numpy, or the handle of an entry."""
+    return is_of(value, str) and root_of(real_class(value)) in ("builtins", "numpy", "repl_pair")
 
 
 def _is_immutable(kind: type) -> bool:
@@ -181,7 +186,7 @@ def _freeze_key(key: Any, where: str) -> Any:
         return key
     if isinstance(key, Enum):
         return _freeze_member(key, ANYTHING, where)
-    if is_plain_text(key):
+    if _is_plain_text(key):
         return str.__str__(key)
     if is_row(key):
         return tuple(_freeze_key(part, where) for part in key)

@@ -34,6 +34,28 @@ def _array(_cls: Any, value: list[Any], arm: Any) -> Any:
     return made.astype(wanted, casting="same_kind" if made.size else "unsafe")
 
 
+_READS_SEVERAL = ("getall", "getlist", "get_list")
+"""Methods of mappings that hold several values for a key, such as headers and queries of a URL."""
+
+
+def reader_of_several(cls: type[Any]) -> str | None:
+    """Name the method of a mapping that gives all values of a key, None where there is one each."""
+    return next((name for name in _READS_SEVERAL if hasattr(cls, name)), None)
+
+
+def all_values(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return a mapping with a list where a key has several values, of which `[key]` gives one."""
+    name = reader_of_several(type(value))
+    if name is None:
+        return value
+    read = getattr(value, name)
+    several = {key: list(read(key)) for key in value}
+    return {
+        key: found if len(found) > 1 and value[key] in found else value[key]
+        for key, found in several.items()
+    }
+
+
 def columns_of(value: Any) -> list[tuple[str, str, list[Any]]]:
     """Return name, dtype and items of each column of a frame of polars, or of its one series."""
     return [(one.name, str(one.dtype), one.to_list()) for one in _columns(value)]

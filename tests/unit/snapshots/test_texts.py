@@ -44,7 +44,7 @@ import sqlalchemy
 from sqlalchemy import orm
 
 import repl_pair
-from repl_pair.runtime.snapshots.serializers import Unstorable
+from repl_pair.runtime.snapshots.states import Unstorable
 from repl_pair.runtime.snapshots.texts import MAX_PARTS, write_text
 
 
