@@ -8,8 +8,10 @@ import pytest
 import repl_pair
 from repl_pair.bridge.policy import GATED, Policy
 from repl_pair.bridge.session import Session
+from repl_pair.runtime.authoring.entries import enter
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.tier_names import shown_words
+from repl_pair.runtime.registry.model import Surface
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import NEEDLES
@@ -121,7 +123,7 @@ async def test_a_surface_is_seen_with_its_own_parts_and_its_own_tier_only(kept):
 
 async def test_of_a_surface_of_another_tier_its_members_are_listed_and_not_its_doc(kept):
     repl_pair.surface("app", tier="ops").cell("loss", float, expose=True)
-    repl_pair.surface("app", doc=f"{CANARY} doc")
+    enter("surface", "app", Surface(doc=f"{CANARY} doc"))  # as undoing a checkpoint does
     session = Session.direct(Policy(tier="ops"))
     (line,) = (await session.call("list_surfaces"))["result"]["items"]
     assert [line.get("doc"), line["members"][0]["id"]] == [None, "app/loss"]
