@@ -229,10 +229,15 @@ async def test_the_mcp_server_ships_it_on_request(bare_kernel, bare_person):
     assert (status["alive"], status["injected"]) == (True, True), status
 
 
-async def test_a_cell_that_runs_is_left_alone(bare_person, link_to):
-    cell = "import time\nfor n in range(100): time.sleep(0.01)\n'mine'"
+async def test_a_cell_that_runs_is_left_alone(bare_person, link_to, tmp_path):
+    cell = f"""
+import pathlib, time
+while not pathlib.Path({str(tmp_path / "go")!r}).exists(): time.sleep(0.01)
+for n in range(100): pass
+'mine'"""
     running = await at_desk(bare_person.start, cell)
     assert (await result_of(link_to(inject=True), "ping"))["busy"] is True
+    (tmp_path / "go").touch()
     ran = await at_desk(bare_person.finish, running)
     assert [m["msg_type"] for m in ran.messages] == ["execute_result", "status"]
     assert await at_desk(value_of, bare_person, "[_, n, len(In), sorted(Out)]") == [
