@@ -34,13 +34,17 @@ def preview_worker(args: Mapping[str, Any], _principal: str) -> Preview:
     return {"kind": "code", "title": title, "text": str(args.get("code"))}
 
 
-async def _check_start(here: BridgeCall, args: Args) -> None:
-    if not _NAME.fullmatch(name := args.get("name", "")):
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
         raise RequestError(
             "bad_arguments",
             f"{name:.80} is not a worker's name: it takes letters, digits, - and _, at most 64, "
             "and a letter first. Nothing was started.",
         )
+
+
+async def _check_start(here: BridgeCall, args: Args) -> None:
+    _check_name(args.get("name", ""))
     here.background.workers.check_start(args["code"])
 
 
@@ -62,7 +66,7 @@ async def register_worker(call: BridgeCall, code: Code, name: Name = "") -> Star
     `kernel`. What it prints is the `log` of list_workers. bad_arguments: does not compile, nothing
     was started; worker_failed: ended within 200 ms, with its output.
     """
-    await _check_start(call, {"code": code, "name": name})
+    _check_name(name)
     worker = await call.background.workers.start(code, name)
     call.next_steps += [
         next_step("list_workers"),
