@@ -26,6 +26,8 @@ def table_difference(expected: Any, actual: Any, path: str, differ: Differ) -> s
     wanted, found = kind_of(expected), kind_of(actual)
     if wanted is not None and wanted != found:
         return at_place(path, f"expected {wanted}, got {found or type(actual).__name__}")
+    if wanted is not None and (added := differ(added_fields(expected), added_fields(actual), path)):
+        return added
     if found == "array":
         return _array_difference(expected, actual, path, differ)
     if found == "frame":
@@ -66,8 +68,6 @@ def polars_difference(expected: Any, actual: Any, path: str, differ: Differ) -> 
 def _array_difference(expected: Any, actual: Any, path: str, differ: Differ) -> str | None:
     if kind_of(expected) != "array":
         return differ(expected, plain_items(actual), path)
-    if added := differ(added_fields(expected), added_fields(actual), path):
-        return added
     expected, actual = plain_array(expected), plain_array(actual)
     for word in ("dtype", "shape"):
         if getattr(expected, word) != getattr(actual, word):
@@ -137,9 +137,7 @@ def _series_difference(expected: Any, actual: Any, path: str, differ: Differ) ->
         return _unlike("dtype", expected, actual, path)
     labels = None
     if kind_of(expected) == "series" and kind_of(actual) == "series":
-        labels = differ(added_fields(expected), added_fields(actual), path) or labels_difference(
-            expected.index, actual.index, f"{path}.index", differ
-        )
+        labels = labels_difference(expected.index, actual.index, f"{path}.index", differ)
     return labels or _item_difference(expected, actual, path, differ)
 
 
@@ -191,8 +189,6 @@ def _frame_difference(expected: Any, actual: Any, path: str, differ: Differ) -> 
             return differ(expected, {c: actual[c] for c in actual.columns}, path)
         rows = zip(*(column.tolist() for column in _columns(actual)), strict=True)
         return differ(expected, [dict(zip(actual.columns, row, strict=True)) for row in rows], path)
-    if added := differ(added_fields(expected), added_fields(actual), path):
-        return added
     for word in ("columns", "index"):
         wanted, got = getattr(expected, word), getattr(actual, word)
         if labels := labels_difference(wanted, got, f"{path}.{word}", differ):
