@@ -95,7 +95,7 @@ def read_assertions(call: Call, variant_id: VariantId) -> LastRun:
 @op(access="read", toolset="core")
 def read_failures(
     call: Call,
-    variant_id: Annotated[str | None, "Only this one; all by default"] = None,
+    variant_id: Annotated[str | None, "Only this; all by default"] = None,
     story_id: Annotated[str | None, "Of this story"] = None,
     tags: Tags = None,
     limit: Limit = MAX_FAILURES,
