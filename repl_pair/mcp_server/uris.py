@@ -22,9 +22,9 @@ class Row:
     """A URI, or a template of URIs: the op that reads it, with its args, and what is watched.
 
     `args` and `watched` are templates of the same variables. `watched` names all that the answer
-    of the op rests on, as the op `await_members` takes it, except code and the values of an app in
-    a list. Its first name is there for the view where the URI is, the others always are. Without
-    any changes are not reported.
+    of the op rests on, as the op `await_members` takes it, except the values of an app in a list.
+    Its first name is there for the view where the URI is, the others always are. Without any
+    changes are not reported.
     """
 
     uri: str
@@ -50,11 +50,12 @@ _SHARED = (
     "repl_pair/global_decorators",
 )
 """What variants share: a result is stale once it is registered again."""
-_LAST_RUNS = ("repl_pair/results", *_kinds("story", "variant"), *_SHARED)
+_LAST_RUNS = ("repl_pair/results", *_kinds("story", "variant"), *_SHARED, "repl_pair/outdated")
 _LAST_RUN = (
     "repl_pair/results/{variant_id}",
     *_kinds("story/{story_id}/", "variant"),  # it may extend a variant of any story
     *_SHARED,
+    "repl_pair/outdated/{variant_id}",
 )
 ROWS = (
     _row(CONTEXT, "kernel_status", (), "Read this first: the kernel, counts, what is open."),

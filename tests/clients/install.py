@@ -3,6 +3,7 @@
 They come with a node of their own: they need a newer one than many machines have.
 """
 
+import fcntl
 import shutil
 import subprocess
 import sys
@@ -32,5 +33,8 @@ def install():
     READY.write_text(wanted())
 
 
-if __name__ == "__main__" and not is_installed():
-    install()
+if __name__ == "__main__":
+    with Path(__file__).open() as lock:  # several workers of pytest may come at once
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not is_installed():
+            install()

@@ -380,6 +380,21 @@ def test_results_and_stories_are_followed_too(kernel, reader, until):
     kernel.cell("repl_pair.registry.unregister('story', 'other')")
 
 
+def test_code_that_a_cell_defines_anew_is_an_update_of_the_results_that_it_makes_stale(
+    kernel, reader, until
+):
+    result = "surface://repl_pair/results/total%2FTwo"
+    reader.agent.ask("run_variant", variant_id="total/Two")
+    assert not reader.read(result)["stale"]
+    with reader.follow(result) as followed:
+        kernel.cell("was = total\ndef total(prices): return sum(prices) + 1")
+        until(lambda: followed.uris == [result], "an update")
+        assert reader.read(result)["stale"]
+        kernel.cell("total = was")
+        until(lambda: followed.uris == [result] * 2, "another one")
+    assert not reader.read(result)["stale"]
+
+
 def test_no_secret_is_in_any_frame(kernel, reader, until):
     read = [reader.read(f"surface://training/{name}") for name in ("held", "loss")]
     assert read[0]["value"] == {"note": "x [redacted] y"}

@@ -125,6 +125,12 @@ def _own_calls() -> Iterator[Hashable]:
     yield from (f"host {host}" for host in list(OWN_CALLS._handlers.values()))
 
 
+def _cells() -> Iterator[Hashable]:
+    from repl_pair.runtime.registry.cells import CELLS
+
+    yield from (f"{called} at the end of cells" for called in list(CELLS._at_end.values()))
+
+
 def _for_all_stories() -> Iterator[Hashable]:
     from repl_pair.runtime.authoring.shared import GLOBAL_ARGS, GLOBAL_DECORATORS
     from repl_pair.runtime.store import STORE
@@ -190,6 +196,7 @@ SORTS: Mapping[str, Callable[[], Iterator[Hashable]]] = {
     "stubs": _stubs,
     "live objects": _live,
     "own calls": _own_calls,
+    "cells": _cells,
     "what holds for all stories": _for_all_stories,
     "threads": _threads,
     "tasks": _tasks,

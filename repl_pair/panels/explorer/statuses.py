@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Set as AbstractSet
 from repl_pair.panels.explorer.tree import TOP, paths_above
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.results.last_results import is_stale
+from repl_pair.runtime.results.outdated import is_outdated
 from repl_pair.runtime.results.record import RunRecord
 
 NOT_RUN = "not_run"
@@ -18,7 +19,8 @@ FAILURES = frozenset({"error", "fail", "cannot_run"})
 class Statuses:
     """The status of each variant that has one, and how many there are of each by path.
 
-    A result goes stale when a registration that it used changes: `dependents` finds the results.
+    A result goes stale when a registration that it used changes: `dependents` finds the results;
+    or when its code does.
     """
 
     def __init__(self) -> None:
@@ -33,7 +35,9 @@ class Statuses:
         """Set a variant's result; None and not running where it left. Return whether it changed."""
         before = self.of.get(variant_id), variant_id in self.failing
         self._follow(variant_id, result)
-        status = None if result is None else "stale" if is_stale(result) else result.status
+        status = None if result is None else result.status
+        if result is not None and (is_stale(result) or is_outdated(result)):
+            status = "stale"
         status = "running" if is_running else status
         if status != before[0]:
             self._move(variant_id, before[0], status)

@@ -16,6 +16,7 @@ from repl_pair.records import to_dict
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
 from repl_pair.runtime.results.markdown import Markdown
+from repl_pair.runtime.results.outdated import follow_code
 from repl_pair.wire import Reply
 
 PAGES = 8
@@ -45,6 +46,7 @@ class ExplorerView(View[messages.ExplorerPatch]):
         self._windows: dict[str, tuple[int, int]] = {}
         self._watched = frozenset[str]()
         self._sent_progress = context.batch.progress
+        self._unfollow_code = follow_code()
 
     def handle_changes(self, changes: Changes) -> None:
         """Send the rows that changed, or that rows moved."""
@@ -191,6 +193,10 @@ class ExplorerView(View[messages.ExplorerPatch]):
         # Without a story it shows how to begin, and nothing else.
         parts = [stories_text(MAX_STORIES), ", ".join(others) if REGISTRY.ids("story") else ""]
         return Markdown("\n\n".join(filter(None, parts)))
+
+    def close(self) -> None:
+        """Follow changes of code no more."""
+        self._unfollow_code()
 
     def _loaded(self) -> RowList:
         if not self._is_loaded:

@@ -20,6 +20,8 @@ from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import visible_ids
+from repl_pair.runtime.results.last_results import RESULTS
+from repl_pair.runtime.results.outdated import OUTDATED, follow_code
 from repl_pair.runtime.signatures.arguments import Bounds
 from repl_pair.runtime.stopping.waiting import WaitEvent
 from repl_pair.runtime.store import STORE, Change
@@ -31,7 +33,7 @@ UNSEEN = -1
 MAX_COMPLETED = 100
 _CELLS = "cells"
 _STORE = "repl_pair/"
-_KINDS = {"results": "variant"}
+_KINDS = {RESULTS.name: "variant", OUTDATED.name: "variant"}
 """The kind whose ids are the keys of a member of the store that is not of the registry."""
 
 
@@ -104,7 +106,8 @@ def _set_at_changes(names: Iterable[str], changed: WaitEvent) -> list[Undo]:
 
     members = {_split(name)[0] for name in names if not name.startswith(_STORE)}
     cells = [CELLS.at_end(changed.set)] if _CELLS in members else []
-    return [watch(members, lambda _id: changed.set()), STORE.subscribe(note_change), *cells]
+    code = [follow_code()] if OUTDATED.name in stored else []
+    return [watch(members, lambda _id: changed.set()), STORE.subscribe(note_change), *cells, *code]
 
 
 def _compare(view: View, watched: Sequence[str], marks: Sequence[int]) -> MemberChanges:

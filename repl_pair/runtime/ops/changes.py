@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from itertools import accumulate
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
@@ -13,6 +14,7 @@ from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.model import PUBLISHED
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.last_results import RESULTS
+from repl_pair.runtime.results.outdated import OUTDATED, follow_code
 from repl_pair.runtime.secrets.handles import HANDLES
 from repl_pair.runtime.signatures.arguments import Bounds
 from repl_pair.runtime.store import STORE, Change
@@ -125,8 +127,9 @@ def _line(change: Change, count: int) -> ChangeLine:
 async def _await_visible(call: Call, since: int, wait_s: float) -> None:
     """Wait for a change that the view may see, or until some are no longer kept."""
     changed, until = call.make_event(), monotonic() + wait_s
-    unsubscribe = STORE.subscribe(lambda _change: changed.set())
-    try:
+    with ExitStack() as undo:
+        undo.callback(STORE.subscribe(lambda _change: changed.set()))
+        undo.callback(follow_code())
         while not call.cancelled.is_set():
             changes, gap = STORE.changes(since)
             if gap or any(as_seen(call.view, one) for one in changes):
@@ -134,8 +137,6 @@ async def _await_visible(call: Call, since: int, wait_s: float) -> None:
             since = changes[-1].seq if changes else since
             if not await changed.wait(until - monotonic()):
                 return
-    finally:
-        unsubscribe()
 
 
 def as_seen(view: View, change: Change) -> Change | None:
@@ -160,6 +161,6 @@ def _is_open(view: View, change: Change) -> bool:
     if view.tier is None:
         kind = change.member.removeprefix("registry/")
         return kind not in PUBLISHED or view.principal == PERSON
-    is_result = change.member == RESULTS.name and change.key is not None
+    is_result = change.member in (RESULTS.name, OUTDATED.name) and change.key is not None
     entry = REGISTRY.find("variant", change.key or "") if is_result else None
     return entry is not None and is_seen(view, entry)

@@ -17,6 +17,7 @@ from repl_pair.runtime.registry.origin import Origin
 from repl_pair.runtime.registry.registry import REGISTRY, RegistrationWarning
 from repl_pair.runtime.registry.visible import visible_ids
 from repl_pair.runtime.results.last_results import RESULTS
+from repl_pair.runtime.results.outdated import OUTDATED
 from repl_pair.runtime.store import STORE
 from repl_pair.wire import PERSON, View
 
@@ -152,6 +153,7 @@ def test_a_view_with_a_tier_reads_results_of_its_variants_and_no_change_without_
     since = STORE.seq
     for name in ("Ops", "Any"):
         STORE.put(RESULTS.name, f"shop/{name}", STORE.item(RESULTS.name, "shop/Ops"))
+        STORE.put(OUTDATED.name, f"shop/{name}", 0)
     repl_pair.global_args()
     repl_pair.global_decorators()
     STORE.emit("notices", "about nothing")
@@ -160,9 +162,12 @@ def test_a_view_with_a_tier_reads_results_of_its_variants_and_no_change_without_
     functions = KINDS["function"].collection
     STORE.reset(functions, STORE.snapshot(functions))
     read = {name: changes_of(view, since)["items"] for name, view in VIEWS.items()}
-    assert [line["id"] for line in read["agent of a tier"]] == ["shop/Ops"]
+    of_results = [RESULTS.name, OUTDATED.name]
+    assert [(line["member"], line["id"]) for line in read["agent of a tier"]] == [
+        (member, "shop/Ops") for member in of_results
+    ]
     assert [line["member"] for line in read["agent"]] == [
-        *(RESULTS.name, RESULTS.name, "global_args", "global_decorators", "notices"),
+        *(*of_results, *of_results, "global_args", "global_decorators", "notices"),
         "registry/rule",
     ]
     assert [line["member"] for line in read["person"]][-1] == functions

@@ -27,7 +27,7 @@ def open_view():
     def open_at(view_class, **focus):
         sent = []
         view = view_class(PanelContext(Focus(**focus)), sent.append)
-        undos.append(view.context.follow(view.handle_changes))
+        undos.extend((view.context.follow(view.handle_changes), view.close))
         return view, sent
 
     yield open_at

@@ -5,6 +5,7 @@ import time
 import pytest
 from flushing import flush
 from hypothesis import given, settings, strategies as st
+from waiting import wait_until
 
 import repl_pair
 from repl_pair import check
@@ -16,6 +17,7 @@ from repl_pair.panels.explorer.view import PAGES, ExplorerView
 from repl_pair.panels.explorer.watches import set_watch, watched_keys
 from repl_pair.runtime.authoring.entries import entering_from
 from repl_pair.runtime.clients.own_calls import PERSON
+from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.ids import WORDS
 from repl_pair.runtime.registry.model import Component, Entry, Kind, Origin, Story, Tag, Variant
 from repl_pair.runtime.registry.origin import agent_origin
@@ -76,6 +78,7 @@ def seen():
     yield made
     WATCHES.end(PERSON)
     made.end()
+    made.view.close()
     made.context.close()
 
 
@@ -336,6 +339,20 @@ def test_a_result_goes_stale_with_anything_it_rests_on(seen, shop):
     flush(PANEL_THREAD)
     repl_pair.global_args()
     assert seen.row("shop.pricing.quote/Bulk")["status"] == "stale"
+
+
+def test_a_result_goes_stale_with_its_code_at_the_end_of_a_cell(seen, shop, monkeypatch):
+    seen.rows()
+    repl_pair.run("shop.cart/Plain")
+    flush(PANEL_THREAD)
+    assert seen.row("shop.cart/Plain")["status"] == "pass"
+    monkeypatch.setattr(add, "__code__", (lambda a=1, fail=False: a + 1).__code__)
+    for fn in list(CELLS._at_end.values()):
+        fn()
+    wait_until(lambda: seen.row("shop.cart/Plain")["status"] == "stale", "the check")
+    assert seen.row("shop.cart/Plain")["last"] == "pass"
+    seen.view.close()
+    assert not CELLS._at_end
 
 
 def test_what_is_under_way_is_running(seen, shop):
@@ -624,6 +641,7 @@ def crowd():
     STORE.reset("registry/variant", entries("variant", variants, Variant(doc="One case.")))
     view.on_state()
     yield view
+    view.close()
     for name, kept in before.items():
         STORE.reset(name, kept)
 
