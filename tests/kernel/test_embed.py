@@ -533,14 +533,20 @@ def test_a_forked_process_is_not_given_the_kernel_of_the_one_it_came_from(tmp_pa
 
 WORKERS = """
 import os, repl_pair
+from concurrent.futures import ThreadPoolExecutor
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.ops.members import STATES
 from repl_pair.runtime.store import STORE
 count = repl_pair.surface("app").cell("count", int, default=0)
+repl_pair.story("it", component=lambda: 1, thread_safe=True)
+repl_pair.variant("it/Is")
+repl_pair.run_variants()
 for number in range(2):
     if not (child := os.fork()):
         kernel = repl_pair.embed(name="worker")
-        print(BOOT.id, STORE.seq, STATES["app/count"].revision, flush=True)
+        with ThreadPoolExecutor(1) as pool:
+            swept = repl_pair.run_variants(executor=pool).status
+        print(BOOT.id, STORE.seq, STATES["app/count"].revision, swept, flush=True)
         count.set(number)
         kernel.close()
         os._exit(0)
@@ -554,5 +560,6 @@ def test_workers_that_were_forked_from_one_process_are_others_to_agents(tmp_path
     lines, errors = lines_of(WORKERS, tmp_path)
     first, second, master = map(str.split, lines)
     assert len({first[0], second[0], master[0]}) == 3, errors
+    assert first[3] == second[3] == "pass"
     for slot in (1, 2):
         assert int(second[slot]) > int(first[slot]) > int(master[slot])

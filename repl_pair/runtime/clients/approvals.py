@@ -66,7 +66,7 @@ class Approvals:
         self,
         store: Store = PERSON_STORE,
         *,
-        boot: str = BOOT.id,
+        boot: Callable[[], str] = lambda: BOOT.id,
         now: Callable[[], float] = time.time,
         log: ActivityLog = LOG,
     ) -> None:
@@ -109,7 +109,7 @@ class Approvals:
             args=args,
             hash=hash_call(op, args),
             access=access,
-            boot=self._boot,
+            boot=self._boot(),
             asked_at=now,
             expires_at=now + min(expires_s, EXPIRES_S),
             state="approved" if granted else "pending",
@@ -149,7 +149,7 @@ class Approvals:
         `approval_pending`, `approval_denied` or `approval_expired`.
         """
         approval = self.of(handle, asker)
-        if approval.hash != hash_call(op, args) or approval.boot != self._boot:
+        if approval.hash != hash_call(op, args) or approval.boot != self._boot():
             raise unknown_handle(handle)
         if approval.state == "pending":
             raise RequestError("approval_pending", f"{approval.op} waits for the person's answer.")

@@ -150,18 +150,20 @@ def snapshot_text(settled: RunView) -> str:
     learn_secrets()
     below = [place[1:] for place in settled.secrets if place[0] == "result"]
     hidden = list[Any]()  # also in what only the writer looks into
-    write_text(settled.result, secret=below, hide=str, hidden=hidden)
+    text = _write(settled, lambda text: NEEDLES.scrub(text)[0], hidden)
     places = [*(("0", *place) for place in below), ("1",)]
     held = send_out([settled.result, hidden], sensitive=places, limits=WIDE).learned
+    if not held:
+        return text
     short = [one for one in held if SHORTEST_BESIDE <= len(one) < SHORTEST]
     any_of = "|".join(map(re.escape, sorted(short, key=len, reverse=True)))
     words = re.compile(rf"(?<!\w)(?:{any_of})(?!\w)" if short else r"(?!)")
     return _write(settled, lambda text: words.sub(REDACTED, NEEDLES.scrub(text)[0]))
 
 
-def _write(settled: RunView, hide: Callable[[str], str]) -> str:
+def _write(settled: RunView, hide: Callable[[str], str], hidden: list[Any] | None = None) -> str:
     below = [place[1:] for place in settled.secrets if place[0] == "result"]
-    texts = [write_text(settled.result, secret=below, hide=hide)]
+    texts = [write_text(settled.result, secret=below, hide=hide, hidden=hidden)]
     is_hidden = ("outputs",) in settled.secrets
     for at, text in enumerate(output_texts(settled.outputs)):
         shown = REDACTED if is_hidden else hide_addresses(hide(text))

@@ -63,7 +63,7 @@ class RunTask:
 
     pairing: Pairing
     identity: Identity
-    boot: str = BOOT.id
+    boot: str = field(default_factory=lambda: BOOT.id)
     pid: int = field(default_factory=os.getpid)
     modules: Mapping[str, str] = field(default_factory=dict[str, str])
     entries: Mapping[tuple[str, str], bytes] = field(default_factory=dict[tuple[str, str], bytes])

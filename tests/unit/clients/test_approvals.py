@@ -57,7 +57,7 @@ def make_queue(clock=None, boot="this life"):
     store.declare(APPROVALS)
     store.declare(GRANTS)
     store.declare(ACTIVITY)
-    return Approvals(store, boot=boot, now=clock or Clock(), log=ActivityLog(store))
+    return Approvals(store, boot=lambda: boot, now=clock or Clock(), log=ActivityLog(store))
 
 
 def ask(queue, asker=ANN, op=OP, args=ARGS, **slots):
@@ -114,7 +114,7 @@ def test_an_approval_of_another_life_opens_nothing(clock):
     before = make_queue(clock)
     asked = ask(before)
     before.answer(asked.handle, "once")
-    after = Approvals(before._store, boot="the next life", now=clock)
+    after = Approvals(before._store, boot=lambda: "the next life", now=clock)
     assert code_of(after.take, asked.handle, OP, ARGS, ANN) == "not_found"
     assert code_of(make_queue(clock).take, asked.handle, OP, ARGS, ANN) == "not_found"
 
