@@ -234,6 +234,17 @@ def test_a_password_in_a_url_goes_without_being_known():
     assert url_passwords(urls) == ["pw", "a%40b", "p@ss:w@rd", "a@b"]
 
 
+def test_a_field_of_a_url_with_the_name_of_a_secret_goes_without_being_known():
+    urls = "https://x.io/cb?n=a&access_token=a.b-1&x=1#id_token=z see a://h/?api_key=k1&amp;auth=k2"
+    assert Needles().scrub(urls) == (
+        "https://x.io/cb?n=a&access_token=[redacted]&x=1#id_token=[redacted] see "
+        "a://h/?api_key=[redacted]&amp;auth=[redacted]",
+        4,
+    )
+    plain = "https://x/?page=2&tokens_used=9&token=#top token=free /x?token=1 https://x/token=1"
+    assert Needles().scrub(plain) == (plain, 0)
+
+
 def test_a_token_inside_a_header_or_cookie_counts_for_itself():
     needles = needles_of("Bearer abc.DEF-123456", "sid=0123abcdef; lang=en", "Pwd=x9x8y7z6w5;Db=a")
     assert needles.scrub("abc.DEF-123456 0123abcdef x9x8y7z6w5 en")[0] == (
