@@ -29,7 +29,7 @@ from repl_pair.runtime.values.classes import (
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Given, Record, Ref, Secret, bad_data
 from repl_pair.runtime.values.hints import ANYTHING, Hint, class_hints, item_hint, read_hint
 from repl_pair.runtime.values.leaves import LEAVES, leaf_of
-from repl_pair.runtime.values.library import copier_of, reader_of_several
+from repl_pair.runtime.values.library import copier_of, holds_several
 from repl_pair.runtime.values.paths import join_path
 
 MAX_DEPTH = 200
@@ -132,7 +132,7 @@ def _freeze_container(value: Any, hint: Hint, where: str, above: Above) -> Froze
             return frozen
         _check_reachable(cls, hint, where)
         return Record(type_ref(cls), frozen)
-    if is_map(value) and reader_of_several(type(value)) is None:
+    if is_map(value) and not holds_several(value):
         return _freeze_map(value, hint, where, above)
     if is_row(value):
         return _freeze_items(value, hint, where, above)

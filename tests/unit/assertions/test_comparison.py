@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel
-from starlette.datastructures import QueryParams
+from starlette.datastructures import Headers, QueryParams
 
 from repl_pair.runtime.assertions.comparison import coerce, difference, equal
 from repl_pair.runtime.values.freeze import freeze
@@ -74,6 +74,25 @@ class Broken:
 
 class Opaque:
     pass
+
+
+class Settings(dict):
+    """As those of an app: a method named as those of several values has another meaning."""
+
+    def get_list(self, key):
+        return self[key].split(",")
+
+
+class Counts(dict):
+    def getlist(self):
+        return list(self.values())
+
+
+class Twice(dict):
+    """Several values of a key, of a class of the person, and some of them have no truth."""
+
+    def getall(self, key):
+        return [self[key], self[key] * 2]
 
 
 class Measured(np.ndarray):
@@ -213,6 +232,11 @@ def test_a_json_form_is_taken_to_the_actual_type(expected, actual, taken):
         ({"a": ["1", "2"], "b": "3"}, QueryParams("a=1&a=2&b=3")),
         (QueryParams("a=1&a=2"), QueryParams("a=1&a=2")),
         ({"a": "1, 2"}, httpx.Headers([("a", "1"), ("a", "2")])),
+        ({"a": ["x1", "x2"]}, Headers(raw=[(b"a", b"x1"), (b"a", b"x2")])),
+        ({"hosts": "a,b", "port": 5}, Settings(hosts="a,b", port=5)),
+        (Settings(hosts="a,b"), Settings(hosts="a,b")),
+        ({"a": 1}, Counts(a=1)),
+        ({"a": [2, 4]}, Twice(a=np.int64(2))),
         ({"RED": 1}, {Color.RED: 1}),
         ({"1": "x"}, {1: "x"}),
         (1.5, np.float64(1.5)),
@@ -279,6 +303,7 @@ def test_these_are_equal(expected, actual):
         ((1,), [1], "r: expected (1,), got [1]"),
         ({"a": 1}, {}, "r: expected a key 'a', there is none"),
         ({"a": "2"}, QueryParams("a=1&a=2"), "r.a: expected '2', got ['1', '2']"),
+        ({"a": 1}, Twice(a=np.ones(2)), "r.a: expected 1, got [array"),
         (QueryParams("a=2"), QueryParams("a=1&a=2"), "r.a: expected '2', got ['1', '2']"),
         ({}, {"a": 1}, "r: the key 'a' was not expected"),
         ({"a": {"b": 1}}, {"a": {"b": 2}}, "r.a.b: expected 1, got 2"),
