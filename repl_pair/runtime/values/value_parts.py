@@ -1,5 +1,7 @@
 """What values are made of: a tag for the form, then a fixed number of plainer values."""
 
+import sys
+from collections.abc import Callable
 from dataclasses import fields
 from enum import Enum
 from math import nan
@@ -74,13 +76,30 @@ def added_fields(table: Any) -> dict[str, Any]:
     if kind == "array" and root_of(cls) != "numpy":
         found = dict(getattr(table, "__dict__", {}))
     if kind in ("frame", "series"):
-        columns = [table] if kind == "series" else [column for _, column in table.items()]
-        crs = [getattr(column.array, "crs", None) for column in columns]
-        has_crs = any(one is not None for one in crs)
-        found = {"attrs": table.attrs or None, "crs": crs if has_crs else None}
+        found = {"attrs": table.attrs or None, "crs": _places(table)}
         names = [name for name in cls._metadata if name not in ("name", "_name")]
         found |= {name: getattr(table, name, None) for name in names}
     return {name: part for name, part in found.items() if part is not None}
+
+
+def columns_where(table: Any, is_wanted: Callable[[Any], bool]) -> list[Any]:
+    """Return the columns of a frame, or the one of another table, whose dtype is wanted.
+
+    A series is made of those alone: making one of each of many columns takes long.
+    """
+    is_frame = kind_of(table) == "frame"
+    dtypes = table.dtypes if is_frame else [table.dtype]
+    found = [at for at, dtype in enumerate(dtypes) if is_wanted(dtype)]
+    return [table.iloc[:, at] if is_frame else table for at in found]
+
+
+def _places(table: Any) -> list[Any] | None:
+    """Return the `crs` of each column of geopandas, None where there is none."""
+    cls = getattr(sys.modules.get("geopandas.array"), "GeometryDtype", None)
+    if cls is None:
+        return None
+    crs = [column.array.crs for column in columns_where(table, lambda d: real_class(d) is cls)]
+    return None if all(one is None for one in crs) else crs
 
 
 def plain_array(array: Any) -> Any:

@@ -286,6 +286,16 @@ def test_these_are_equal(expected, actual):
     assert difference(expected, actual) is None
 
 
+def test_no_series_is_made_of_the_columns_of_frames_that_are_equal_or_frozen(monkeypatch):
+    one, other = [pd.DataFrame({"a": [1.0], "b": pd.array([2])}) for _ in range(2)]
+    stub = types.SimpleNamespace(GeometryDtype=Opaque)
+    monkeypatch.setitem(sys.modules, "geopandas.array", stub)
+    for name in ("items", "iloc", "__getitem__"):
+        monkeypatch.setattr(pd.DataFrame, name, None)
+    assert difference(one, other) is None
+    assert freeze(one) is not one
+
+
 @pytest.mark.parametrize(
     ("expected", "actual", "words"),
     [
