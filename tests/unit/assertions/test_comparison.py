@@ -1,6 +1,7 @@
 """Expected against actual: coercion, equality, the first difference."""
 
 import copy
+import functools
 import sys
 import types
 from collections import OrderedDict
@@ -112,6 +113,26 @@ def of(made, **fields):
 
 
 METERS = of(np.array([1.0, 2.0]).view(Measured), unit="m")
+
+
+class Signal(np.ndarray):
+    """An array that computes a field once it is asked, and makes another anew."""
+
+    def __array_finalize__(self, other):
+        self.callback = lambda: self
+        self.on_change = self.sum
+
+    @functools.cached_property
+    def size_of_all(self):
+        return float(np.linalg.norm(self))
+
+
+SIGNAL = np.array([3.0, 4.0]).view(Signal)
+assert SIGNAL.size_of_all == 5
+
+
+class Masked(np.ma.MaskedArray):
+    pass
 
 
 LINE = Line("a", Decimal("1.10"))
@@ -244,6 +265,11 @@ def test_a_json_form_is_taken_to_the_actual_type(expected, actual, taken):
         ([1, 2], np.array([1, 2])),
         ([1, 2], METERS),
         (METERS, METERS.copy()),
+        (np.array([3.0, 4.0]), SIGNAL),
+        (SIGNAL, SIGNAL.copy()),
+        (SIGNAL.copy(), SIGNAL),
+        (HALF, HALF.view(Masked)),
+        (HALF.view(Masked), HALF.view(Masked)[:]),
         ([1, 2], np.array([1.0, 2.0], dtype="f4")),
         ([[1, "NaN"]], np.array([[1.0, NAN]])),
         (["2026-01-31"], np.array(["2026-01-31"], dtype="M8[ns]")),
@@ -330,6 +356,8 @@ def test_no_series_is_made_of_the_columns_of_frames_that_are_equal_or_frozen(mon
         ([1], np.array([1, 2]), "r: expected 1 items, got 2"),
         (METERS, of(METERS.copy(), unit="km"), "r.unit: expected 'm', got 'km'"),
         (METERS, of(METERS + 1, unit="m"), "r[0]: expected "),
+        (SIGNAL, of(SIGNAL.copy(), unit="m"), "r: the key 'unit' was not expected"),
+        (HALF, of(HALF.view(Masked), unit="m"), "r: the key 'unit' was not expected"),
         (of(pd.Series([1]), attrs={"unit": "m"}), pd.Series([1]), "r: expected a key 'attrs'"),
         (
             of(pd.DataFrame({"a": [1]}), attrs={"unit": "m"}),
