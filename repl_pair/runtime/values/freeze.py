@@ -29,8 +29,9 @@ from repl_pair.runtime.values.classes import (
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Given, Record, Ref, Secret, bad_data
 from repl_pair.runtime.values.hints import ANYTHING, Hint, class_hints, item_hint, read_hint
 from repl_pair.runtime.values.leaves import LEAVES, leaf_of
-from repl_pair.runtime.values.library import copier_of, reader_of_several
+from repl_pair.runtime.values.library import copier_of, holds_several
 from repl_pair.runtime.values.paths import join_path
+from repl_pair.runtime.values.value_parts import columns_where
 
 MAX_DEPTH = 200
 _SCALARS = frozenset({type(None), bool, int, float, str})
@@ -132,7 +133,7 @@ def _freeze_container(value: Any, hint: Hint, where: str, above: Above) -> Froze
             return frozen
         _check_reachable(cls, hint, where)
         return Record(type_ref(cls), frozen)
-    if is_map(value) and reader_of_several(type(value)) is None:
+    if is_map(value) and not holds_several(value):
         return _freeze_map(value, hint, where, above)
     if is_row(value):
         return _freeze_items(value, hint, where, above)
@@ -198,8 +199,9 @@ def _freeze_key(key: Any, where: str) -> Any:
 
 
 def _freeze_table(value: Any, where: str) -> Any:
-    for column in _object_columns(value):
-        odd = {t for t in map(real_class, column.reshape(-1).tolist()) if not _is_cell(t)}
+    for column in columns_where(value, lambda dtype: dtype == "O"):
+        cells = column if kind_of(column) == "array" else column.to_numpy()
+        odd = {t for t in map(real_class, cells.reshape(-1).tolist()) if not _is_cell(t)}
         if odd:
             names = ", ".join(sorted(t.__name__ for t in odd))
             raise bad_data(
@@ -215,12 +217,6 @@ def _is_cell(kind: type) -> bool:
     if kind.__module__.partition(".")[0] in ("numpy", "pandas"):
         return True
     return _is_immutable(kind) and not issubclass(kind, PurePath)
-
-
-def _object_columns(value: Any) -> Iterable[Any]:
-    is_frame = kind_of(value) == "frame"
-    columns = [value.iloc[:, i] for i in range(value.shape[1])] if is_frame else [value]
-    return [c if kind_of(c) == "array" else c.to_numpy() for c in columns if c.dtype == object]
 
 
 def _names(hint: Hint, cls: type) -> bool:

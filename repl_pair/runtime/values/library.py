@@ -8,7 +8,13 @@ from typing import Any, get_args
 
 from repl_pair.records import row
 from repl_pair.runtime.values.build import misfit
-from repl_pair.runtime.values.classes import is_polars, real_class, root_of
+from repl_pair.runtime.values.classes import (
+    is_exactly,
+    is_polars,
+    lineage,
+    real_class,
+    root_of,
+)
 
 
 @row
@@ -36,24 +42,60 @@ def _array(_cls: Any, value: list[Any], arm: Any) -> Any:
 
 _READS_SEVERAL = ("getall", "getlist", "get_list")
 """Methods of mappings that hold several values for a key, such as headers and queries of a URL."""
+_OF_SEVERAL = frozenset(
+    (
+        "django",
+        "httpx",
+        "httpx2",
+        "multidict",
+        "starlette",
+        "tornado",
+        "urllib3",
+        "webob",
+        "werkzeug",
+    )
+)
+"""The packages that have such mappings; elsewhere a method of such a name may do anything."""
 
 
-def reader_of_several(cls: type[Any]) -> str | None:
-    """Name the method of a mapping that gives all values of a key, None where there is one each."""
-    return next((name for name in _READS_SEVERAL if hasattr(cls, name)), None)
+def holds_several(value: Mapping[Any, Any]) -> bool:
+    """Return whether a mapping has several values for a key, or a class that is for that."""
+    cls = real_class(value)
+    if _reader_of_several(cls) is None:
+        return False
+    return any(root_of(base) in _OF_SEVERAL for base in lineage(cls)) or bool(_several(value))
 
 
 def all_values(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """Return a mapping with a list where a key has several values, of which `[key]` gives one."""
-    name = reader_of_several(type(value))
+    several = _several(value)
+    return {**{key: value[key] for key in value}, **several} if several else value
+
+
+def _reader_of_several(cls: type[Any]) -> str | None:
+    return next((name for name in _READS_SEVERAL if hasattr(cls, name)), None)
+
+
+def _several(value: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return the list of values of each key that has several; none where a key has one each."""
+    name = _reader_of_several(real_class(value))
     if name is None:
-        return value
-    read = getattr(value, name)
-    several = {key: list(read(key)) for key in value}
-    return {
-        key: found if len(found) > 1 and value[key] in found else value[key]
-        for key, found in several.items()
-    }
+        return {}
+    try:
+        found = {key: (value[key], getattr(value, name)(key)) for key in value}
+    except Exception:  # noqa: BLE001  such a method of the person's does what it likes
+        return {}
+    return {key: some for key, (one, some) in found.items() if _are_several(some, one)}
+
+
+def _are_several(some: Any, one: Any) -> bool:
+    """Return whether these are a list of values, of which one is that; no value is asked."""
+    if not is_exactly(some, list) or len(some) < 2:
+        return False
+    return any(
+        each is one or (is_exactly(each, str) and is_exactly(one, str) and each == one)
+        for each in some
+    )
 
 
 def columns_of(value: Any) -> list[tuple[str, str, list[Any]]]:

@@ -1,23 +1,30 @@
 """What values are made of: a tag for the form, then a fixed number of plainer values."""
 
+import sys
+from collections.abc import Callable
 from dataclasses import fields
 from enum import Enum
 from math import nan
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, TypeAlias
 
 from repl_pair.runtime.values import frozen
 from repl_pair.runtime.values.classes import (
+    is_exactly,
     kind_of,
     lineage,
+    per_class,
     qualname_of,
     real_class,
     root_of,
+    space_of,
 )
 from repl_pair.runtime.values.leaf import Made
 from repl_pair.runtime.values.leaves import LEAVES, MOMENT, leaf_of
 from repl_pair.runtime.values.library import exact_columns
 
 Parts: TypeAlias = tuple[Any, ...]
+_NO_DATA = (type(None), FunctionType, MethodType, BuiltinFunctionType)
 
 
 def parts_by_base_class(value: object) -> Made | None:
@@ -67,26 +74,65 @@ def added_fields(table: Any) -> dict[str, Any]:
     """Return what an array, frame or series holds beside its items and labels, by name.
 
     Of arrays that are the fields of a class that is not of numpy; of pandas `attrs`, what a class
-    names in `_metadata`, and the `crs` that columns of geopandas have.
+    names in `_metadata`, and the `crs` that columns of geopandas have. A function is no data.
     """
     kind, cls = kind_of(table), real_class(table)
     found: dict[str, Any] = {}
     if kind == "array" and root_of(cls) != "numpy":
-        found = dict(getattr(table, "__dict__", {}))
+        found = _own_fields(table)
     if kind in ("frame", "series"):
-        columns = [table] if kind == "series" else [column for _, column in table.items()]
-        crs = [getattr(column.array, "crs", None) for column in columns]
-        has_crs = any(one is not None for one in crs)
-        found = {"attrs": table.attrs or None, "crs": crs if has_crs else None}
+        found = {"attrs": table.attrs or None, "crs": _places(table)}
         names = [name for name in cls._metadata if name not in ("name", "_name")]
         found |= {name: getattr(table, name, None) for name in names}
-    return {name: part for name, part in found.items() if part is not None}
+    return {name: part for name, part in found.items() if not is_exactly(part, *_NO_DATA)}
+
+
+def _own_fields(array: Any) -> dict[str, Any]:
+    """Return the fields of an array but those that numpy keeps, and what its class computes."""
+    cls, ndarray = real_class(array), sys.modules["numpy"].ndarray
+    of_numpy = ndarray.view(ndarray.view(array, ndarray), _numpy_class(cls))
+    left_out = getattr(of_numpy, "__dict__", {}).keys() | _computed_names(cls)
+    fields: dict[str, Any] = getattr(array, "__dict__", {})
+    return {name: part for name, part in fields.items() if name not in left_out}
+
+
+@per_class
+def _computed_names(cls: type[Any]) -> frozenset[str]:
+    """Name what a class computes and a field then stands for: what a cached property gives."""
+    names = {name: one for base in reversed(lineage(cls)) for name, one in space_of(base).items()}
+    kinds = {name: real_class(one) for name, one in names.items()}
+    gives_way = [n for n, k in kinds.items() if hasattr(k, "__get__") and not hasattr(k, "__set__")]
+    return frozenset(gives_way)
+
+
+def columns_where(table: Any, is_wanted: Callable[[Any], bool]) -> list[Any]:
+    """Return the columns of a frame, or the one of another table, whose dtype is wanted.
+
+    A series is made of those alone: making one of each of many columns takes long.
+    """
+    is_frame = kind_of(table) == "frame"
+    dtypes = table.dtypes if is_frame else [table.dtype]
+    found = [at for at, dtype in enumerate(dtypes) if is_wanted(dtype)]
+    return [table.iloc[:, at] if is_frame else table for at in found]
+
+
+def _places(table: Any) -> list[Any] | None:
+    """Return the `crs` of each column of geopandas, None where there is none."""
+    cls = getattr(sys.modules.get("geopandas.array"), "GeometryDtype", None)
+    if cls is None:
+        return None
+    crs = [column.array.crs for column in columns_where(table, lambda d: real_class(d) is cls)]
+    return None if all(one is None for one in crs) else crs
 
 
 def plain_array(array: Any) -> Any:
     """Return an array as one of numpy: one of another class may refuse to give its items."""
-    base: Any = next(cls for cls in lineage(real_class(array)) if root_of(cls) == "numpy")
+    base = _numpy_class(real_class(array))
     return array if base is real_class(array) else base.view(array, base)
+
+
+def _numpy_class(cls: type[Any]) -> Any:
+    return next(base for base in lineage(cls) if root_of(base) == "numpy")
 
 
 def _more(table: Any) -> Parts:

@@ -1,6 +1,7 @@
 """Expected against actual: coercion, equality, the first difference."""
 
 import copy
+import functools
 import sys
 import types
 from collections import OrderedDict
@@ -19,7 +20,7 @@ import polars as pl
 import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel
-from starlette.datastructures import QueryParams
+from starlette.datastructures import Headers, QueryParams
 
 from repl_pair.runtime.assertions.comparison import coerce, difference, equal
 from repl_pair.runtime.values.freeze import freeze
@@ -76,6 +77,25 @@ class Opaque:
     pass
 
 
+class Settings(dict):
+    """As those of an app: a method named as those of several values has another meaning."""
+
+    def get_list(self, key):
+        return self[key].split(",")
+
+
+class Counts(dict):
+    def getlist(self):
+        return list(self.values())
+
+
+class Twice(dict):
+    """Several values of a key, of a class of the person, and some of them have no truth."""
+
+    def getall(self, key):
+        return [self[key], self[key] * 2]
+
+
 class Measured(np.ndarray):
     """As those of astropy: it has a field of its own, and gives no list."""
 
@@ -93,6 +113,26 @@ def of(made, **fields):
 
 
 METERS = of(np.array([1.0, 2.0]).view(Measured), unit="m")
+
+
+class Signal(np.ndarray):
+    """An array that computes a field once it is asked, and makes another anew."""
+
+    def __array_finalize__(self, other):
+        self.callback = lambda: self
+        self.on_change = self.sum
+
+    @functools.cached_property
+    def size_of_all(self):
+        return float(np.linalg.norm(self))
+
+
+SIGNAL = np.array([3.0, 4.0]).view(Signal)
+assert SIGNAL.size_of_all == 5
+
+
+class Masked(np.ma.MaskedArray):
+    pass
 
 
 LINE = Line("a", Decimal("1.10"))
@@ -213,6 +253,11 @@ def test_a_json_form_is_taken_to_the_actual_type(expected, actual, taken):
         ({"a": ["1", "2"], "b": "3"}, QueryParams("a=1&a=2&b=3")),
         (QueryParams("a=1&a=2"), QueryParams("a=1&a=2")),
         ({"a": "1, 2"}, httpx.Headers([("a", "1"), ("a", "2")])),
+        ({"a": ["x1", "x2"]}, Headers(raw=[(b"a", b"x1"), (b"a", b"x2")])),
+        ({"hosts": "a,b", "port": 5}, Settings(hosts="a,b", port=5)),
+        (Settings(hosts="a,b"), Settings(hosts="a,b")),
+        ({"a": 1}, Counts(a=1)),
+        ({"a": [2, 4]}, Twice(a=np.int64(2))),
         ({"RED": 1}, {Color.RED: 1}),
         ({"1": "x"}, {1: "x"}),
         (1.5, np.float64(1.5)),
@@ -220,6 +265,11 @@ def test_a_json_form_is_taken_to_the_actual_type(expected, actual, taken):
         ([1, 2], np.array([1, 2])),
         ([1, 2], METERS),
         (METERS, METERS.copy()),
+        (np.array([3.0, 4.0]), SIGNAL),
+        (SIGNAL, SIGNAL.copy()),
+        (SIGNAL.copy(), SIGNAL),
+        (HALF, HALF.view(Masked)),
+        (HALF.view(Masked), HALF.view(Masked)[:]),
         ([1, 2], np.array([1.0, 2.0], dtype="f4")),
         ([[1, "NaN"]], np.array([[1.0, NAN]])),
         (["2026-01-31"], np.array(["2026-01-31"], dtype="M8[ns]")),
@@ -262,6 +312,16 @@ def test_these_are_equal(expected, actual):
     assert difference(expected, actual) is None
 
 
+def test_no_series_is_made_of_the_columns_of_frames_that_are_equal_or_frozen(monkeypatch):
+    one, other = [pd.DataFrame({"a": [1.0], "b": pd.array([2])}) for _ in range(2)]
+    stub = types.SimpleNamespace(GeometryDtype=Opaque)
+    monkeypatch.setitem(sys.modules, "geopandas.array", stub)
+    for name in ("items", "iloc", "__getitem__"):
+        monkeypatch.setattr(pd.DataFrame, name, None)
+    assert difference(one, other) is None
+    assert freeze(one) is not one
+
+
 @pytest.mark.parametrize(
     ("expected", "actual", "words"),
     [
@@ -279,6 +339,7 @@ def test_these_are_equal(expected, actual):
         ((1,), [1], "r: expected (1,), got [1]"),
         ({"a": 1}, {}, "r: expected a key 'a', there is none"),
         ({"a": "2"}, QueryParams("a=1&a=2"), "r.a: expected '2', got ['1', '2']"),
+        ({"a": 1}, Twice(a=np.ones(2)), "r.a: expected 1, got [array"),
         (QueryParams("a=2"), QueryParams("a=1&a=2"), "r.a: expected '2', got ['1', '2']"),
         ({}, {"a": 1}, "r: the key 'a' was not expected"),
         ({"a": {"b": 1}}, {"a": {"b": 2}}, "r.a.b: expected 1, got 2"),
@@ -295,6 +356,8 @@ def test_these_are_equal(expected, actual):
         ([1], np.array([1, 2]), "r: expected 1 items, got 2"),
         (METERS, of(METERS.copy(), unit="km"), "r.unit: expected 'm', got 'km'"),
         (METERS, of(METERS + 1, unit="m"), "r[0]: expected "),
+        (SIGNAL, of(SIGNAL.copy(), unit="m"), "r: the key 'unit' was not expected"),
+        (HALF, of(HALF.view(Masked), unit="m"), "r: the key 'unit' was not expected"),
         (of(pd.Series([1]), attrs={"unit": "m"}), pd.Series([1]), "r: expected a key 'attrs'"),
         (
             of(pd.DataFrame({"a": [1]}), attrs={"unit": "m"}),

@@ -167,10 +167,20 @@ class Unit:
         return Unit, (self.name, Unit.count)
 
 
+class Placed(pd.Int64Dtype):
+    """As that of geopandas: its columns have a field that it does not name."""
+
+
+@pytest.fixture(autouse=True)
+def geopandas(monkeypatch):
+    stub = types.SimpleNamespace(GeometryDtype=Placed)
+    monkeypatch.setitem(sys.modules, "geopandas.array", stub)
+
+
 def placed(crs):
-    """Return numbers as those of geopandas: with a field that their dtype does not name."""
-    cls = type("Placed", (pd.arrays.IntegerArray,), {"crs": crs})
-    return pd.Series(cls(np.ones(2, int), np.zeros(2, bool)))
+    fields = {"crs": crs, "dtype": Placed()}
+    cls = type("Places", (pd.arrays.IntegerArray,), fields)
+    return pd.Series(cls(np.ones(2, int), np.zeros(2, bool)), name="place")
 
 
 class Base(orm.DeclarativeBase):
@@ -349,7 +359,8 @@ APART = {
     "field of a class of frames": [of(Prices({"a": [1]}), currency=c) for c in ("EUR", "USD")],
     "field of a class of arrays": [of(np.ones(2).view(Measured), unit=u) for u in ("m", "km")],
     "units": (Unit("m"), Unit("km")),
-    "field of a column": (placed("x"), placed("y")),
+    "field of a series": (placed("x"), placed("y")),
+    "field of a column": [pd.DataFrame({"n": [1, 2]}).join(placed(crs)) for crs in ("x", "y")],
 }
 
 

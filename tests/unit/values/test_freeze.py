@@ -64,6 +64,18 @@ class Access(Flag):
     WRITE = 2
 
 
+class Settings(dict):
+    """As those of an app: `get_list` splits a text."""
+
+    def get_list(self, key):
+        return self[key].split(",")
+
+
+class Several(dict):
+    def getall(self, key):
+        return [self[key], 2]
+
+
 class Tone(StrEnum):
     LOUD = "loud"
 
@@ -406,6 +418,10 @@ def test_keys_may_be_enum_members_and_tuples():
     assert rebuilt(frozen) == {Color.RED: 1, (1, "a"): 2, None: 3, True: 4}
 
 
+def test_a_mapping_is_data_whatever_its_methods_are_called():
+    assert freeze(Settings(hosts="a,b", port=5)) == {"hosts": "a,b", "port": 5}
+
+
 def test_other_keys_are_refused_by_type():
     assert "args.a has a key of type float" in refused({"a": {1.5: 1}})
     assert "args has a key of type Markup" in refused({Markup("a"): 1})
@@ -423,6 +439,8 @@ def test_other_keys_are_refused_by_type():
         (Opaque(), f"an object of type {__name__}.Opaque"),
         (Markup("<b>"), "an object of type markupsafe.Markup"),
         (QueryParams("a=1&a=2"), "an object of type starlette.datastructures.QueryParams"),
+        (QueryParams("a=1"), "an object of type starlette.datastructures.QueryParams"),
+        (Several(a=1), f"an object of type {__name__}.Several"),
     ],
 )
 def test_what_is_no_data_is_refused_with_its_place_and_the_way_to_do_it(value, words):
