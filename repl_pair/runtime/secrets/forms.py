@@ -17,6 +17,11 @@ _URL_FIELD = re.compile(r"(?<![^&;?#])([^&;?#=]{1,64})=([^&;#]+)")
 _SPLIT = re.compile(r"[\s;&]+")
 _LINE_END = re.compile(r"(?:\r|\\r)?(?:\n|\\n)")
 _ARMOR = re.compile(r"-----(BEGIN|END)[A-Z0-9 -]*")
+_LISTED = re.compile(r"""[^\s"'`<>(){}\[\],;&=]+""")
+_RANDOM = re.compile(
+    r"(?<![A-Za-z\d])(?=[A-Z\d]*[a-z])(?=[a-z\d]*[A-Z])(?=[A-Za-z]*\d)[A-Za-z\d]{12,}"
+    r"|(?<![\da-f])[\da-f]{32}"
+)
 _UNCHANGED = re.compile(r"[\w.~-]+", re.ASCII)
 _URL_SAFE = ("", "/", "!*'()", "/:@!$&'()*+,;=")
 _ENTITIES = ("&#%d;", "&#x%x;", "&#x%X;")
@@ -26,6 +31,21 @@ _UNRESERVED = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01
 def parts_of(value: Any) -> set[str]:
     """Return what of a secret is looked for: its pieces, and the words of a short one."""
     return {part for part in _parts(_as_text(value)) if is_needle(part)}
+
+
+def secrets_beside_sentence(value: str | int | bytes) -> list[str]:
+    """Return what in a value beside a sentence that names a secret is one elsewhere too.
+
+    That is a word that stands alone and is no path or URL, a word with a long random part, what
+    is armored, the password of a URL, and a number of 8 digits. All else may be any text, in which
+    a change is to be seen.
+    """
+    text = _as_text(value)[: _PIECE * _PIECES].strip()
+    if type(value) is int:
+        return [text] if is_needle(text) else []
+    if _ARMOR.match(text) or (len(text.split()) == 1 and text[0] != "/" and "://" not in text):
+        return [text]
+    return [word for word in _LISTED.findall(text) if _RANDOM.search(word)] + url_passwords(text)
 
 
 def url_passwords(text: str) -> list[str]:

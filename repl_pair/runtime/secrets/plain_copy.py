@@ -10,6 +10,14 @@ class Hidden(Enum):
     SECRET = "secret"
 
 
+class Share(Enum):
+    """How much of what stands in a value is a secret."""
+
+    NAMED = "what has a secret's name or type"
+    BESIDE_SENTENCE = "what `secrets_beside_sentence` gives"
+    ALL = "all"
+
+
 class Search(NamedTuple):
     """The budget of a walk that looks for secrets, in private fields and columns of tables too."""
 

@@ -8,9 +8,9 @@ from repl_pair.runtime.reading.closed_values import is_closed_class, names_names
 from repl_pair.runtime.reading.parts import MAX_BYTES, Elided, copy_dict, describe
 from repl_pair.runtime.reading.table_counts import count_cells
 from repl_pair.runtime.reading.tables import secret_cells
-from repl_pair.runtime.secrets.forms import url_passwords
+from repl_pair.runtime.secrets.forms import secrets_beside_sentence, url_passwords
 from repl_pair.runtime.secrets.needles import Needles, Rank
-from repl_pair.runtime.secrets.plain_copy import Hidden, PlainCopy, Search, Span
+from repl_pair.runtime.secrets.plain_copy import Hidden, PlainCopy, Search, Share, Span
 from repl_pair.runtime.values.classes import is_exactly, real_class
 from repl_pair.runtime.values.marks import (
     NAME_SLOTS,
@@ -55,18 +55,14 @@ def copy_plain(
     """
     walk = _Walk(needles, rank, depth, search, span)
     holder = [value]
-    walk.shown.append((holder, tuple(("0", *path) for path in sensitive), False, -1, 0))
+    walk.shown.append((holder, tuple(("0", *path) for path in sensitive), Share.NAMED, -1, 0))
     walk.run()
     has_too_many_secrets, learned = len(walk.learned) > walk.most, frozenset(walk.learned)
     return PlainCopy(holder[0], walk.kinds, has_too_many_secrets, walk.left_out, learned, walk.left)
 
 
-_Waiting = tuple[Any, tuple[Place, ...], bool, int, int]
-"""A body, the sensitive places below it, whether all of it is secret, its level, where to begin."""
-
-
-def _is_one_word(text: str) -> bool:
-    return len(text.split()) == 1 and text[0] != "/" and "://" not in text
+_Waiting = tuple[Any, tuple[Place, ...], Share, int, int]
+"""A body, the sensitive places below it, how much of it is secret, its level, where to begin."""
 
 
 class _Walk:
@@ -90,27 +86,31 @@ class _Walk:
         self.tables = COUNTED_TABLES
         self._plain_names: set[str] = set()
         self._known: dict[int, tuple[Any, Any]] = {}
-        self._learned_from: dict[int, Any] = {}
+        self._learned_from: dict[tuple[int, Share], Any] = {}
 
     def run(self) -> None:
         # Breadth first: each object is met where it stands nearest to the root.
         most, plain = self.span.shown, self._plain_names
         for waiting in (self.shown, self.beyond):
             self._waiting = waiting
-            for body, marks, hidden, level, start in waiting:
+            for body, marks, share, level, start in waiting:
                 named = real_class(body) is dict
                 slots: Any = body.items() if named else enumerate(body)
-                if not start and (("value" in body) if named else (len(body) == 2)):
+                is_pair = ("value" in body) if named else (len(body) == 2)
+                if is_pair and share is Share.NAMED and not start:
                     self._hide_beside_its_name(body, level)
                 if start:
                     slots = islice(slots, start, None)
                 elif waiting is self.shown and len(body) > most:
                     slots = islice(slots, most)
-                    self.beyond.append((body, marks, hidden, level, most))
+                    self.beyond.append((body, marks, share, level, most))
+                if share is Share.BESIDE_SENTENCE:
+                    self._learn_all([item for _, item in slots], level, share)
+                    continue
                 for slot, item in slots:
                     cls, inner = real_class(item), below(marks, slot) if marks else ()
                     secret = named and slot not in plain and self._is_secret_name(slot)
-                    known = hidden or () in inner
+                    known = share is Share.ALL or () in inner
                     if known or secret:
                         if not _is_not_secret(item):
                             self._hide(body, slot, level, is_known=known or is_secret_name(slot))
@@ -148,14 +148,10 @@ class _Walk:
             self._hide(body, slot, level, is_known=any(map(names_secret, names)))
 
     def _hide(self, body: Any, slot: Any, level: int, *, is_known: bool) -> None:
-        """Hide a part, which is a secret elsewhere too: beside a sentence only one word is that.
-
-        Else it may be any text, as a path is, in which a change is to be seen.
-        """
+        """Hide a part; what `secrets_beside_sentence` leaves of it is no secret elsewhere."""
         item = body[slot]
-        if is_known or (is_exactly(item, str) and _is_one_word(item)):
-            self._learn(item, level)
-        elif not is_exactly(item, str, int, float):
+        self._learn(item, level, Share.ALL if is_known else Share.BESIDE_SENTENCE)
+        if not is_known and not is_exactly(item, str, int, float):
             self._take(item, (), level + 1)
         body[slot] = Hidden.SECRET
 
@@ -219,30 +215,34 @@ class _Walk:
             self.margin -= len(body) - self.span.shown
             self.widest = max(self.span.shown, self.margin // 4)
         self._known[id(item)] = item, body  # the item is held, so that its id stays its own
-        self._waiting.append((body, marks, False, level, 0))
+        self._waiting.append((body, marks, Share.NAMED, level, 0))
         return body
 
-    def _learn(self, item: Any, level: int) -> None:
+    def _learn(self, item: Any, level: int, share: Share = Share.ALL) -> None:
         if type(item) is str or type(item) is int:
-            self._learn_text(item)
-        elif id(item) not in self._learned_from and self.room > 0:
+            self._learn_leaf(item, share)
+        elif (id(item), share) not in self._learned_from and self.room > 0:
             level = max(level, self.depth - 3) + 1  # a secret's text stands near its top
             parts = describe(item, room=self.room, hidden=True, objects=level < self.depth)
             if _is_table(parts.body):
                 ends = [parts.body[end] for end in ("head", "tail") if end in parts.body]
                 parts = parts._replace(body=ends)
-            body, self._learned_from[id(item)] = parts.body, item
+            body, self._learned_from[id(item), share] = parts.body, item
             if real_class(body) is dict or real_class(body) is list:
                 self.room -= len(body) + 8
-                self._waiting.append((body, (), True, level, 0))
+                self._waiting.append((body, (), share, level, 0))
             elif real_class(body) in (int, bytes) or (
                 type(body) is str and not body.startswith("<")
             ):
-                self._learn_text(body)
+                self._learn_leaf(body, share)
 
-    def _learn_all(self, items: list[Any], level: int) -> None:
+    def _learn_all(self, items: list[Any], level: int, share: Share = Share.ALL) -> None:
         for item in items:
-            self._learn(item, level)
+            self._learn(item, level, share)
+
+    def _learn_leaf(self, item: str | int | bytes, share: Share) -> None:
+        for part in [item] if share is Share.ALL else secrets_beside_sentence(item):
+            self._learn_text(part)
 
     def _learn_text(self, item: str | int | bytes) -> None:
         text = item if type(item) is str else repr(item)

@@ -394,6 +394,76 @@ def test_one_word_beside_a_sentence_that_names_a_secret_is_one_elsewhere_too(lab
         assert sent({"made": made, "text": f"see {CANARY}"}).value["text"] == f"see {REDACTED}"
 
 
+class Word(str):
+    pass
+
+
+ALONE = {
+    "in a list": [CANARY],
+    "deep": {"value": ({"of": {"ann": CANARY}},)},
+    "bytes": CANARY.encode(),
+    "bytes in a list": [bytearray(CANARY.encode())],
+    "of a subclass": Word(CANARY),
+    "in an object's private field": SimpleNamespace(_text=CANARY),
+    "in a URL": f"see https://ann:{CANARY}@db/x for it",
+    "in a list that contains itself": (lambda items: items.append(items) or items)([CANARY]),
+}
+
+
+@pytest.mark.parametrize("label", ["Passwords of the two admins", "Your password?"])
+@pytest.mark.parametrize("given", ALONE.values(), ids=ALONE)
+def test_a_word_alone_beside_a_sentence_is_a_secret_elsewhere_however_deep_it_stands(label, given):
+    for made in ((label, given), {label: given}, {"name": label, "value": given}):
+        assert sent({"made": made, "text": f"see {CANARY}"}).value["text"] == f"see {REDACTED}"
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        8675309123,
+        "/wJalrXUtnFEMIK7MDENGbPx",
+        "https://hooks.slack.com/services/T000/B000/XXXXabcdXX12",
+        "/reset/9f86d081884c7d659a2feaa0c55ad015",
+        "-----BEGIN KEY-----\nMIIabcdefghijk\n-----END KEY-----",
+    ],
+)
+def test_what_looks_random_beside_a_sentence_is_a_secret_elsewhere(secret):
+    made = {"The private key and the token of the server": [secret]}
+    assert sent({"made": made, "text": f"see {secret}"}).value["text"] == f"see {REDACTED}"
+
+
+def test_a_long_random_word_in_a_text_beside_a_sentence_is_one_elsewhere_and_the_others_are_not():
+    made = {"How is the token sent to the server?": "As Bearer bG9naW46aHVudGVyMg, by post."}
+    text = "bG9naW46aHVudGVyMg was sent by post."
+    assert sent({"made": made, "text": text}).value["text"] == f"{REDACTED} was sent by post."
+
+
+ORDINARY: dict[str, Any] = {
+    "/settings": "/settings",
+    "/files/report-2024/4f9c6a7e-9a51-4c8e-b1a4-0f6f2a9f1e3b": "a path with a UUID",
+    "https://docs.example.com/vault/setup2": "a URL",
+    "in the vault of the team": "words",
+    "refused": "a word of letters",
+    4711: "a short number",
+}
+
+
+@pytest.mark.parametrize("given", ORDINARY, ids=list(ORDINARY.values()))
+def test_a_path_a_url_words_and_short_numbers_beside_a_sentence_are_no_secrets_elsewhere(given):
+    for held in (given, [given], {"at": (given,)}):
+        out = sent({"made": {"Where is the password kept?": held}, "text": f"see {given}"})
+        assert out.value == {
+            "made": {"Where is the password kept?": REDACTED},
+            "text": f"see {given}",
+        }
+
+
+def test_what_stands_beside_a_sentence_and_alone_too_is_shown_where_it_stands_alone():
+    path = ["/accounts/ann-1"]
+    out = sent({"made": {"Password changed to a new one": path}, "path": path})
+    assert out.value["path"] == path
+
+
 def test_whether_a_secret_is_set_may_be_seen():
     value = {"password": None, "token": True, "secret": False}
     assert sent(value).value == value

@@ -231,6 +231,7 @@ def rich():
         "about": "short, and no more",
         "view": ("Password changed", {"Location": "/accounts/ann-1"}),
         "page": {"The token is not valid": ["see /accounts/ann-2"]},
+        "reset": {"Passwords of the two admins": ["hunter2-prod", b"swordfish88q", 8675309123]},
     }
 
 
@@ -241,6 +242,7 @@ RICH = """{
   "object": Plain(),
   "page": {"The token is not valid": ["see /accounts/ann-2"]},
   "password": [redacted],
+  "reset": {"Passwords of the two admins": ["[redacted]", [redacted], [redacted]]},
   "set": {"a", "b", "c"},
   "text": "<MODULE.Plain object at 0x…> holds [redacted]",
   "view": ("Password changed", {"Location": "/accounts/ann-1"}),
