@@ -138,9 +138,10 @@ def _logging() -> list[Any]:
 
 def _disabled() -> list[Any]:
     """Return the loggers that are switched off, as `dictConfig` does with all that it finds."""
-    root: Any = sys.modules["logging"].root
-    every: list[Any] = [root, *root.manager.loggerDict.copy().values()]
-    return [one for one in every if getattr(one, "disabled", False)]
+    logging: Any = sys.modules["logging"]
+    gap = logging.PlaceHolder  # a class that is compared so is half of the time of a default
+    every: list[Any] = [logging.root, *logging.root.manager.loggerDict.values()]
+    return [one for one in every if type(one) is not gap and one.disabled]
 
 
 def _set_logging(was: list[Any]) -> None:

@@ -39,9 +39,12 @@ MAX_FIELDS = 20_000
 
 
 class Layout(NamedTuple):
-    """Where instances of a class keep fields, and which are secret; `names` are a tuple's."""
+    """Where instances of a class keep fields, and which are secret; `names` are a tuple's.
 
-    slots: tuple[tuple[str, Any], ...] = ()
+    `slots` have the place of the class in the lineage: the members themselves would keep it alive.
+    """
+
+    slots: tuple[tuple[str, int], ...] = ()
     names: tuple[str, ...] = ()
     storage: "ReadDict | None" = None
     sensitive: frozenset[str] = frozenset()
@@ -136,9 +139,12 @@ def _stored(value: Any, layout: Layout) -> tuple[dict[str, Any], int]:
     if layout.names:
         items, names = read_items(value)
         fields.update(zip(names, items, strict=False))
-    for name, member in layout.slots:
+    bases = lineage(real_class(value)) if layout.slots else ()
+    for name, at in layout.slots:
+        member: Any = space_of(bases[at]).get(name)
         try:
-            fields[name] = member.__get__(value)
+            if _is_slot(member):
+                fields[name] = member.__get__(value)
         except AttributeError:  # a slot that was never set
             continue
     left = 0
@@ -171,10 +177,10 @@ def _layout_of(cls: type[Any]) -> Layout | None:
         return None
     names: Any = _first(stores, "_fields") if any(base is tuple for base in bases) else None
     is_named = real_class(names) is tuple and all(type(name) is str for name in names)
-    members = [item for store in reversed(stores) for item in store.items()]
     slots = {
-        name: member
-        for name, member in members
+        name: at
+        for at, store in reversed([*enumerate(stores)])
+        for name, member in store.items()
         if _is_slot(member) and (name[:2] != "__" or name in _MODEL_STORES)
     }
     order = [
@@ -200,12 +206,10 @@ def dict_reader(cls: type[Any]) -> ReadDict | None:
         slot: Any = space_of(base).get("__dict__")
         is_getter = real_class(slot) is GetSetDescriptorType
         if (is_getter or _is_slot(slot)) and slot.__objclass__ is base:
-            return slot.__get__ if slot.__doc__ == _USUAL else _read_dict
+            return _read_dict
     return None
 
 
-_USUAL = vars(type("", (), {}))["__dict__"].__doc__
-"""The doc of the getter that Python gives a class; one of C code may compute, as proxies do."""
 _GENERIC: Any = ctypes.pythonapi["PyObject_GenericGetDict"]
 _GENERIC.restype = ctypes.py_object
 

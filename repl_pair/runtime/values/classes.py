@@ -95,7 +95,10 @@ def is_installed(package: str) -> bool:
 
 
 def per_class(find: Callable[[type[Any]], Fact]) -> Callable[[type[Any]], Fact]:
-    """Remember what was found for a class while it lives, without hashing it."""
+    """Remember what was found for a class while it lives, without hashing it.
+
+    A fact that holds the class itself would keep it alive.
+    """
     known: dict[int, tuple[Callable[[], Any], Fact]] = {}
 
     def fact(cls: type[Any]) -> Fact:
@@ -105,7 +108,7 @@ def per_class(find: Callable[[type[Any]], Fact]) -> Callable[[type[Any]], Fact]:
         if len(known) > _MOST:
             known.clear()
         found = find(cls)
-        known[id(cls)] = weakref.ref(cls), found
+        known[id(cls)] = weakref.ref(cls, lambda _cls, key=id(cls): known.pop(key, None)), found
         return found
 
     return fact

@@ -1,0 +1,61 @@
+"""What reads the fields of instances lets their class go."""
+
+import gc
+import weakref
+from dataclasses import dataclass
+
+import pytest
+
+import repl_pair
+from repl_pair.runtime.reading.fields import read_fields
+from repl_pair.runtime.secrets.egress import send_out
+
+
+def plain():
+    class Model:
+        def __init__(self, n: int = 1):
+            self.n = n
+
+    return Model
+
+
+def slotted():
+    class Model:
+        __slots__ = ("n",)
+
+        def __init__(self, n: int = 1):
+            self.n = n
+
+    return Model
+
+
+def declared():
+    return dataclass(slotted())
+
+
+def read(cls):
+    found = read_fields(cls())
+    assert found and found[0] == {"n": 1}
+
+
+def send(cls):
+    assert send_out(cls()).value["n"] == 1
+
+
+def run(cls):
+    repl_pair.story("model", component=cls)
+    repl_pair.variant("model/One", args={"n": 1}, play=[repl_pair.check.path_equals("state.n", 1)])
+    assert repl_pair.run("model/One").status == "pass"
+    repl_pair.registry.unregister("variant", "model/One")
+    repl_pair.registry.unregister("story", "model")
+
+
+@pytest.mark.parametrize("look", [read, send, run])
+@pytest.mark.parametrize("define", [plain, slotted, declared])
+def test_a_class_that_was_looked_at_lives_no_longer_than_the_person_keeps_it(define, look):
+    cls = define()
+    look(cls)
+    kept = weakref.ref(cls)
+    del cls
+    gc.collect()
+    assert kept() is None
