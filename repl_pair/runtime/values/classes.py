@@ -108,7 +108,8 @@ def per_class(find: Callable[[type[Any]], Fact]) -> Callable[[type[Any]], Fact]:
         if len(known) > _MOST:
             known.clear()
         found = find(cls)
-        known[id(cls)] = weakref.ref(cls, lambda _cls, key=id(cls): known.pop(key, None)), found
+        key = id(cls)
+        known[key] = weakref.ref(cls, lambda _cls: known.pop(key, None)), found
         return found
 
     return fact

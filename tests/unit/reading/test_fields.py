@@ -35,7 +35,8 @@ def declared():
 
 def read(cls):
     found = read_fields(cls())
-    assert found and found[0] == {"n": 1}
+    assert found is not None
+    assert found[0] == {"n": 1}
 
 
 def send(cls):
