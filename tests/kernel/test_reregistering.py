@@ -238,6 +238,36 @@ async def test_a_front_end_without_cell_ids_retires_nothing(notebook):
 # --- functions and classes
 
 
+async def test_what_is_stale_without_a_change_is_run_again_as_tests_passing_proposes(notebook):
+    cells = (STORY, "a"), ("repl_pair.variant('shop/One'); repl_pair.variant('shop/Two')", "b")
+    for cell in (*cells, *cells):
+        await notebook.run(*cell)
+        swept = await notebook.get("run_variants") if cell is cells[1] else None
+    assert swept["status"] == "pass"
+    await notebook.run(*cells[1])
+    assert (await notebook.get("run_variants", changed=True))["total"] == 0
+    reply = await notebook.ask("tests_passing")
+    assert reply["result"]["not_run_or_stale"] == ["shop/One", "shop/Two"]
+    (proposed,) = reply["next_steps"]
+    assert (await notebook.get(proposed["op"], **proposed["args"]))["total"] == 2
+    assert (await notebook.get("tests_passing"))["status"] == "pass"
+
+
+async def test_a_function_of_a_script_that_is_run_again_changes_the_hash(notebook, tmp_path):
+    script = tmp_path / "helpers.py"
+    script.write_text("def price(n): return n * 2\n")
+    await notebook.run(f"%run {script}", "a")
+    await notebook.run(
+        "import repl_pair\n@repl_pair.story('shop')\ndef shop(n: int = 3): return price(n)", "b"
+    )
+    await notebook.run("repl_pair.variant('shop/One')", "c")
+    assert await notebook.result("shop/One") == 6
+    script.write_text("def price(n): return n * 999\n")
+    await notebook.run(f"%run {script}", "a")
+    assert (await notebook.get("tests_passing"))["not_run_or_stale"] == ["shop/One"]
+    assert (await notebook.get("run_variants", changed=True))["total"] == 1
+
+
 async def test_a_function_redefined_in_another_cell_is_what_runs(notebook):
     await notebook.run(STORY, "a")
     await notebook.run("repl_pair.variant('shop/One')", "b")

@@ -25,7 +25,7 @@ from repl_pair.runtime.results.last_results import (
 )
 from repl_pair.runtime.results.record import RegisteredAt, RunRecord, raised_in
 
-MAX_FAILURES, MAX_REASONS = 10, 10
+MAX_FAILURES, MAX_REASONS, MAX_SUGGESTED = 10, 10, 100
 
 
 class LastRun(TypedDict):
@@ -159,8 +159,10 @@ def tests_passing(
     waiting = [id for id, r in records.items() if r is None or not counts_as_verdict(r)]
     failed = [id for id, r in records.items() if r and id not in waiting and r.status != "pass"]
     status: Status = "fail" if failed else "cannot_run" if waiting or not ids else "pass"
-    for id in waiting[:3]:
-        call.suggest("run_variant", variant_id=id)
+    if len(waiting) == 1:
+        call.suggest("run_variant", variant_id=waiting[0])
+    elif waiting:  # by id: `changed` does not choose what was registered again as it was
+        call.suggest("run_variants", ids=waiting[:MAX_SUGGESTED])
     found: Passing = {
         "status": status,
         "total": len(ids),

@@ -168,7 +168,7 @@ def _reached(target: Target | Assigned, names: Iterable[str]) -> Iterator[Target
     reader = target.reader if type(target) is Assigned else target
     space = namespace_of(reader)
     closure = closure_of(target) if type(target) is FunctionType else _NONE
-    here = str(space.get("__name__", ""))
+    here = home_of(reader)
     for name in names:
         value = closure[name] if name in closure else space.get(name)
         found = unwrap(value)

@@ -136,9 +136,13 @@ def full_name(target: Target) -> str:
 
 
 def home_of(target: Target) -> str:
-    """Return the name of the module that a function or class is of, "" where there is none."""
-    space = None if isinstance(target, type) else target.__globals__
-    return module_of(cast("Any", target)) if space is None else str(space.get("__name__", ""))
+    """Return the name of the module that a function or class is of, "" where there is none.
+
+    A script that `%run` has run leaves its functions no name in their globals.
+    """
+    if isinstance(target, type):
+        return module_of(target)
+    return str(target.__globals__.get("__name__", target.__module__ or ""))
 
 
 def own_functions(cls: type[Any]) -> Iterator[FunctionType]:
