@@ -12,6 +12,7 @@ from repl_pair.runtime.planning.free_names import free_names
 from repl_pair.runtime.planning.sources import (
     Assigned,
     Index,
+    added_to,
     definitions_of,
     is_edited,
     rebound_in,
@@ -150,6 +151,8 @@ def _walk(
             syntax, names, texts = _read(nodes)
             yield target, syntax, is_edited(target, syntax)
             waiting.extend(_reached(target, names))
+            if isinstance(target, type):
+                waiting.extend(added_to(target, indexes))
             waiting.extend(unwrap(named[text]) for text in sorted(texts & named.keys()))
 
 

@@ -166,6 +166,18 @@ def definitions_of(target: Target | Assigned, indexes: dict[str, Index]) -> Sequ
     return known.functions.get((code.co_firstlineno, code.co_name), [])
 
 
+def added_to(cls: type[Any], indexes: dict[str, Index]) -> Iterator[FunctionType]:
+    """Return the functions of a class that its definition has not: they were set on it later.
+
+    Those without source were generated, as `dataclass` does.
+    """
+    head, space = f"{qualname_of(cls)}.", module_namespace(cls)
+    for function in own_functions(cls):
+        is_added = function.__globals__ is space and not function.__qualname__.startswith(head)
+        if is_added and definitions_of(function, indexes):
+            yield function
+
+
 def syntax_of(nodes: Iterable[ast.AST]) -> str:
     """Return the syntax of definitions, without positions."""
     return " ".join(map(ast.dump, nodes))

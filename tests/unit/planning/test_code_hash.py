@@ -9,6 +9,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -24,12 +25,12 @@ def define() -> Iterator[Callable[[str], dict[str, Any]]]:
     """Run a source as a notebook cell does: its text stands in linecache under a made-up name."""
     names: list[str] = []
 
-    def run(source: str) -> dict[str, Any]:
+    def run(source: str, space: dict[str, Any] | None = None) -> dict[str, Any]:
         text = textwrap.dedent(source)
         name = f"<cell {len(names)}>"
         names.append(name)
         linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-        space: dict[str, Any] = {"__name__": "notebook"}
+        space = {"__name__": "notebook"} if space is None else space
         exec(compile(text, name, "exec"), space)
         return space
 
@@ -332,6 +333,47 @@ def test_every_part_of_a_class_but_its_docstring_shows(define, part):
     assert code_hash([one["Order"]]) != code_hash([other["Order"]])
     without = define(CLASS.replace('"What was bought."', ""))
     assert code_hash([one["Order"]]) == code_hash([without["Order"]])
+
+
+CARTS = """
+    from dataclasses import dataclass
+    from functools import total_ordering
+    def logged(f): return lambda *given: f(*given)
+    @total_ordering
+    @dataclass
+    class Base:
+        n: int = 0
+        def add(self, sku): self.n += 1
+        def __lt__(self, other): return self.n < other.n
+        plus = add
+        last = property(lambda self: self.n)
+    class Cart(Base):
+        def end(self): pass
+    def total(): return Cart()
+"""
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "def add(self, sku): self.n += 2\nBase.add = add",
+        "Base.add = lambda self, sku: None",
+        "Base.last = property(lambda self: 1)",
+        "def make(): return 1\nCart.make = staticmethod(make)",
+        "Cart.add = logged(Base.add)",
+    ],
+)
+def test_a_method_that_is_set_on_a_class_later_shows(define, monkeypatch, later):
+    module = ModuleType("carts")
+    monkeypatch.setitem(sys.modules, "carts", module)
+    space = define(CARTS, vars(module))
+    before = [code_hash([space[name]]) for name in ("Cart", "total")]
+    assert UNKNOWN not in before
+    define("def beside(self): pass", space)
+    assert [code_hash([space[name]]) for name in ("Cart", "total")] == before
+    define(later, space)
+    after = [code_hash([space[name]]) for name in ("Cart", "total")]
+    assert not {UNKNOWN, *before} & {*after}
 
 
 def test_the_order_of_roots_shows(define):
