@@ -37,7 +37,7 @@ def visible_ids(view: View, kind: str, prefix: str = "") -> Sequence[str]:
 
 
 def visible_variants(view: View, story_id: str | None, tags: Sequence[str] | None) -> Sequence[str]:
-    """Return the visible variants of a story, with any of the tags; unknown tags are refused."""
+    """Return the visible variants of a story, with any of the tags; refuses unknown or no tags."""
     _check_tags(view, tags)
     prefix = f"{story_id}/" if story_id else ""
     if not tags:
@@ -99,6 +99,9 @@ def _of_tier(view: View, kind: str, ids: Sequence[str]) -> Sequence[str]:
 
 
 def _check_tags(view: View, tags: Sequence[str] | None) -> None:
+    if tags is not None and not tags:
+        message = "tags=[] chooses nothing. Leave tags out to choose all."
+        raise RequestError("bad_arguments", message)
     for tag in tags or ():
         entry = REGISTRY.find("tag", tag)
         builtin = entry is not None and entry.origin.key == "builtin"

@@ -83,6 +83,12 @@ def test_nothing_chosen_cannot_be_shown_to_pass(shop):
         assert sweep.counts == counts()
 
 
+def test_no_tags_are_refused_so_that_nobody_runs_all_by_accident(shop):
+    for tags in ([], ()):
+        with pytest.raises(repl_pair.ReplPairError, match="Leave tags out to choose all"):
+            repl_pair.run_variants(tags=tags)
+
+
 def test_variants_are_chosen_by_any_of_the_tags_or_by_story(shop):
     repl_pair.story("other", component=price, tags=["docs"])
     repl_pair.variant("other/X")
