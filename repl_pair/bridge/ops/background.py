@@ -139,12 +139,14 @@ async def read_run(
 async def cancel_run(here: BridgeCall, run: RunId) -> RunState:
     """Cancel a run that waits or goes on, as when its caller cancels a call.
 
-    `ended`: it had ended, and nothing changed.
+    `ended`: it had ended, and nothing changed. A loop in C code ends when it ends: kernel_status
+    says whether the kernel is still busy with it.
     """
     runs = here.background.runs
     found = runs.get(run)
     await runs.cancel(found)
     here.next_steps.append(next_step("read_run", run=run))
+    here.next_steps.append(next_step("kernel_status", kernel=found.call.kernel))
     return {"run": run, "state": found.state}
 
 
