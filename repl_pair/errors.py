@@ -1,6 +1,6 @@
 """The one error family: a refusal has a stable code, what was wrong and what to do."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 from typing import Any, TypedDict
 
 CODES: dict[str, str] = {
@@ -104,6 +104,12 @@ class VariantFailed(ReplPairError, AssertionError):
     def _render_traceback_(self) -> list[str]:
         """Get what a notebook shows in place of a traceback, which would explain nothing."""
         return [f"VariantFailed: {self.message}"]
+
+
+def check_not_empty(name: str, chosen: Sized | None) -> None:
+    """Refuse an empty choice, of which nobody knows whether all or none was meant."""
+    if chosen is not None and not len(chosen):
+        raise RequestError("bad_arguments", f"{name} is empty: name one, or leave {name} out.")
 
 
 def nearest(word: str, known: Iterable[str], *, limit: int = 3) -> list[str]:

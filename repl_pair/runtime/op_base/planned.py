@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from repl_pair.errors import RequestError
+from repl_pair.errors import RequestError, check_not_empty
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import plan_variant
@@ -39,6 +39,7 @@ def planned(
     """
     visible_entry(call.view, "variant", variant_id)
     check_visible(call.view, "mode", modes)
+    check_not_empty("plays", plays)
     return plan_variant(
         variant_id,
         modes=modes or (),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from repl_pair.errors import RequestError, did_you_mean, next_step
+from repl_pair.errors import RequestError, check_not_empty, did_you_mean, next_step
 from repl_pair.records import record
 from repl_pair.runtime.project.git import CHECKOUT_S, local_filters, run_git
 from repl_pair.runtime.realm.files import check_name
@@ -70,8 +70,7 @@ def _choose(realm: Realm, repos: Sequence[str] | None) -> tuple[list[str], str]:
                 f"The realm {realm.name} has no repo {unknown!r}.{near}",
                 next_steps=[next_step("realm_status", realm=realm.given)],
             )
-        if not repos:
-            raise RequestError("bad_arguments", "repos is empty: name one, or leave it out.")
+        check_not_empty("repos", repos)
         return sorted(set(repos)), "The repos that were named."
     own = realm.repo
     if own is None or own not in realm.repos:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
 
-from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.errors import RequestError, check_not_empty, did_you_mean
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.model import PUBLISHED, Entry, Workspace
 from repl_pair.runtime.registry.registry import REGISTRY, not_found
@@ -99,9 +99,7 @@ def _of_tier(view: View, kind: str, ids: Sequence[str]) -> Sequence[str]:
 
 
 def _check_tags(view: View, tags: Sequence[str] | None) -> None:
-    if tags is not None and not tags:
-        message = "tags=[] chooses nothing. Leave tags out to choose all."
-        raise RequestError("bad_arguments", message)
+    check_not_empty("tags", tags)
     for tag in tags or ():
         entry = REGISTRY.find("tag", tag)
         builtin = entry is not None and entry.origin.key == "builtin"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from sqlite3 import Connection, Row
 
-from repl_pair.errors import RequestError
+from repl_pair.errors import RequestError, check_not_empty
 from repl_pair.runtime.project.database import Database
 from repl_pair.runtime.project.schema import new_id
 from repl_pair.runtime.review.annotations import delete_emptied_reviews, read_rows
@@ -45,8 +45,7 @@ def submit_review(
     Without ids: the drafts there that the caller may submit, and its own remarks that are in no
     review. RequestError `not_found`, `bad_arguments` or `forbidden`; then nothing has changed.
     """
-    if annotation_ids is not None and not annotation_ids:
-        raise RequestError("bad_arguments", "annotation_ids is empty: name one, or leave it out.")
+    check_not_empty("annotation_ids", annotation_ids)
     with database.reading() as connection:
         place = find_known_target(connection, database.root, view, target)
         if connection is None:

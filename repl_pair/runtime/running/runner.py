@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from repl_pair.errors import RequestError
+from repl_pair.errors import RequestError, check_not_empty
 from repl_pair.records import replace, to_dict
 from repl_pair.runtime.capture.capture import capture, report_raised
 from repl_pair.runtime.capture.children import in_one_process
@@ -85,6 +85,7 @@ async def _run(
 ) -> RunRecord:
     _check_text(variant_id)
     try:
+        check_not_empty("plays", wanted["plays"])
         plan = plan_variant(variant_id, **wanted)
     except RequestError as error:
         _check_variant_id(variant_id)

@@ -41,7 +41,8 @@ def select(
         raise RequestError(
             "bad_arguments",
             "Choose the variants in one way: ids, tags or changed, the last two perhaps of one "
-            f"story. Given: {' and '.join(named)}. Nothing was run.",
+            "story; leave out the rest, also what is empty. "
+            f"Given: {' and '.join(named)}. Nothing was run.",
         )
     if ids is not None:
         return _known(list(map(str, ids)), visible_variants(view, None, None))

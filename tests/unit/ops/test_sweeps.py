@@ -64,6 +64,8 @@ async def test_nothing_chosen_is_no_pass(link):
         ),
         ({"ids": ["shop.price/One"], "changed": True}, "bad_arguments", "Given: ids and changed."),
         ({"ids": ["shop.price/One", "shop.price/Tow"]}, "not_found", "Nearest: shop.price/Two"),
+        ({"ids": ["shop.price/One"], "tags": []}, "bad_arguments", "also what is empty"),
+        ({"tags": []}, "bad_arguments", "tags is empty: name one, or leave tags out."),
         ({"story_id": "shop.prize"}, "not_found", "Nearest: shop.price"),
         ({"tags": ["slwo"]}, "not_found", "Nearest: slow"),
         ({"changed": True, "modes": ["eru"]}, "not_found", "Nearest: eur"),
@@ -80,6 +82,25 @@ async def test_what_is_not_all_there_is_refused_and_nothing_runs(link, args, cod
     assert text in refusal["message"]
     assert (await link.get("read_failures"))["total"] == 0
     assert len((await link.get("tests_passing"))["not_run_or_stale"]) == 2
+
+
+CHOOSING = [
+    *("run_variants", "list_variants", "list_stories", "read_failures"),
+    *("changed_variants", "tests_passing", "watch_variant"),
+]
+
+
+@pytest.mark.parametrize("op", CHOOSING)
+async def test_no_op_takes_an_empty_choice_for_all(link, op):
+    await link.define(SHOP)
+    assert (await link.refusal(op, tags=[]))["code"] == "bad_arguments"
+    assert len((await link.get("tests_passing"))["not_run_or_stale"]) == 2
+
+
+async def test_a_run_without_its_plays_does_not_pass(link):
+    await link.define(SHOP)
+    refusal = await link.refusal("run_variant", variant_id="shop.price/Two", plays=[])
+    assert refusal["message"] == "plays is empty: name one, or leave plays out."
 
 
 async def test_a_view_with_a_tier_sweeps_what_it_sees(link):

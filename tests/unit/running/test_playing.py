@@ -252,6 +252,8 @@ def test_plays_are_run_by_name(counter):
     assert record.assertions[0].play == "one"
     with pytest.raises(RequestError, match=r"no play 'tow'\. Nearest: two"):
         repl_pair.run("counter/Named", plays=["tow"])
+    with pytest.raises(RequestError, match="plays is empty: name one"):
+        repl_pair.run("counter/Named", plays=[])
 
 
 @pytest.mark.parametrize(
