@@ -275,15 +275,22 @@ def test_triggers_outlive_a_restart_and_run_nothing_before_it_is_read(
         managed.cell(f"import os; os.chdir({str(tmp_path)!r})")
         managed.cell(SETUP)
 
+        def listed():
+            return agent.call("list_triggers").structured_content
+
         def items():
-            return agent.call("list_triggers").structured_content["result"]["items"]
+            return listed()["result"]["items"]
 
         until(lambda: items()[1].get("error") == "kernel_restarted", "it is refused")
+        why = {"kernel_restarted"}
+        until(lambda: {item["fault"] for item in items()} == why, "both say why")
+        assert listed()["next_steps"][0]["op"] == "list_stories"
         assert path.read_text() == ""
         read = agent.call("read_run", run=items()[1]["run"]).structured_content
         assert read["error"]["code"] == "kernel_restarted"
+        assert "those of triggers too" in read["hints"][0]
         until(lambda: "t" in path.read_text(), "it runs once the restart was reported")
-        until(lambda: "fault" not in items()[0], "the member is followed again")
+        until(lambda: not any("fault" in item for item in items()), "both fire again")
         managed.cell("level.set(5)")
         until(lambda: "m" in path.read_text(), "it ran at a change after the restart")
 

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from repl_pair.bridge import manifest
 from repl_pair.bridge.background.calls import Caller, PlannedCall
 from repl_pair.bridge.background.firing import On, is_watchable, watched_by
 from repl_pair.bridge.background.runs import Run, Runs
+from repl_pair.bridge.link.link import Link
 from repl_pair.errors import KernelError, ReplPairError, RequestError, did_you_mean, next_step
 from repl_pair.wire import Reply, error_reply, raise_for_error
 
@@ -102,6 +104,17 @@ class Triggers:
             )
         return self._triggers[id]
 
+    async def fault_of(self, trigger: Trigger) -> str:
+        """Return the code of the error for which a trigger does not fire, or its runs are refused.
+
+        As long as no answer has told its principal that the kernel restarted, only reads run there.
+        """
+        kernel = trigger.call.kernel
+        if trigger.fault or kernel is None or manifest.reads(trigger.call.op):
+            return trigger.fault
+        link = await self._find_link(kernel)
+        return "kernel_restarted" if link is not None and link.has_unread_restart else ""
+
     async def unregister(self, id: str) -> Trigger:
         """End a trigger and its run; `not_found` as `get`."""
         trigger = self.get(id)
@@ -134,16 +147,17 @@ class Triggers:
         while True:
             due = max(due + every_s, time.monotonic())
             await asyncio.sleep(due - time.monotonic())
-            trigger.fault = "detached" if await self._was_left(trigger.call.kernel) else ""
+            link = await self._find_link(trigger.call.kernel)
+            # What its principal left is not attached to again.
+            trigger.fault = "detached" if link is not None and link.was_left else ""
             if not trigger.fault:
                 await self._run(trigger)
 
-    async def _was_left(self, kernel: str | None) -> bool:
-        """Return whether its principal left a kernel, which then is not attached to again."""
+    async def _find_link(self, kernel: str | None) -> Link | None:
         try:
-            return (await self._caller.links.get(kernel)).was_left
+            return await self._caller.links.get(kernel)
         except ReplPairError:  # the run reports it
-            return False
+            return None
 
     async def _follow(self, trigger: Trigger) -> None:
         """Run at each change; changes that each come during the run before may be of its making."""

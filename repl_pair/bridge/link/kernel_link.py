@@ -81,13 +81,18 @@ class KernelLink(Link):
         """See `Link.was_left`."""
         return self.boot is not None and not self._wanted.is_set()
 
+    @property
+    def has_unread_restart(self) -> bool:
+        """See `Link.has_unread_restart`."""
+        return self._reported_at == math.inf
+
     async def _answer(
         self, request: Request, timeout_s: float, on_progress: OnProgress | None
     ) -> Reply:
         return await self._wait_for_answer(request, now() + timeout_s, now(), on_progress)
 
     def _with_restart(self, reply: Reply) -> Reply:
-        if self._reported_at < math.inf:
+        if not self.has_unread_restart:
             return reply
         self._reported_at = now()
         if not reply["ok"] and reply["error"]["code"] == "kernel_restarted":
@@ -96,7 +101,7 @@ class KernelLink(Link):
 
     def note_reported(self, boot: str | None) -> None:
         """See `Link.note_reported`."""
-        if boot == self.boot and self._reported_at == math.inf:
+        if boot == self.boot and self.has_unread_restart:
             self._reported_at = now()
 
     async def _wait_for_answer(

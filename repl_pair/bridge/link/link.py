@@ -51,6 +51,11 @@ class Link(ABC):
         """Whether `leave` ended the attachment, and nothing was asked of this link since."""
         return False
 
+    @property
+    def has_unread_restart(self) -> bool:
+        """Whether no reply has reported a restart yet: until then only reads run."""
+        return False
+
     async def request(
         self,
         op: str,

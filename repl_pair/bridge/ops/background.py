@@ -63,7 +63,8 @@ class EndedTrigger(NamedTrigger):
 class TriggerLine(EndedTrigger):
     """A trigger, its runs so far, the last one, its state and the code of its error.
 
-    `fault`: the code of the error for which it does not fire now. `skipped`: how often it had fired
+    `fault`: the code of the error for which it does not fire now; `kernel_restarted`: until an
+    answer has told you of the restart, as the next step does. `skipped`: how often it had fired
     itself, ten runs in a row, and was stopped.
     """
 
@@ -188,7 +189,12 @@ async def register_trigger(
 @TABLE.op(access="read", toolset=manifest.MANAGE, lane="inline")
 async def list_triggers(here: BridgeCall) -> Items[TriggerLine]:
     """List your triggers: call, args, when it fires, its runs, last run, why it does not fire."""
-    items = [_describe(each) for each in here.background.triggers.list()]
+    triggers = here.background.triggers
+    items: list[TriggerLine] = []
+    for each in triggers.list():
+        items.append(_describe(each, await triggers.fault_of(each)))
+        if items[-1].get("fault") == "kernel_restarted" and not here.next_steps:
+            here.next_steps.append(next_step("list_stories", kernel=each.call.kernel))
     last = next((item["run"] for item in items if "run" in item), None)
     if last is not None:
         here.next_steps.append(next_step("read_run", run=last))
@@ -215,7 +221,7 @@ async def _note_restart(here: BridgeCall, run: Run) -> None:
         (await here.links.get(run.call.kernel)).note_reported(reply.get("boot"))
 
 
-def _describe(trigger: Trigger) -> TriggerLine:
+def _describe(trigger: Trigger, fault: str) -> TriggerLine:
     line: TriggerLine = {
         "trigger": trigger.id,
         "call": trigger.call.call,
@@ -227,8 +233,8 @@ def _describe(trigger: Trigger) -> TriggerLine:
         line["run"], line["state"] = trigger.last.id, trigger.last.state
         if trigger.last.task.done() and not trigger.last.reply["ok"]:
             line["error"] = trigger.last.reply["error"]["code"]
-    if trigger.fault:
-        line["fault"] = trigger.fault
+    if fault:
+        line["fault"] = fault
     if trigger.skipped:
         line["skipped"] = trigger.skipped
     return line

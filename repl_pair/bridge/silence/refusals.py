@@ -32,7 +32,10 @@ def restarted() -> KernelError:
         "kernel_restarted",
         f"{RESTARTED} Nothing was run.",
         next_steps=[next_step("list_stories")],
-        hints=["Call again if it is still meant: a call is refused only once after a restart."],
+        hints=[
+            "Call again if it is still meant. Calls are refused, those of triggers too, until an "
+            "answer like this one has told you of the restart."
+        ],
     )
 
 
