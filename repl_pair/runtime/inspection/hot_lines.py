@@ -54,10 +54,10 @@ def read_hot_lines(seconds: float, is_cancelled: Callable[[], bool]) -> dict[str
             due = max(due + PERIOD_S, last)
             time.sleep(max(0.0, due - monotonic()))
             now = monotonic()
+            place, inside = _line_of(places, thread)  # first: soon the cell runs on
             ended = CELLS.current is not running or not CELLS.is_busy()
             if ended:
                 break
-            place, inside = _line_of(places, thread)
             if place is None:
                 place, inside = _own_line(places, awaited())
             samples, missed = samples + 1, missed + max(0, int((now - last) / PERIOD_S) - 1)

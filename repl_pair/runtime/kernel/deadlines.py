@@ -247,7 +247,7 @@ class Deadlines:
     def _end_wait(self, job: Job, *, is_late: bool = False) -> None:
         if job.begun:
             return
-        holder = self._blocked_by(job.call.view)
+        holder = None if job.has_turn else self._blocked_by(job.call.view)
         if holder is None and not is_late:  # it is on its way to the main thread
             later = self._timers.after(ON_ITS_WAY_S, lambda: self._end_wait(job, is_late=True))
             job.at_answer(later)

@@ -37,6 +37,8 @@ class Job:
         """Called at the first stop, possibly in a signal handler."""
         self._reply = reply
         self._lock = threading.Lock()
+        self.has_turn = False
+        """It has the main lane, and begins once what has arrived meanwhile was read."""
         self.begun = False
         self.answered = False
         self.ended = False

@@ -86,9 +86,9 @@ class KernelLanes(Lanes):
             return "the person stands at a breakpoint" + (f" in cell {cell.label}" if cell else "")
         if cell is not None:
             return f"the person's cell {cell.label} has been running for {cell.seconds:.0f} s"
-        if held is None and self._kernel._main_asyncio_lock.locked():
+        if self._turns.holder is None and self._kernel._main_asyncio_lock.locked():
             return "a cell that began before repl_pair was attached is running"
-        blocked_s = MAIN_LOOP.blocked_s(busy=held is not None)
+        blocked_s = MAIN_LOOP.blocked_s(busy=self._turns.holder is not None)
         if blocked_s is not None and blocked_s >= WAITED_S:
             return (
                 "no cell runs, but the kernel's event loop has been blocked for "

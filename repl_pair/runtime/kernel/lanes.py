@@ -142,6 +142,7 @@ class JobQueue:
         from repl_pair.runtime.stopping.contexts import copy_of, in_context  # no job at attaching
 
         async with self._next, self._lock:
+            job.has_turn = True
             self.holder = job
             try:
                 if self._catch_up:
@@ -247,11 +248,11 @@ def run_blocking(job: Job, perform: Perform, wait_for: WaitFor) -> None:
 
 
 def describe_holder(holder: Job | None, view: View) -> str | None:
-    """Describe the job whose turn it is, to a view; None where there is none."""
+    """Describe the job whose turn it is, to a view; None where there is none, or it just ends."""
     if holder is None:
         return None
     if not STUCK.holds(holder):
-        return f"another call of {holder.op.name} is running"
+        return None if holder.answered else f"another call of {holder.op.name} is running"
     return (
         f"{name_of(holder, view)} that was asked to stop {holder.stopping_s:.0f} s ago still "
         "runs; Stop (the square) or a restart ends it"
