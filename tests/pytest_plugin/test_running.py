@@ -333,7 +333,8 @@ def test_errors_of_fixtures_and_reasons_hide_what_is_secret_and_show_no_frame_of
     result = run("-rA", "--junitxml=o.xml", "-p", "no:randomly")
     result.assert_outcomes(passed=1, failed=1, skipped=2, errors=2, xfailed=2)
     shown = result.stdout.str()
-    assert shown.count("held [redacted]") == 10
+    in_summary = pytest.version_tuple >= (9,)  # the reason of a strict xfail that passes
+    assert shown.count("held [redacted]") == 9 + in_summary
     assert "tok-9f8e" not in shown + (pytester.path / "o.xml").read_text()
     places = [line for line in result.outlines if re.match(r"\S+:\d+: ", line)]
     assert places == ["stories_a.py:10: ValueError", "stories_a.py:15: ValueError"]
