@@ -107,7 +107,7 @@ class Triggers:
     async def fault_of(self, trigger: Trigger) -> str:
         """Return the code of the error for which a trigger does not fire, or its runs are refused.
 
-        As long as no answer has told its principal that the kernel restarted, only reads run there.
+        As long as no answer has reported a restart of the kernel, only reads run there.
         """
         kernel = trigger.call.kernel
         if trigger.fault or kernel is None or manifest.reads(trigger.call.op):

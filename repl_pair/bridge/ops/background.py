@@ -64,8 +64,8 @@ class TriggerLine(EndedTrigger):
     """A trigger, its runs so far, the last one, its state and the code of its error.
 
     `fault`: the code of the error for which it does not fire now; `kernel_restarted`: until an
-    answer has told you of the restart, as the next step does. `skipped`: how often it had fired
-    itself, ten runs in a row, and was stopped.
+    answer has reported the restart, as that of the next step does. `skipped`: how often it had
+    fired itself, ten runs in a row, and was stopped.
     """
 
     call: str

@@ -34,7 +34,7 @@ def restarted() -> KernelError:
         next_steps=[next_step("list_stories")],
         hints=[
             "Call again if it is still meant. Calls are refused, those of triggers too, until an "
-            "answer like this one has told you of the restart."
+            "answer like this one has reported the restart."
         ],
     )
 

@@ -11,7 +11,7 @@ from repl_pair.runtime.authoring.shared import SETTINGS
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.last_results import RESULTS, last_verdict
-from repl_pair.runtime.results.outdated import OUTDATED
+from repl_pair.runtime.results.outdated import OF_RUNS
 from repl_pair.runtime.store import STORE
 
 _HEAD = "registry/"
@@ -71,7 +71,7 @@ class Listing:
     def _changed_runs(self, member: str, keys: frozenset[str] | None) -> AbstractSet[str]:
         if member == RUNNING:
             return keys or {*self._running, *self.statuses.of}
-        if member in (RESULTS.name, OUTDATED.name):
+        if member in OF_RUNS:
             return keys or {*STORE.snapshot(RESULTS.name), *self.statuses.of}
         return self.statuses.dependents(member, None) if member in SETTINGS else frozenset()
 

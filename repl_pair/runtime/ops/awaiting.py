@@ -20,8 +20,7 @@ from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import visible_ids
-from repl_pair.runtime.results.last_results import RESULTS
-from repl_pair.runtime.results.outdated import OUTDATED, follow_code
+from repl_pair.runtime.results.outdated import OF_RUNS, OUTDATED, follow_code
 from repl_pair.runtime.signatures.arguments import Bounds
 from repl_pair.runtime.stopping.waiting import WaitEvent
 from repl_pair.runtime.store import STORE, Change
@@ -33,7 +32,7 @@ UNSEEN = -1
 MAX_COMPLETED = 100
 _CELLS = "cells"
 _STORE = "repl_pair/"
-_KINDS = {RESULTS.name: "variant", OUTDATED.name: "variant"}
+_KINDS = dict.fromkeys(OF_RUNS, "variant")
 """The kind whose ids are the keys of a member of the store that is not of the registry."""
 
 
@@ -81,7 +80,7 @@ async def await_members(
         return {"marks": _read_marks(call.view, watched), "changed": changed, "gone": []}
     until, changed, cancelled = monotonic() + wait_s, call.make_event(), call.make_event()
     with ExitStack() as undo:
-        for end in _set_at_changes(watched, changed):
+        for end in _set_at_changes(watched, changed) if wait_s else ():
             undo.callback(end)
         known = _read_marks(call.view, watched) if marks is None else marks
         while True:

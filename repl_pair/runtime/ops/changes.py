@@ -13,8 +13,7 @@ from repl_pair.runtime.op_base.table import MAX_WAIT_S, op, wait_deadline
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.model import PUBLISHED
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.last_results import RESULTS
-from repl_pair.runtime.results.outdated import OUTDATED, follow_code
+from repl_pair.runtime.results.outdated import OF_RUNS, follow_code
 from repl_pair.runtime.secrets.handles import HANDLES
 from repl_pair.runtime.signatures.arguments import Bounds
 from repl_pair.runtime.store import STORE, Change
@@ -129,7 +128,8 @@ async def _await_visible(call: Call, since: int, wait_s: float) -> None:
     changed, until = call.make_event(), monotonic() + wait_s
     with ExitStack() as undo:
         undo.callback(STORE.subscribe(lambda _change: changed.set()))
-        undo.callback(follow_code())
+        if wait_s:
+            undo.callback(follow_code())
         while not call.cancelled.is_set():
             changes, gap = STORE.changes(since)
             if gap or any(as_seen(call.view, one) for one in changes):
@@ -161,6 +161,6 @@ def _is_open(view: View, change: Change) -> bool:
     if view.tier is None:
         kind = change.member.removeprefix("registry/")
         return kind not in PUBLISHED or view.principal == PERSON
-    is_result = change.member in (RESULTS.name, OUTDATED.name) and change.key is not None
+    is_result = change.member in OF_RUNS and change.key is not None
     entry = REGISTRY.find("variant", change.key or "") if is_result else None
     return entry is not None and is_seen(view, entry)

@@ -11,11 +11,14 @@ from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.results.last_results import RESULTS, is_current, is_stale, last_verdict
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.store import STORE, Collection
+from repl_pair.wire import monotonic
 
 OUTDATED = Collection(
     name="outdated", doc="The order of the last run of each variant whose code changed since."
 )
 STORE.declare(OUTDATED)
+OF_RUNS = (RESULTS.name, OUTDATED.name)
+"""The collections whose keys are those of variants."""
 
 _SHARE = 10
 """A check may take a tenth of the time: it shares the interpreter with the person's cells."""
@@ -66,9 +69,9 @@ class _Checks:
 
     def _check_while_due(self) -> None:
         while self._take_due():
-            began = time.perf_counter()
+            began = monotonic()
             _check_results()
-            time.sleep((time.perf_counter() - began) * (_SHARE - 1))
+            time.sleep((monotonic() - began) * (_SHARE - 1))
 
     def _take_due(self) -> bool:
         with self._lock:
