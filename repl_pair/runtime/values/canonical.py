@@ -26,7 +26,8 @@ from repl_pair.runtime.values.value_parts import (
     parts_by_base_class,
 )
 
-MAX_DEPTH = 200
+MAX_DEPTH = 210
+"""Of a whole body: `freeze` takes 200 for what stands in one of its slots."""
 _WIDE = 50
 _SHOWN = 200
 

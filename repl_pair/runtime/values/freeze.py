@@ -10,6 +10,7 @@ from types import GeneratorType, ModuleType
 from typing import Any, TypeGuard
 
 from repl_pair.errors import AuthoringError
+from repl_pair.runtime.values import canonical
 from repl_pair.runtime.values.classes import (
     fields_of,
     hint_class,
@@ -34,6 +35,10 @@ from repl_pair.runtime.values.paths import join_path
 from repl_pair.runtime.values.value_parts import columns_where
 
 MAX_DEPTH = 200
+_LONGEST = 14_000
+"""Of an int, in bits: Python writes and reads 4,300 digits."""
+_WIDE = ("longdouble", "clongdouble")
+"""Types of numpy that have other bytes on other machines."""
 _SCALARS = frozenset({type(None), bool, int, float, str})
 _IMMUTABLE = frozenset({type(None), timezone, EnumMember})
 """The other types of which a value is kept as it is."""
@@ -63,7 +68,7 @@ def freeze_response(value: Any, where: str) -> Frozen:
 
 def _freeze(value: Any, hint: Hint, where: str, above: Above) -> Frozen:
     if type(value) in _SCALARS and not hint.sensitive:
-        return value
+        return _check_length(value, where) if type(value) is int else value
     if type(value) in (Secret, Given):
         return value
     if is_secret_class(type(value)):
@@ -81,8 +86,10 @@ def _freeze(value: Any, hint: Hint, where: str, above: Above) -> Frozen:
 
 def _freeze_leaf(value: Any, hint: Hint, where: str) -> Frozen:
     """Freeze what is a value as a whole; `_NONE` for what is made of parts."""
-    if _is_immutable(real_class(value)) or is_library_scalar(value):
+    if _is_immutable(real_class(value)):
         return value
+    if is_library_scalar(value):
+        return _check_hashed(value, where)
     if isinstance(value, Enum):
         return _freeze_member(value, hint, where)
     if _is_plain_text(value):
@@ -102,6 +109,22 @@ def _freeze_leaf(value: Any, hint: Hint, where: str) -> Frozen:
 
 
 _NONE: Any = object()
+
+
+def _check_length(number: int, where: str) -> int:
+    """Return a number of which Python writes the digits."""
+    if number.bit_length() > _LONGEST:
+        raise bad_data(where, "holds a whole number of over 4,200 digits: write it as text")
+    return number
+
+
+def _check_hashed(value: Any, where: str) -> Any:
+    """Return a value of a library, without rows if it has some, if identities may hold it."""
+    try:
+        canonical.write(value, lambda _: None)
+    except AuthoringError as error:
+        raise bad_data(where, f"cannot be hashed: {error.message.removesuffix('.')}") from None
+    return value
 
 
 def _is_plain_text(value: Any) -> TypeGuard[str]:
@@ -183,7 +206,9 @@ def _freeze_set(value: Iterable[Any], hint: Hint, where: str, above: Above) -> F
 
 
 def _freeze_key(key: Any, where: str) -> Any:
-    if type(key) in (str, int, bool, type(None), EnumMember):
+    if type(key) is int:
+        return _check_length(key, where)
+    if type(key) in (str, bool, type(None), EnumMember):
         return key
     if isinstance(key, Enum):
         return _freeze_member(key, ANYTHING, where)
@@ -207,6 +232,9 @@ def _freeze_table(value: Any, where: str) -> Any:
             raise bad_data(
                 where, f"is a {type(value).__name__} of {names}; its cells hold plain data"
             )
+    wide = columns_where(value, lambda dtype: dtype in _WIDE)
+    for part in wide if kind_of(value) == "frame" else [value]:
+        _check_hashed(part[:0] if part.ndim else part, where)
     frozen = value.copy()
     if kind_of(frozen) == "array":
         frozen.setflags(write=False)

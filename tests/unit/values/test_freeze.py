@@ -32,8 +32,9 @@ from starlette.datastructures import QueryParams
 
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.authoring.entries import Handle
+from repl_pair.runtime.planning.identity import content_hash
 from repl_pair.runtime.values.classes import TypeRef, current_class
-from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.freeze import MAX_DEPTH, freeze
 from repl_pair.runtime.values.frozen import (
     EnumMember,
     Record,
@@ -448,6 +449,32 @@ def test_what_is_no_data_is_refused_with_its_place_and_the_way_to_do_it(value, w
     assert message.startswith("args.client[0].session is ")
     assert words in message
     assert "ref('loader_id', ...)" in message
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (np.ma.MaskedArray([1, 2], mask=[0, 1]), "numpy.ma.MaskedArray"),
+        (np.rec.array([(1,)], dtype=[("a", "i4")]), "numpy.rec.recarray"),
+        (np.longdouble(1), "use float64"),
+        (np.array(1, dtype=np.longdouble), "use float64"),
+        (pd.DataFrame({"a": np.ones(1, dtype=np.longdouble)}), "use float64"),
+        (10**4300, "whole number of over 4,200 digits"),
+        ({10**4300: 1}, "whole number of over 4,200 digits"),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_what_has_no_hash_is_refused_before_a_run(value, words):
+    assert words in refused([value])
+
+
+def test_all_that_freezes_can_stand_in_a_slot_of_a_body():
+    value: Any = 10**4200
+    for _ in range(MAX_DEPTH):
+        value = [value]
+    body = {"plays": [["", [["result_equals", freeze(value)]]]]}
+    assert content_hash(body).startswith("rp1:")
+    assert "nested too deeply" in refused([value])
 
 
 def test_an_open_file_is_refused():
