@@ -1,16 +1,19 @@
-"""Replies of a session: how long its caller waits for one, and the kernel that it names."""
+"""Replies of a session: how long its caller waits for one, its kernel, and what to do next."""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
 from repl_pair.bridge import manifest
+from repl_pair.bridge.kernels.target import HOW_TO_START
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link
+from repl_pair.bridge.ops import TABLE
 from repl_pair.bridge.policy import OPEN, Descriptor
 from repl_pair.bridge.suggestions import in_kernel
 from repl_pair.errors import STEP_CHARS, NextStep, next_step
-from repl_pair.wire import Args, Reply
+from repl_pair.wire import PERSON, Args, Reply
 
+_HERE = "In a terminal, `--here` executes the story files of the project instead."
 _WAITS = {"wait_s": 1.0, "timeout_s": 1.0, "duration_ms": 0.001}
 """Parameters that say how long an op may take, with what turns them into seconds."""
 
@@ -52,3 +55,26 @@ def with_kernel(reply: Reply, link: Link | None, target: str | None) -> Reply:
     kernel = {"id": link.kernel.id, "name": link.kernel.name}
     boot = reply.get("boot") or link.boot
     return reply | {"kernel": kernel | ({"boot": boot} if boot else {})}
+
+
+def complete_refusal(reply: Reply, op: str, *, principal: str, has_kernel: bool) -> Reply:
+    """Return a refusal with next steps; an ok reply as it is.
+
+    Without a kernel a step that takes one gives way to what starts one. An agent that has no step
+    left reads how the op is called.
+    """
+    if reply["ok"]:
+        return reply
+    given, hints = reply.get("next_steps", ()), [*reply.get("hints", ())]
+    steps = [step for step in given if has_kernel or _is_answered_here(step["op"])]
+    if len(steps) < len(given):
+        steps.append(next_step("list_kernels"))
+        hints += (*HOW_TO_START, _HERE) if principal == PERSON else HOW_TO_START
+    if not steps and principal != PERSON:
+        steps.append(next_step("describe_op", op=op))
+    slots = {"next_steps": steps, "hints": hints}
+    return {**reply, **{name: slot for name, slot in slots.items() if slot}}
+
+
+def _is_answered_here(op: str) -> bool:
+    return TABLE.get(op) is not None or bool(manifest.by_name().get(op, {}).get("project"))

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from repl_pair.bridge import manifest
+from repl_pair.bridge import manifest, replies
 from repl_pair.bridge.approval_calls import ApprovalCalls
 from repl_pair.bridge.background.background import Background
 from repl_pair.bridge.background.workers import Workers
@@ -30,8 +30,6 @@ from repl_pair.bridge.ops import TABLE
 from repl_pair.bridge.ops.table import BridgeCall, answer_here
 from repl_pair.bridge.pending_call import ApprovalRequest
 from repl_pair.bridge.policy import Descriptor, Policy
-from repl_pair.bridge.refusals import complete_refusal
-from repl_pair.bridge.replies import name_kernel_in_steps, reply_timeout_s, with_kernel
 from repl_pair.bridge.session_links import SessionLinks, import_direct_link
 from repl_pair.errors import ReplPairError, RequestError
 from repl_pair.wire import PERSON, Args, Reply, error_reply
@@ -188,7 +186,7 @@ class Session:
                     op,
                     own,
                     view=view,
-                    timeout_s=reply_timeout_s(descriptor, own),
+                    timeout_s=replies.reply_timeout_s(descriptor, own),
                     is_reported=is_reported,
                 )
             else:
@@ -216,10 +214,12 @@ class Session:
             reply = error_reply(error)
         if manifest.by_name().get(op, {}).get("project"):
             has_kernel = here.link is None or self.links.is_of_kernel(here.link)
-            reply = complete_refusal(reply, op, principal=self.principal, has_kernel=has_kernel)
+            reply = replies.complete_refusal(
+                reply, op, principal=self.principal, has_kernel=has_kernel
+            )
         if "use_kernel" in self.policy.without:
-            reply = name_kernel_in_steps(reply, op, args)
-        return with_kernel(reply, here.link, target)
+            reply = replies.name_kernel_in_steps(reply, op, args)
+        return replies.with_kernel(reply, here.link, target)
 
     async def command(self, op: str, args: Args, kernel: str | None = None) -> Reply:
         """Call an op that only the person may call; `not_found` for any other principal."""
@@ -255,7 +255,7 @@ class Session:
             reply = await link.request(op, args, view=view, **how)
         except ReplPairError as error:
             reply = error_reply(error)
-        return with_kernel(reply, link, None)
+        return replies.with_kernel(reply, link, None)
 
     async def _find_link(self, descriptor: Descriptor, target: str | None) -> Link:
         """Return the link that answers an op; without a kernel this process answers some."""

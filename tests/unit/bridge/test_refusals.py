@@ -5,7 +5,7 @@ from answers import find_step_faults
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import Policy
-from repl_pair.bridge.refusals import complete_refusal
+from repl_pair.bridge.replies import complete_refusal
 from repl_pair.bridge.session import Session
 from repl_pair.errors import RequestError, next_step
 from repl_pair.runtime.project import database
