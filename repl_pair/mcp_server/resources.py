@@ -1,6 +1,7 @@
 """The resources of a session: what is listed, read and completed, as its view sees it now."""
 
 from contextlib import aclosing
+from pathlib import PurePath
 from typing import Any, NamedTuple, NoReturn
 
 from mcp import types
@@ -8,11 +9,11 @@ from mcp.shared.exceptions import MCPError
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.call_checks import is_there
+from repl_pair.bridge.policy import NAMED, OPEN
 from repl_pair.bridge.session import Session
 from repl_pair.bridge.suggestions import through_op, write_step
 from repl_pair.errors import next_step
 from repl_pair.mcp_server import completion, results
-from repl_pair.mcp_server.context import read_context
 from repl_pair.mcp_server.gate.byte_gate import Json, scrub
 from repl_pair.mcp_server.notifying import Context
 from repl_pair.mcp_server.pages import page_of, read_items
@@ -32,6 +33,8 @@ MIME = "application/json"
 MAX_MEMBERS = 1_000
 """How many members are listed."""
 _MISSING = ("not_found", "bad_arguments")
+_COUNTED = ("story", "variant", "function")
+_KERNEL = ("id", "name", "alive", "busy", "busy_s", "idle_s", "state", "since_s", "code", "why")
 
 
 class Resources:
@@ -79,7 +82,7 @@ class Resources:
         uri = str(params.uri)
         target = find_for(self._session, uri)
         if uri == CONTEXT:
-            found: Json = scrub(await read_context(self._session))
+            found: Json = scrub(await _read_context(self._session))
         else:
             reply = await self._session.call(target.op, target.args, is_reported=False)
             if not reply["ok"]:
@@ -195,3 +198,33 @@ def _refusal(session: Session, uri: str, reply: Reply) -> MCPError:
 def _resource(uri: str, doc: str) -> types.Resource:
     name = uri.partition("://")[2]
     return types.Resource(uri=uri, name=name, description=doc[:DOC_CHARS], mime_type=MIME)
+
+
+async def _read_context(session: Session) -> dict[str, Any]:
+    """Return `pair://context`: the session's name, what is open, the kernel, and what is in it.
+
+    Without a kernel `kernel` has the code, and why. `access` has `allow`, `ask` or `deny` of each.
+    """
+    policy = session.policy
+    reply = await session.call("kernel_status", is_reported=False)
+    unlisted = unlisted_ops(session.descriptors(), policy)
+    steps = reply.get("next_steps") or [next_step("list_stories")]
+    return {
+        "principal": session.principal,
+        "access": {access: policy.decide(access) for access in (*sorted(OPEN), *NAMED)},
+        "toolsets": sorted(policy.listed_toolsets),
+        **_describe_kernel(reply),
+        "next_steps": [through_op(step, unlisted) for step in steps],
+    }
+
+
+def _describe_kernel(reply: Reply) -> dict[str, Any]:
+    if not reply["ok"]:
+        error = reply["error"]
+        return {"kernel": {"code": error["code"], "why": error["message"]}}
+    report: dict[str, Any] = reply["result"]
+    kernel = {slot: report[slot] for slot in _KERNEL if report.get(slot) is not None}
+    if notebook := report.get("notebook"):
+        kernel["notebook"] = PurePath(notebook).name
+    counts = report.get("counts", {})
+    return {"kernel": kernel, "counts": {kind: counts[kind] for kind in _COUNTED if kind in counts}}
