@@ -125,11 +125,6 @@ class LoopThread:
             if self._loop is not None and not is_awaited and not asyncio.all_tasks(self._loop):
                 self._stop()
 
-    def close(self) -> None:
-        """Stop the loop; its thread ends."""
-        with self._lock:
-            self._stop()
-
     def _stop(self) -> None:
         loop, self._loop = self._loop, None
         if loop is not None:

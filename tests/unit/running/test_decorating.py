@@ -26,7 +26,7 @@ check = repl_pair.check
 def all_ends():
     yield
     repl_pair.global_decorators()
-    PRIVATE.close()
+    PRIVATE.close_idle()
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ check, effect = repl_pair.check, repl_pair.effect
 @pytest.fixture(autouse=True)
 def loop_ends():
     yield
-    PRIVATE.close()
+    PRIVATE.close_idle()
 
 
 @pytest.fixture

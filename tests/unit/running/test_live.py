@@ -17,7 +17,7 @@ MARK = contextvars.ContextVar("mark", default="nobody's")
 @pytest.fixture(autouse=True)
 def nothing_stays_open():
     yield
-    PRIVATE.close()
+    PRIVATE.close_idle()
     assert threading.active_count() < 20
 
 

@@ -25,7 +25,7 @@ WALKED = ["setup", "load", "events", "render", "play", "teardown"]
 @pytest.fixture(autouse=True)
 def private_loop_ends():
     yield
-    PRIVATE.close()
+    PRIVATE.close_idle()
 
 
 @pytest.fixture

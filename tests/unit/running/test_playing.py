@@ -17,7 +17,7 @@ from repl_pair.runtime.stopping.loops import PRIVATE
 @pytest.fixture(autouse=True)
 def private_loop_ends():
     yield
-    PRIVATE.close()
+    PRIVATE.close_idle()
 
 
 class Counter:

@@ -21,7 +21,7 @@ check = repl_pair.check
 @pytest.fixture(autouse=True)
 def private_loop_ends():
     yield
-    PRIVATE.close()
+    PRIVATE.close_idle()
 
 
 def add(a: int = 1, b: int = 2):

@@ -102,7 +102,7 @@ RATE = 0.19
 @pytest.fixture(autouse=True)
 def private_loop_ends():
     yield
-    PRIVATE.close()
+    PRIVATE.close_idle()
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ def run(request, loop):
 
     yield repl_pair.run if request.param != "here" else run_here
     wait_until(lambda: not asyncio.all_tasks(PRIVATE.loop), what="the end of the tasks of the run")
-    PRIVATE.close()
+    PRIVATE.close_idle()
 
 
 async def in_group():
@@ -221,4 +221,4 @@ def test_a_live_object_holds_up_nobody_who_waits_for_all_tasks():
     with repl_pair.live("app/It") as live:
         assert repl_pair.run("other/It").result == 1
         assert live.is_open
-    PRIVATE.close()
+    PRIVATE.close_idle()

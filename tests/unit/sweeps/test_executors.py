@@ -90,7 +90,7 @@ OF = [f"swept.price/Of_{number}" for number in range(6)]
 @pytest.fixture(autouse=True)
 def private_loop_ends():
     yield
-    PRIVATE.close()
+    PRIVATE.close_idle()
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ CALLS = []
 def private_loop_ends():
     yield
     CALLS.clear()
-    PRIVATE.close()
+    PRIVATE.close_idle()
 
 
 def price(rate: float = 1.0, off: float = 0.0):
