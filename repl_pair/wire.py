@@ -120,6 +120,8 @@ Slots that hold nothing are left out. An error is `{code, message, detail}`, its
 `repl_pair.errors.CODES`. The bridge adds `kernel`, and `age_s` to an earlier answer that it repeats
 for a silent kernel.
 """
+OnReply: TypeAlias = Callable[[Reply], None]
+OnProgress: TypeAlias = Callable[[ProgressContent], None]
 LATE = "late_at"
 """Key in the detail of the refusal of a late request: the kernel's clock at that moment."""
 UNATTACHED = "unattached"

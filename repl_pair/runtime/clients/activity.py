@@ -3,14 +3,14 @@
 import itertools
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
 from repl_pair.errors import ReplPairError
 from repl_pair.records import record
 from repl_pair.runtime.store import PERSON_STORE, Collection, Store
-from repl_pair.wire import PERSON, Reply, Request, cut_at_word, monotonic
+from repl_pair.wire import PERSON, OnReply, Reply, Request, cut_at_word, monotonic
 
 ACTIVITY = Collection(name="activity", doc="The latest calls of agents, by number.")
 PERSON_STORE.declare(ACTIVITY)
@@ -22,8 +22,6 @@ CODE_CHARS, CODES_CHARS = 65_536, 4_000_000
 CODE_PARAMETERS: dict[str, str] = {}
 """The parameter that is code, by op."""
 _SHORT = 60
-
-OnReply = Callable[[Reply], None]
 
 
 @record

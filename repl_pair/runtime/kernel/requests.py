@@ -1,6 +1,6 @@
 """Opens a request as a job: whether it may be taken, by whom, and what its call carries."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,10 +21,7 @@ from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets
 from repl_pair.runtime.secrets.learning import DEEP, learn_secrets
 from repl_pair.runtime.sessions.open_sessions import OPEN
 from repl_pair.version import VERSION
-from repl_pair.wire import LATE, PERSON, PROTOCOL, ProgressContent, Reply, Request, View, monotonic
-
-OnReply = Callable[[Reply], None]
-OnProgress = Callable[[ProgressContent], None]
+from repl_pair.wire import LATE, PERSON, PROTOCOL, OnProgress, OnReply, Request, View, monotonic
 
 
 def open_job(content: Mapping[str, Any], reply: OnReply, progress: OnProgress) -> Job | None:

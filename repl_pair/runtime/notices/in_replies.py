@@ -9,7 +9,7 @@ from repl_pair.records import Undo, row
 from repl_pair.runtime.notices.deferred_writes import LATER
 from repl_pair.runtime.notices.notices import Unseen, is_open, mark_seen, read_unseen
 from repl_pair.runtime.project.database import project
-from repl_pair.wire import Notices, Reply, Request, monotonic
+from repl_pair.wire import Notices, OnReply, Reply, Request, monotonic
 
 SHOWN = 3
 LISTING = "notifications_list"
@@ -18,7 +18,6 @@ FRESH_S = 60.0
 CLIENTS = 1_000
 """How many clients are remembered that were shown notices and did not call since."""
 
-OnReply = Callable[[Reply], None]
 _Caller = tuple[str, str]
 """A client, and its principal."""
 Counts = Mapping[str, int]

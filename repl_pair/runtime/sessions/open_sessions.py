@@ -14,12 +14,10 @@ from repl_pair.runtime.project.schema import new_id
 from repl_pair.runtime.sessions.counting import Counts, count_changed, count_reply, no_counts
 from repl_pair.runtime.sessions.sessions import Start, keep_counts, keep_ended, keep_started
 from repl_pair.runtime.store import PERSON_STORE
-from repl_pair.wire import Reply, Request
+from repl_pair.wire import OnReply, Reply, Request
 
 COUNTED_S = 1.0
 """How long counts are in memory only; what a killed kernel may lose."""
-
-OnReply = Callable[[Reply], None]
 
 
 @mutable
