@@ -29,6 +29,7 @@ from repl_pair.runtime.capture.capture import listen_to_runs
 from repl_pair.runtime.loading.project import files_behind, read_project
 from repl_pair.runtime.planning.module_reach import files_of
 from repl_pair.runtime.registry.origin import file_of
+from repl_pair.runtime.registry.outcomes import HASHES
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.wire import raise_for_error
 
@@ -163,7 +164,7 @@ async def _run_if_drifted(
     late: Set[Path],
 ) -> Mapping[str, Any]:
     reply = await caller.call("snapshot_identity", {"variant_id": id})
-    hashes = [reply["result"][n] for n in ("content_hash", "code_hash")] if reply["ok"] else None
+    hashes = [reply["result"][n] for n in HASHES] if reply["ok"] else None
     expected = read_expectation(id)
     why = None if expected is None else f"{expected.kind}: {expected.reason}"
     line: dict[str, Any] = {"id": id, "hashes": hashes, "expected": why, "ran": True}

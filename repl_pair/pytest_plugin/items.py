@@ -24,7 +24,7 @@ from repl_pair.pytest_plugin.snapshots import note_run, rules_in
 from repl_pair.runtime.assertions.events import is_warning
 from repl_pair.runtime.authoring.fixtures import fixtures_from
 from repl_pair.runtime.capture.capture import RunListener, listen_to_runs
-from repl_pair.runtime.results.last_results import HASHES
+from repl_pair.runtime.registry.outcomes import HASHES
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.learning import scrub_known
 from repl_pair.runtime.stopping.contexts import share_context

@@ -14,14 +14,10 @@ from repl_pair.panels.snapshot import messages
 from repl_pair.panels.snapshot.parsing import parse_result
 from repl_pair.records import Undo, record
 from repl_pair.runtime.registry.ids import name_run
+from repl_pair.runtime.registry.outcomes import HASHES
 from repl_pair.runtime.results.markdown import Markdown, cell, code, table
 from repl_pair.runtime.snapshots.forms import SUFFIXES
-from repl_pair.runtime.snapshots.provenance import (
-    HASHES,
-    SlotChange,
-    compare_about,
-    describe_changes,
-)
+from repl_pair.runtime.snapshots.provenance import SlotChange, compare_about, describe_changes
 from repl_pair.runtime.snapshots.records import Images, Stored, Unreadable
 from repl_pair.runtime.snapshots.review import (
     WAITING,

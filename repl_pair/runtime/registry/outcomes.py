@@ -74,6 +74,9 @@ class PhaseRecord:
     error: Mapping[str, Any] | None = None
 
 
+HASHES = ("content_hash", "code_hash")
+
+
 @record
 class Identity:
     """The snapshot identity: which settled state this is, and which code made it."""

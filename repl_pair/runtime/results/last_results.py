@@ -9,14 +9,12 @@ from repl_pair.records import record, replace
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.model import KINDS, Entry
-from repl_pair.runtime.registry.outcomes import Dependency, Identity
+from repl_pair.runtime.registry.outcomes import HASHES, Dependency, Identity
 from repl_pair.runtime.results.record import RegisteredAt, RunRecord
 from repl_pair.runtime.results.retention import SHOWN, Total, lighten, without_outputs
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.store import STORE, Collection
 from repl_pair.wire import PERSON, may_have
-
-HASHES = ("content_hash", "code_hash")
 
 RESULTS = Collection(name="results", doc="The last run of each variant.")
 STORE.declare(RESULTS)

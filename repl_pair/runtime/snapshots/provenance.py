@@ -9,6 +9,7 @@ from repl_pair.runtime.assertions.verdicts import WIDE
 from repl_pair.runtime.planning.identity import content_hash
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.model import Step
+from repl_pair.runtime.registry.outcomes import HASHES
 from repl_pair.runtime.registry.steps import named_by, plain_words
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.learning import learn_secrets
@@ -18,7 +19,6 @@ from repl_pair.runtime.values.classes import is_row
 from repl_pair.runtime.values.differences import MISSING, Change, changes_between
 from repl_pair.runtime.values.frozen import to_plain
 
-HASHES = ("content_hash", "code_hash")
 MAX_SHOWN = 5
 """How many slots, and changes in each, are in a line."""
 
