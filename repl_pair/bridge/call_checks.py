@@ -9,11 +9,7 @@ from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.suggestions import suggest_call
 from repl_pair.errors import RequestError, did_you_mean, next_step
-from repl_pair.runtime.signatures.arguments import (
-    check_arguments,
-    read_call_arguments,
-    size_fault,
-)
+from repl_pair.runtime.signatures.arguments import check_arguments, read_call_arguments
 from repl_pair.wire import Args
 
 FORWARDING = ("read_op", "run_op")
@@ -107,9 +103,7 @@ def read_arguments(policy: Policy, descriptor: Descriptor, args: Args) -> dict[s
     """Return the arguments as the op takes them; `bad_arguments` with the call that is meant."""
     name = descriptor["name"]
     schema = policy.visible_parameters(descriptor)
-    if fault := size_fault(args):
-        raise RequestError("bad_arguments", f"{name} was not called: {fault}")
-    own = read_call_arguments(schema, args)
+    own = read_call_arguments(f"{name} was not called", schema, args)
     if faults := check_arguments(schema, own):
         steps, hints = suggest_call(name, schema, args)
         message = f"{name} was not called: {' '.join(faults)}"

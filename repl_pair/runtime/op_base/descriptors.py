@@ -6,11 +6,7 @@ from typing import Any, get_origin, get_type_hints, is_typeddict
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.op_base.table import READ_DEADLINE_S, Op, Table
-from repl_pair.runtime.signatures.arguments import (
-    check_arguments,
-    read_call_arguments,
-    size_fault,
-)
+from repl_pair.runtime.signatures.arguments import check_arguments, read_call_arguments
 from repl_pair.runtime.signatures.outline import outline
 from repl_pair.runtime.signatures.schema import Schema, parameters_schema
 from repl_pair.wire import View
@@ -61,13 +57,11 @@ def _schema(fn: Callable[..., Any], context: str | None) -> Schema:
 
 def check_call(op: Op, args: Mapping[str, Any], view: View) -> dict[str, Any]:
     """Return the arguments as the op takes them; `bad_arguments` with all faults in one message."""
-    if fault := size_fault(args):
-        raise RequestError("bad_arguments", f"{op.name}: {fault}")
     schema = input_schema(op)
     closed = {name for name, needed in op.needs.items() if needed not in view.access}
     properties = {n: s for n, s in schema["properties"].items() if n not in closed}
     visible = schema | {"properties": properties}
-    own = read_call_arguments(visible, args)
+    own = read_call_arguments(op.name, visible, args)
     if faults := check_arguments(visible, own):
         raise RequestError("bad_arguments", f"{op.name}: {' '.join(faults)}")
     return own

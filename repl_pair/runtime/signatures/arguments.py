@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from math import inf
 from typing import Any
 
-from repl_pair.errors import did_you_mean
+from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import row
 from repl_pair.runtime.values.classes import is_map, is_row
 from repl_pair.runtime.values.marks import is_secret_key
@@ -66,11 +66,16 @@ class Example:
         return {"examples": [self.value]}
 
 
-def read_call_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
+def read_call_arguments(
+    refused: str, schema: Mapping[str, Any], args: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the arguments of a call as its op takes them: null is left out, 5.0 may be 5.
 
-    What is required, or not of the schema, stays as it is: it is for `check_arguments` to refuse.
+    RequestError `bad_arguments`, which begins with `refused`, where they are too large. What is
+    required, or not of the schema, stays as it is: it is for `check_arguments` to refuse.
     """
+    if fault := _size_fault(args):
+        raise RequestError("bad_arguments", f"{refused}: {fault}")
     known, required = schema["properties"], schema["required"]
     given = {n: v for n, v in args.items() if v is not None or n in required or n not in known}
     return {name: _as_whole(known.get(name, {}), value) for name, value in given.items()}
@@ -81,7 +86,7 @@ def _as_whole(schema: Mapping[str, Any], value: Any) -> Any:
     return int(value) if is_whole else value
 
 
-def size_fault(args: Mapping[str, Any]) -> str:
+def _size_fault(args: Mapping[str, Any]) -> str:
     """Describe what of arguments is too large, too deep or no text; nothing where they may come."""
     size = 0
     queue: list[tuple[Any, int]] = [(args, 0)]

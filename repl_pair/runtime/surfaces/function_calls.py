@@ -10,11 +10,7 @@ from repl_pair.runtime.running.calling import by_name
 from repl_pair.runtime.running.captured_calls import CapturedCall, run_stoppable
 from repl_pair.runtime.secrets.known import made_of
 from repl_pair.runtime.secrets.renderings import leaving_form
-from repl_pair.runtime.signatures.arguments import (
-    check_arguments,
-    read_call_arguments,
-    size_fault,
-)
+from repl_pair.runtime.signatures.arguments import check_arguments, read_call_arguments
 from repl_pair.runtime.signatures.corrections import correct_arguments, has_blanks, write_call
 from repl_pair.runtime.signatures.schema import Schema, mark_nullable, parameters_schema
 from repl_pair.runtime.stopping.awaiting import await_together
@@ -66,12 +62,10 @@ def call_parameters(fn: Callable[..., Any]) -> list[str]:
 
 def check_function_args(id: str, fn: Callable[..., Any], args: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON arguments that a function takes; `bad_arguments` with the nearest call."""
-    if fault := size_fault(args):
-        raise RequestError("bad_arguments", f"{id} was not called: {fault}")
     schema = function_schema(fn)
     nulls = {n: None for n, v in args.items() if v is None and n in schema["properties"]}
     legal = {n: v for n, v in nulls.items() if takes_of(fn).read[n].nullable}
-    own = read_call_arguments(schema, args) | legal
+    own = read_call_arguments(f"{id} was not called", schema, args) | legal
     if faults := check_arguments(schema, own):
         raise _refused(id, schema, args, faults)
     return own

@@ -345,7 +345,7 @@ def test_what_is_out_of_its_bounds_is_a_fault(args, faults):
 )
 def test_null_is_absent_and_a_whole_number_may_be_written_as_a_float(args, read, fault):
     schema = BOUNDED | {"additionalProperties": False}
-    found = read_call_arguments(schema, args)
+    found = read_call_arguments("op", schema, args)
     assert repr(found) == repr(read)
     faults = check_arguments(schema, found)
     assert faults == [] if not fault else faults[0].startswith(fault)
