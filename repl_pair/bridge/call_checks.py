@@ -7,9 +7,9 @@ from typing import Any
 from repl_pair.bridge import manifest
 from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.policy import Descriptor, Policy
-from repl_pair.bridge.suggestions import suggest_call
 from repl_pair.errors import RequestError, did_you_mean, next_step
 from repl_pair.runtime.signatures.arguments import check_arguments, read_call_arguments
+from repl_pair.runtime.signatures.corrections import correct_arguments, suggest_call
 from repl_pair.wire import Args
 
 FORWARDING = ("read_op", "run_op")
@@ -78,7 +78,7 @@ def check_forwarded(policy: Policy, via: str, op: str, args: Args) -> None:
 def refuse_through(message: str, op: str, args: Args) -> RequestError:
     """Build the refusal of an op that is reached by its own name only; its step calls it so."""
     schema = manifest.by_name()[op]["input_schema"]
-    steps, hints = suggest_call(op, schema, args)
+    steps, hints = suggest_call(op, correct_arguments(schema, args))
     if op in FORWARDING or not steps:
         steps = [next_step("describe_op", op=None if op in FORWARDING else op)]
     return RequestError("bad_arguments", message, next_steps=steps, hints=hints)
@@ -105,7 +105,7 @@ def read_arguments(policy: Policy, descriptor: Descriptor, args: Args) -> dict[s
     schema = policy.visible_parameters(descriptor)
     own = read_call_arguments(f"{name} was not called", schema, args)
     if faults := check_arguments(schema, own):
-        steps, hints = suggest_call(name, schema, args)
+        steps, hints = suggest_call(name, correct_arguments(schema, args))
         message = f"{name} was not called: {' '.join(faults)}"
         raise RequestError("bad_arguments", message, next_steps=steps, hints=hints)
     return own

@@ -1,4 +1,4 @@
-"""Calls as text, and the nearest valid call to one that was refused."""
+"""Next steps as text and as other calls, and what a call needs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from repl_pair.bridge import manifest
 from repl_pair.errors import NextStep, next_step
 from repl_pair.runtime.registry.ids import check_id
 from repl_pair.runtime.registry.model import KINDS
-from repl_pair.runtime.signatures.corrections import correct_arguments, has_blanks, write_call
+from repl_pair.runtime.signatures.corrections import correct_arguments, write_call
 
 
 def write_step(step: NextStep) -> str:
@@ -34,16 +34,6 @@ def through_op(step: NextStep, unlisted: Mapping[str, str]) -> NextStep:
         if via is None or is_gated
         else next_step(via, op=step["op"], args=step["args"] or None)
     )
-
-
-def suggest_call(
-    name: str, schema: Mapping[str, Any], args: Mapping[str, Any]
-) -> tuple[list[NextStep], list[str]]:
-    """Return the nearest valid call as a next step; as a hint where it has blanks."""
-    corrected = correct_arguments(schema, args)
-    if has_blanks(corrected):
-        return [], [write_call(name, corrected)]
-    return [next_step(name, **corrected)], []
 
 
 def required_args(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,11 +6,12 @@ from repl_pair.bridge.call_checks import parameters_by_name, permit, permitted_o
 from repl_pair.bridge.kernel_info import known_only
 from repl_pair.bridge.ops.table import TABLE, BridgeCall, ForwardedReply, WhichOrChosen
 from repl_pair.bridge.policy import Descriptor
-from repl_pair.bridge.suggestions import suggest_call
+from repl_pair.bridge.suggestions import required_args
 from repl_pair.errors import next_step
 from repl_pair.runtime.op_base.answers import Items
 from repl_pair.runtime.op_base.table import MAX_WAIT_S
 from repl_pair.runtime.signatures.arguments import Bounds
+from repl_pair.runtime.signatures.corrections import suggest_call
 
 
 class OpLine(TypedDict):
@@ -38,7 +39,7 @@ async def describe_op(
         return _describe_others(call)
     descriptor = permit(policy, op, permitted_ops(policy))
     schema = policy.visible_parameters(descriptor)
-    call.next_steps, call.hints = suggest_call(op, schema, {})
+    call.next_steps, call.hints = suggest_call(op, required_args(schema))
     if own := [] if policy.lists(descriptor) else parameters_by_name(policy, descriptor):
         call.hints.append(f"{', '.join(own)}: call {op} itself; read_op and run_op do not take it.")
     whole = {"doc": descriptor["doc"], "input_schema": schema, "answer": descriptor.get("answer")}

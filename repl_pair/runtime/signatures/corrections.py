@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from math import inf
 from typing import Any
 
-from repl_pair.errors import STEP_S, nearest
+from repl_pair.errors import STEP_S, NextStep, nearest, next_step
 from repl_pair.runtime.signatures.arguments import check_arguments
 
 
@@ -13,6 +13,13 @@ def write_call(name: str, args: Mapping[str, Any]) -> str:
     """Write a call as text to people; values are JSON."""
     given = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in args.items())
     return f"{name}({', '.join(given)})"
+
+
+def suggest_call(name: str, args: Mapping[str, Any]) -> tuple[list[NextStep], list[str]]:
+    """Return a call with corrected arguments as a next step; as a hint where it has blanks."""
+    if has_blanks(args):
+        return [], [write_call(name, args)]
+    return [next_step(name, **args)], []
 
 
 def has_blanks(args: Mapping[str, Any]) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from repl_pair.errors import RequestError, next_step
+from repl_pair.errors import RequestError
 from repl_pair.runtime.capture.capture import capture
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.running.calling import by_name
@@ -11,7 +11,7 @@ from repl_pair.runtime.running.captured_calls import CapturedCall, run_stoppable
 from repl_pair.runtime.secrets.known import made_of
 from repl_pair.runtime.secrets.renderings import leaving_form
 from repl_pair.runtime.signatures.arguments import check_arguments, read_call_arguments
-from repl_pair.runtime.signatures.corrections import correct_arguments, has_blanks, write_call
+from repl_pair.runtime.signatures.corrections import correct_arguments, suggest_call
 from repl_pair.runtime.signatures.schema import Schema, mark_nullable, parameters_schema
 from repl_pair.runtime.stopping.awaiting import await_together
 from repl_pair.runtime.stopping.loops import WaitFor
@@ -92,11 +92,8 @@ def _refused(id: str, schema: Schema, args: Mapping[str, Any], faults: list[str]
     nearest = correct_arguments(schema, args)
     if nearest == args:  # the schema does not say what is wrong with them
         return RequestError("bad_arguments", message)
-    if has_blanks(nearest):
-        hints = [write_call("run_function", {"function": id, "args": nearest})]
-        return RequestError("bad_arguments", message, hints=hints)
-    steps = [next_step("run_function", function=id, args=nearest)]
-    return RequestError("bad_arguments", message, next_steps=steps)
+    steps, hints = suggest_call("run_function", {"function": id, "args": nearest})
+    return RequestError("bad_arguments", message, next_steps=steps, hints=hints)
 
 
 async def call_function(

@@ -4,9 +4,14 @@ import pytest
 
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
-from repl_pair.bridge.suggestions import in_kernel, suggest_call
+from repl_pair.bridge.suggestions import in_kernel
 from repl_pair.errors import next_step
-from repl_pair.runtime.signatures.corrections import correct_arguments, has_blanks, write_call
+from repl_pair.runtime.signatures.corrections import (
+    correct_arguments,
+    has_blanks,
+    suggest_call,
+    write_call,
+)
 
 SCHEMA = {
     "type": "object",
@@ -74,12 +79,12 @@ def test_a_step_names_the_kernel_that_the_call_named(op, args, more):
 
 def test_a_call_that_only_the_caller_can_complete_is_a_hint():
     step = {"op": "run_thing", "args": {"thing_id": "a"}}
-    assert suggest_call("run_thing", SCHEMA, {"thing_i": "a"}) == ([step], [])
+    assert suggest_call("run_thing", correct_arguments(SCHEMA, {"thing_i": "a"})) == ([step], [])
     for args, hint in (
         ({}, 'run_thing(thing_id="<string>")'),
         ({"thing_id": "a", "lane": "x"}, 'run_thing(thing_id="a", lane="<main|worker>")'),
     ):
-        assert suggest_call("run_thing", SCHEMA, args) == ([], [hint])
+        assert suggest_call("run_thing", correct_arguments(SCHEMA, args)) == ([], [hint])
 
 
 def test_a_refused_call_names_each_fault_and_the_corrected_call():
