@@ -85,8 +85,8 @@ def thread_stacks() -> list[Stack]:
     The thread that answers is none of them, or, as the main thread, stands nowhere. Each frame is
     let go of at once: what it holds would live on, and end on this thread.
     """
-    # A copy in one step, without the lock that a stuck thread may hold.
-    known = dict(_threads())
+    # A copy in one step: the public way takes a lock, which a stuck thread may hold.
+    known: dict[int, Any] = dict(threading._active)  # pyright: ignore
     main, left = threading.main_thread(), MAX_LINES
     ranks = {ident: rank for rank, ident in enumerate(known)} | {main.ident: -1}
     stacks: list[Stack] = []
@@ -133,10 +133,6 @@ def _cell_in(places: Places, stack: Stack) -> Cell | None:
             if place.is_cell:
                 return Cell(place.where, stack, at)
     return None
-
-
-def _threads() -> dict[int, Any]:
-    return threading._active  # pyright: ignore  the public way takes a lock
 
 
 def _name_of(stack: Stack) -> str:
