@@ -3,7 +3,7 @@
 import inspect
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -194,8 +194,8 @@ class VariantItem(RunningItem):
 
 def _warn_again(listener: RunListener, record: RunRecord) -> str:
     """Pass the warnings that are not asserted through pytest's filters; name the first refused."""
-    passed = [one for one in record.assertions if one.assertion == "warns" and one.passed]
-    asserted = [(one.payload[0], _options(one.payload).get("match")) for one in passed]
+    passed = [one.payload for one in record.assertions if one.assertion == "warns" and one.passed]
+    asserted = [(own[0], own[1].get("match") if own[1:] else None) for own in passed]
     refused = ""
     for message, kind, file, line, *_ in listener.warned:
         text = str(message)
@@ -206,10 +206,6 @@ def _warn_again(listener: RunListener, record: RunRecord) -> str:
         except Warning:
             refused = refused or f"{file}:{line}: {kind.__name__}: {text}"
     return refused
-
-
-def _options(payload: Sequence[Any]) -> Mapping[str, Any]:
-    return payload[1] if len(payload) > 1 else {}
 
 
 def _function(choice: Choice) -> Any:

@@ -75,8 +75,9 @@ class TraceView(View[TracePatch]):
     def on_rows(self, kinds: Sequence[str], text: str = "", start: int = 0) -> Page:
         """Return a page of the rows that are chosen, and how many there are."""
         chosen = _choose(self._rows, kinds, text)
-        page = [_show_row(row) for row in chosen[start : start + PAGE]]
-        return {"total": len(chosen), "start": start, "rows": page}
+        page = chosen[start : start + PAGE]
+        rows: list[TraceRow] = [{**row, "text": cut_text(row["text"], LONGEST)} for row in page]
+        return {"total": len(chosen), "start": start, "rows": rows}
 
     def on_row(self, at: int) -> dict[str, Json]:
         """Return one row in full: its kind, its place, and slots by its kind; empty if it left."""
@@ -140,10 +141,6 @@ def _spans_of(run: RunRecord) -> list[Span]:
         spans.append(Span(place=place, phase=phase.phase, begin=begin, ms=ms, failed=failed))
         begin += ms
     return spans
-
-
-def _show_row(row: TraceRow) -> TraceRow:
-    return {**row, "text": cut_text(row["text"], LONGEST)}
 
 
 def _show_details(run: RunRecord, row: TraceRow, hide: Hide) -> dict[str, Json]:
