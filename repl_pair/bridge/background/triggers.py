@@ -13,6 +13,7 @@ from repl_pair.bridge import manifest
 from repl_pair.bridge.background.calls import Caller, PlannedCall
 from repl_pair.bridge.background.firing import On, is_watchable, watched_by
 from repl_pair.bridge.background.runs import Run, Runs
+from repl_pair.bridge.kernel_info import known_only
 from repl_pair.bridge.link.link import Link
 from repl_pair.errors import KernelError, ReplPairError, RequestError, did_you_mean, next_step
 from repl_pair.wire import Reply, error_reply, raise_for_error
@@ -230,12 +231,10 @@ class Triggers:
         return await self._read_marks(trigger, wait_s=wait_s)
 
     async def _read_marks(self, trigger: Trigger, *, wait_s: float = 0.0) -> Reply:
-        asked = {"watched": [watched_by(trigger.on)], "boot": trigger.boot, "wait_s": wait_s}
-        asked |= {} if trigger.marks is None else {"marks": trigger.marks}
-        asked = {name: value for name, value in asked.items() if value is not None}
-        kernel = trigger.kernel
+        watched = [watched_by(trigger.on)]
+        asked = {"watched": watched, "marks": trigger.marks, "boot": trigger.boot, "wait_s": wait_s}
         return await self._caller.read_internal(
-            "await_members", asked, wait_s=wait_s, kernel=kernel
+            "await_members", known_only(asked), wait_s=wait_s, kernel=trigger.kernel
         )
 
 
