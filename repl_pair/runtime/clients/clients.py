@@ -104,7 +104,7 @@ class Clients:
     Call what changes it on the kernel's control thread only. Each change goes to `store`.
     """
 
-    def __init__(self, store: Store | None = None) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self.allowed_by_person = False
         self._refused_at: str | None = None
@@ -176,8 +176,7 @@ class Clients:
         self._publish()
 
     def _publish(self) -> None:
-        if self._store is not None:
-            self._store.reset(ATTACHED.name, self._attached)
+        self._store.reset(ATTACHED.name, self._attached)
 
 
 @cache

@@ -72,8 +72,15 @@ def test_what_runs_elsewhere_is_taken_to_live():
     assert has_ended(replace(HERE, pid=2**22 + 1))
 
 
-def test_clients_that_ended_are_forgotten_when_somebody_counts(child):
-    clients = Clients()
+@pytest.fixture
+def store():
+    store = Store()
+    store.declare(ATTACHED)
+    return store
+
+
+def test_clients_that_ended_are_forgotten_when_somebody_counts(child, store):
+    clients = Clients(store)
     clients.add(HERE)
     clients.add(client_of(child))
     assert [client.id for client in clients.present()] == ["here", "child"]
@@ -85,9 +92,8 @@ def test_clients_that_ended_are_forgotten_when_somebody_counts(child):
     assert clients.is_unused()
 
 
-def test_who_follows_is_reported_of_those_who_come_and_go():
-    store, seen = Store(), []
-    store.declare(ATTACHED)
+def test_who_follows_is_reported_of_those_who_come_and_go(store):
+    seen = []
     store.subscribe(lambda _change: seen.append(list(store.snapshot(ATTACHED.name))))
     clients = Clients(store)
     clients.add(HERE)
@@ -99,8 +105,8 @@ def test_who_follows_is_reported_of_those_who_come_and_go():
     assert clients.owners() == frozenset()
 
 
-def test_a_person_who_holds_counts_and_one_who_refused_is_asked_first():
-    clients = Clients()
+def test_a_person_who_holds_counts_and_one_who_refused_is_asked_first(store):
+    clients = Clients(store)
     clients.allow()
     assert not clients.is_unused()
     clients.refuse()
@@ -128,9 +134,7 @@ def test_a_process_accepts_each_call_once_and_remembers_so_many():
     boot.refuse_repeated("a")
 
 
-def test_what_a_client_has_open_is_published_when_it_changes():
-    store = Store()
-    store.declare(ATTACHED)
+def test_what_a_client_has_open_is_published_when_it_changes(store):
     clients = Clients(store)
     clients.add(HERE)
     for access in ({"read"}, {"read"}, {"read", "inspect"}):
