@@ -8,7 +8,7 @@ from repl_pair.records import to_dict
 from repl_pair.runtime.capture.bundles import leaving_of, texts_of
 from repl_pair.runtime.op_base.answers import Preview, Run
 from repl_pair.runtime.op_base.call import Call
-from repl_pair.runtime.op_base.listing import is_filled
+from repl_pair.runtime.op_base.listing import filled, is_filled
 from repl_pair.runtime.op_base.planned import Detail
 from repl_pair.runtime.planning.plan import SUBSTRATE
 from repl_pair.runtime.registry.outcomes import show_outcome
@@ -55,7 +55,7 @@ class CapturedAnswer(TypedDict):
 
 def answer_not_started(_args: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
     """Return the answer of a call that never began."""
-    return {**_slots_of(stop), "elapsed_ms": 0.0}
+    return {**filled(**to_dict(stop)), "elapsed_ms": 0.0}
 
 
 def answer_captured(call: Call, found: CapturedCall, **more: Any) -> dict[str, Any]:
@@ -71,17 +71,11 @@ def answer_captured(call: Call, found: CapturedCall, **more: Any) -> dict[str, A
     slots |= {"error": found.error, **more, "restored": list(out.restored.values())}
     return {
         "status": found.status,
-        **_slots_of(found.stop),
+        **(filled(**to_dict(found.stop)) if found.stop else {}),
         **({"value": found.value} if found.has_value else {}),
-        **{slot: value for slot, value in slots.items() if is_filled(value)},
+        **filled(**slots),
         "elapsed_ms": found.elapsed_ms,
     }
-
-
-def _slots_of(stop: Stop | None) -> dict[str, Any]:
-    if stop is None:
-        return {}
-    return {slot: value for slot, value in to_dict(stop).items() if is_filled(value)}
 
 
 def sensitive_failures(record: RunRecord) -> list[tuple[str, ...]]:

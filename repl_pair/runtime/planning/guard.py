@@ -126,7 +126,7 @@ def _entry_faults(plan: Plan, entry: Entry) -> Iterator[str]:
     where, body = f"{entry.kind} {entry.id!r}", entry.body
     # The args of a story hold the person's own, which it took over when it was registered.
     if entry.kind == "story":
-        yield _closed_since(plan, entry)
+        yield _closed_since(entry)
     elif fault := override_fault(story_of(plan.variant_id), plan.story, slots_of(body)):
         yield f"{where} of an agent: {fault}"
     base = plan.all_args
@@ -142,7 +142,7 @@ def _entry_faults(plan: Plan, entry: Entry) -> Iterator[str]:
     yield from _sent_faults(plan, getattr(body, "args", {}), where=f"{where}: args")
 
 
-def _closed_since(plan: Plan, entry: Entry) -> str:
+def _closed_since(entry: Entry) -> str:
     """Report that every story of the person's over an agent's component takes no data by now."""
     entries = REGISTRY.snapshot("story").values()
     same = [
