@@ -1,7 +1,7 @@
 """The secrets that this process knows, and those that belong to one call or run."""
 
 import re
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from itertools import islice
@@ -19,6 +19,8 @@ SHARED = 200
 SENT_WORDS = 50_000
 """How many words of what agents sent are remembered; one request holds about half of that."""
 _GUESSES = 1000
+SPACES: list[Callable[[], Iterable[dict[Any, Any]]]] = []
+"""What gives variables that are searched whenever the person's are: before each reply."""
 
 _BREAK = re.compile(r"\s|\\[rn]")
 _WORD = re.compile(r"[^\s;&,='\"]+")

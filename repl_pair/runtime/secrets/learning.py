@@ -13,12 +13,11 @@ from repl_pair.runtime.ipython import user_namespace
 from repl_pair.runtime.reading.exceptions import attributes_of
 from repl_pair.runtime.reading.fields import MACHINERY, only_text_keys, read_fields
 from repl_pair.runtime.secrets.forms import url_passwords
-from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.known import NEEDLES, SPACES
 from repl_pair.runtime.secrets.needles import Needles, Rank
 from repl_pair.runtime.secrets.places import hinted_places
 from repl_pair.runtime.secrets.plain_copy import Search
 from repl_pair.runtime.secrets.redaction import copy_plain
-from repl_pair.runtime.secrets.spaces import SPACES
 from repl_pair.runtime.values.classes import is_installed, is_of, real_class, root_of, space_of
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.hints import ANYTHING

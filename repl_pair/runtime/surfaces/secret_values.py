@@ -5,8 +5,8 @@ from typing import Any
 
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.secrets.known import SPACES
 from repl_pair.runtime.secrets.places import hinted_places
-from repl_pair.runtime.secrets.spaces import SPACES
 from repl_pair.runtime.store import NOTHING
 from repl_pair.runtime.surfaces.state import LOCK, STATES, State
 from repl_pair.runtime.values.hints import read_hint
