@@ -6,7 +6,8 @@ from typing import Any
 
 from repl_pair.records import record
 from repl_pair.runtime.authoring.args import freeze_by_hints
-from repl_pair.runtime.authoring.shared import GLOBAL_ARGS, GLOBAL_DECORATORS
+from repl_pair.runtime.authoring.shared import GLOBAL_DECORATORS
+from repl_pair.runtime.planning.planner import global_args_of
 from repl_pair.runtime.registry.extending import lay_over, reachable_chain
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry, Story, Use
@@ -93,9 +94,7 @@ def _arg_rows(story: Story) -> Iterable[Sequence[str]]:
     component = story.component.resolve()
     schema = parameters_schema(component)
     named: Mapping[str, Any] = schema["properties"]
-    global_args: Mapping[str, Any] = STORE.get(GLOBAL_ARGS.name)
-    usual = {n: v for n, v in global_args.items() if n in named}
-    given = freeze_by_hints(component, merge(usual, story.args))
+    given = freeze_by_hints(component, merge(global_args_of(component), story.args))
     for name in [*named, *(n for n in given if n not in named)]:
         part: Mapping[str, Any] = named.get(name, {PARTIAL: True})
         hidden = bool(part.get("writeOnly")) or is_secret_key(name)
