@@ -20,7 +20,7 @@ from repl_pair.runtime.planning.targets import (
     namespace_of,
     own_functions,
 )
-from repl_pair.runtime.reading.code_files import has_other_code
+from repl_pair.runtime.reading.code_files import has_other_code, is_cell
 from repl_pair.runtime.registry.component import noted_source
 from repl_pair.runtime.values.classes import module_of, name_of, qualname_of
 
@@ -262,6 +262,6 @@ def _cells() -> Iterator[str]:
     """Return the notebook's cells, the latest run first, then those that left no history."""
     for shell in known_shells():
         yield from reversed(shell.history_manager.input_hist_parsed)
-    for entry in reversed(list(linecache.cache.values())):
-        if len(entry) == 4 and entry[1] is None:
-            yield "".join(entry[2])
+    entries: list[Any] = list(linecache.cache.values())
+    for entry in filter(is_cell, reversed(entries)):
+        yield "".join(entry[2])
