@@ -80,8 +80,6 @@ def changed_variants(
     `drifted` names the hashes that changed, `registered_again` the entries that caused it. Variants
     that never ran count as `not_run`. A change of a comment, doc or layout does not count.
     """
-    if story_id is not None:
-        visible_entry(call.view, "story", story_id)
     ids, check = visible_variants(call.view, story_id, tags), DriftCheck()
     watched = WATCHES.baselines(call.view.principal)
     last = {id: last_result(id, call.view.principal) for id in ids}

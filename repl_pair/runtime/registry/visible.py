@@ -37,7 +37,12 @@ def visible_ids(view: View, kind: str, prefix: str = "") -> Sequence[str]:
 
 
 def visible_variants(view: View, story_id: str | None, tags: Sequence[str] | None) -> Sequence[str]:
-    """Return the visible variants of a story, with any of the tags; refuses unknown or no tags."""
+    """Return the visible variants of a story, with any of the tags.
+
+    Refuses an unknown story, and unknown or no tags.
+    """
+    if story_id is not None:
+        visible_entry(view, "story", story_id)
     _check_tags(view, tags)
     prefix = f"{story_id}/" if story_id else ""
     if not tags:
