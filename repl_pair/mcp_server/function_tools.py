@@ -72,7 +72,7 @@ class FunctionTools:
         """Return the tools of a list; none where the kernel does not answer within 1.5 s."""
         self._lists += 1
         try:
-            is_current = await self._read_within(LISTED_S)
+            is_current = await self._read_in_time()
         finally:
             self._lists -= 1
         found = dict(self._known) if is_current else {}
@@ -90,7 +90,7 @@ class FunctionTools:
         if name not in self._known and NAME.fullmatch(name):
             self._calls += 1
             try:
-                await self._read_within(LISTED_S)
+                await self._read_in_time()
             finally:
                 self._calls -= 1
         return self._known.get(name)
@@ -105,9 +105,9 @@ class FunctionTools:
         if self._listed is not None and self._session.links.in_use is not self._link:
             self.read_soon()
 
-    async def _read_within(self, bound_s: float) -> bool:
+    async def _read_in_time(self) -> bool:
         reading = self.read_soon()
-        await asyncio.wait({reading}, timeout=bound_s)
+        await asyncio.wait({reading}, timeout=LISTED_S)
         if not reading.done():
             return False
         reading.result()
