@@ -76,6 +76,10 @@ def swallows_three(over):
             left -= 1
             if left < 0: raise
 
+def catches_one(over):
+    try: time.sleep(2)
+    except BaseException: pass
+
 def insists(over):
     ended = False
     while not ended:
@@ -109,6 +113,10 @@ async def swallows_one_cancel(over):
     try: await asyncio.sleep(2)
     except asyncio.CancelledError: pass
     await asyncio.sleep(2)
+
+async def ends_at_a_cancel(over):
+    try: await asyncio.sleep(2)
+    except asyncio.CancelledError: pass
 
 async def shields(over):
     await asyncio.shield(go_on(over))
@@ -155,18 +163,20 @@ PLAIN = [
     "swallows_exceptions",
     "swallows_interrupts",
     "swallows_three",
+    "catches_one",
 ]
 ASYNC = [
     "awaits",
     "gathers",
     "spins_without_awaiting",
     "swallows_one_cancel",
+    "ends_at_a_cancel",
     "shields",
     "holds_a_child",
     "asks_a_thread",
 ]
 STUBBORN_ASYNC = ["holds_a_stubborn_child", "insists_on_waiting"]
-IN_C = ["sleeps", "locks", "selects", "waits"]
+IN_C = ["sleeps", "locks", "selects", "waits", "catches_one"]
 """What a worker thread cannot be called back from."""
 
 

@@ -79,6 +79,7 @@ async def run_stoppable(call: CapturedCall, work: Callable[[], Awaitable[None]])
 async def _work(call: CapturedCall, work: Callable[[], Awaitable[None]]) -> None:
     try:
         await in_one_process(call.captured, work)
+        this_section().raise_wanted()
         show_value(call.captured, call.value)
     except STOPS:
         raise

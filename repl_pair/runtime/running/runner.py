@@ -182,6 +182,8 @@ async def _walk(frame: Frame, phase: str) -> BaseException | None:
     frame.phase, frame.doing = phase, {}
     try:
         await in_one_process(frame.captured, lambda: PHASES[phase](frame))
+        if phase != "teardown":
+            this_section().raise_wanted()
     except BaseException as error:  # noqa: BLE001  a run records what its component raises
         failed = as_raised(error)
         if not is_stop(failed):

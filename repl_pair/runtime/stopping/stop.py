@@ -143,6 +143,10 @@ class Section:
     def resume(self) -> None:
         """Make the section live, and raise an earlier stop, unless its teardown has begun."""
         self.live = True
+        self.raise_wanted()
+
+    def raise_wanted(self) -> None:
+        """Raise the stop that is wanted, unless its teardown has begun: the code may catch it."""
         if self.wanted is not None and not self._tears_down:
             raise RunStopped(self.wanted)
 
