@@ -13,6 +13,7 @@ from repl_pair.runtime.assertions.tables import (
     polars_difference,
     table_difference,
 )
+from repl_pair.runtime.reading.comparing import has_own_equality
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.build import find_member
 from repl_pair.runtime.values.classes import (
@@ -154,11 +155,13 @@ def _difference(expected: Any, actual: Any, path: str) -> str | None:
     if is_row(expected) and is_row(actual) and same_kind:
         return item_difference(expected, actual, path, _difference)
     may_be_record = is_map(expected) or same_class(real_class(expected), real_class(actual))
-    if not may_be_record or fields_of(actual) is None or _is_same(expected, actual):
+    if not may_be_record or fields_of(actual) is None:
         return _leaf_difference(expected, actual, path)
     # A field that its class leaves out of `==` may be left out.
     given = expected if is_map(expected) else _fields(expected, ())
-    return _map_difference(given, _fields(actual, given), path)
+    found = _map_difference(given, _fields(actual, given), path)
+    asks = found and not is_map(expected) and has_own_equality(real_class(actual))
+    return None if asks and _is_same(expected, actual) else found
 
 
 def _map_difference(expected: Any, actual: Any, path: str) -> str | None:

@@ -75,6 +75,13 @@ def _has_code(cls: type[Any]) -> bool:
     return any(not _is_generated(space[n]) for space in spaces for n in _ASKED & space.keys())
 
 
+@per_class
+def has_own_equality(cls: type[Any]) -> bool:
+    """Return whether `==` of two instances is more than that of their fields."""
+    base = next(base for base in lineage(cls) if "__eq__" in space_of(base))
+    return not is_genuine(base, *_OF_DATA) and not _is_generated(space_of(base)["__eq__"])
+
+
 def _is_generated(method: Any) -> bool:
     if method is None:  # such as the `__hash__` of what is compared by content
         return True
