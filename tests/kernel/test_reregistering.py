@@ -323,6 +323,27 @@ async def test_args_are_rebuilt_with_the_class_as_it_is_today(notebook):
     assert "sku" in answer["reason"]
 
 
+@pytest.mark.parametrize("slot", ["args", "play"])
+async def test_a_class_that_only_data_brings_changes_the_hash_when_it_is_defined_anew(
+    notebook, slot
+):
+    tier = "from enum import Enum\nclass Tier(Enum):\n    GOLD = {}"
+    await notebook.run(tier.format(2), "a")
+    await notebook.run(
+        "import repl_pair\n@repl_pair.story('price')\ndef price(of=1): return of", "b"
+    )
+    more = {
+        "args": "args={'of': Tier.GOLD}",
+        "play": "args={'of': 1}, play=[repl_pair.check.result_equals(Tier.GOLD)]",
+    }
+    await notebook.run(f"repl_pair.variant('price/It', {more[slot]})", "c")
+    await notebook.get("run_variant", variant_id="price/It")
+    assert (await notebook.get("run_variants", changed=True))["total"] == 0
+    await notebook.run(tier.format(3), "a")
+    assert (await notebook.get("tests_passing"))["not_run_or_stale"] == ["price/It"]
+    assert (await notebook.get("run_variants", changed=True))["total"] == 1
+
+
 async def test_a_result_is_stale_when_its_story_or_variant_was_registered_again(notebook):
     async def stale():
         return (await notebook.get("list_variants"))["items"][0].get("stale", False)

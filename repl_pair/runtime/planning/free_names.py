@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -16,11 +17,23 @@ def free_names(node: ast.AST) -> set[str]:
         inside = set(node.body if isinstance(node.body, list) else [node.body])
     elif isinstance(node, _COMPREHENSIONS):
         inside = set(ast.iter_child_nodes(node))
+    hints = (getattr(node, slot, None) for slot in ("annotation", "returns"))
+    quoted = set[str]().union(*map(_names_quoted, filter(None, hints)))
     outside = (child for child in ast.iter_child_nodes(node) if child not in inside)
     read = set[str]().union(*map(free_names, inside))
     if inside:
         read -= _bound_in(node, inside)
-    return read.union(*map(free_names, outside))
+    return read.union(quoted, *map(free_names, outside))
+
+
+def _names_quoted(hint: ast.AST) -> set[str]:
+    """Return the names in the texts of a hint, such as `list["Order"]`."""
+    found = set[str]()
+    for node in ast.walk(hint):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            with suppress(SyntaxError):  # it is a description
+                found |= free_names(ast.parse(node.value, mode="eval"))
+    return found
 
 
 def _bound_in(scope: ast.AST, inside: Iterable[ast.AST]) -> set[str]:

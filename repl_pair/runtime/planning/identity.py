@@ -3,6 +3,7 @@
 import ast
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from functools import lru_cache
 from hashlib import sha256
 from types import FunctionType, ModuleType
@@ -25,13 +26,14 @@ from repl_pair.runtime.planning.targets import (
     full_name,
     given_to,
     home_of,
-    implementations,
     layers_of,
     namespace_of,
+    targets_in,
     unwrap,
 )
 from repl_pair.runtime.values import canonical
-from repl_pair.runtime.values.classes import real_class
+from repl_pair.runtime.values.classes import is_of, real_class
+from repl_pair.runtime.values.leaves import leaf_of
 
 UNKNOWN = "unknown"
 MAX_REACHED = 200
@@ -39,7 +41,7 @@ MAX_REACHED = 200
 _NONE: Mapping[str, Any] = {}
 _DEEPEST, _LONGEST = 4, 1_000
 """Of data that a callable holds: what is larger is no part of its hash."""
-_SCALARS = frozenset(map(id, (type(None), bool, int, float, str, bytes)))
+_SCALARS = frozenset(map(id, (type(None), bool, float)))
 
 
 def content_hash(slots: Mapping[str, Any]) -> str:
@@ -48,23 +50,28 @@ def content_hash(slots: Mapping[str, Any]) -> str:
 
 
 def code_hash(
-    functions: Sequence[Callable[..., Any]], *, named: Mapping[str, Callable[..., Any]] = _NONE
+    functions: Sequence[Callable[..., Any]],
+    *,
+    named: Mapping[str, Callable[..., Any]] = _NONE,
+    classes: Iterable[type[Any]] = (),
 ) -> str:
     """Hash the syntax of functions and classes, and of what they reach in their module.
 
     Docstrings, comments, positions and formatting do not show; bodies, defaults, decorators and
     annotations do. What they read of their module is reached: functions, classes, and the
-    assignments of other names, as they are written. What stands in no definition, such as the
-    closure of a function and what a partial was made with, shows where it is plain data. What is
-    `named` is reached by its name as a text. At most MAX_REACHED definitions are followed, nearest
-    first. The hash is UNKNOWN if the source of one of them is not to be had, or is of other code
-    than what runs, as in a module that was edited and not reloaded; it is comparable within one
-    minor version of Python.
+    assignments of other names, as they are written; also the functions in a small container. What
+    stands in no definition, such as the closure of a function and what a partial was made with,
+    shows where it is data that nothing changes. What is `named` is reached by its name as a text.
+    `classes` are those of the data that is given, followed where they have source. At most
+    MAX_REACHED definitions are followed, nearest first. The hash is UNKNOWN if the source of one of
+    them is not to be had, or is of other code than what runs, as in a module that was edited and
+    not reloaded; it is comparable within one minor version of Python.
     """
     wrapped = [tuple(layers_of(function)) for function in functions]
     indexes: dict[str, Index] = {}
     parts = {("", text) for layers in wrapped for text in _given_texts(layers, indexes)}
-    for target, syntax, is_other in _walk(_behind(wrapped), named, indexes):
+    roots = (*_behind(wrapped, indexes), *_with_source(classes, indexes))
+    for target, syntax, is_other in _walk(roots, named, indexes):
         if target is None or is_other or not syntax:
             return UNKNOWN
         if type(target) is Assigned:
@@ -72,8 +79,8 @@ def code_hash(
             continue
         parts.add((full_name(target), syntax))
         parts.update((full_name(target), text) for text in _given_texts((target,), indexes))
-    roots = (unwrap(layers[-1]) for layers in wrapped)
-    names = tuple(None if root is None else full_name(root) for root in roots)
+    called = (unwrap(layers[-1]) for layers in wrapped)
+    names = tuple(None if root is None else full_name(root) for root in called)
     return _hash(names, tuple(sorted(parts)))
 
 
@@ -81,22 +88,33 @@ def edited_file(
     functions: Sequence[Callable[..., Any]], *, named: Mapping[str, Callable[..., Any]] = _NONE
 ) -> str:
     """Return the file that `code_hash` finds edited and not reloaded, "" where there is none."""
-    for target, _, is_other in _walk(_behind(map(tuple, map(layers_of, functions))), named, {}):
+    indexes: dict[str, Index] = {}
+    roots = _behind(map(tuple, map(layers_of, functions)), indexes)
+    for target, _, is_other in _walk(roots, named, indexes):
         if target is not None and is_other:
             return file_of(target.reader if type(target) is Assigned else target)
     return ""
 
 
-def _behind(wrapped: Iterable[tuple[Any, ...]]) -> Iterator[Target | None]:
+def _behind(
+    wrapped: Iterable[tuple[Any, ...]], indexes: dict[str, Index]
+) -> Iterator[Target | None]:
     """Return what callables stand for, and what of the same module they were made with."""
     for layers in wrapped:
         target = unwrap(layers[-1])
         yield target
         home = None if target is None else home_of(target)
         for layer in layers:
-            for each in (*map(unwrap, given_to(layer).values()), *implementations(layer)):
+            given = given_to(layer).values()
+            held = [each for value in (layer, *given) for each in targets_in(value)]
+            for each in (*map(unwrap, given), *_with_source(held, indexes)):
                 if each is not None and home_of(each) == home:
                     yield each
+
+
+def _with_source(targets: Iterable[Target], indexes: dict[str, Index]) -> Iterator[Target]:
+    """Return what can be followed: data may be of classes, and hold functions, without source."""
+    return (each for each in targets if definitions_of(each, indexes))
 
 
 def _given_texts(layers: Iterable[Any], indexes: dict[str, Index]) -> Iterator[str]:
@@ -114,15 +132,16 @@ def _given_texts(layers: Iterable[Any], indexes: dict[str, Index]) -> Iterator[s
 
 
 def _is_plain(value: Any, depth: int = 0) -> bool:
-    """Return whether a value is a scalar, or a small tuple or frozenset of such."""
+    """Return whether a value is one that nothing changes, or a small tuple of such."""
     kind = real_class(value)
     if kind is tuple or kind is frozenset:
         is_small = depth < _DEEPEST and len(value) <= _LONGEST
         return is_small and all(_is_plain(each, depth + 1) for each in value)
     if kind is int:
         return value.bit_length() <= _LONGEST
-    is_text = kind is str or kind is bytes
-    return id(kind) in _SCALARS and (not is_text or len(value) <= _LONGEST)
+    if kind is str or kind is bytes:
+        return len(value) <= _LONGEST
+    return id(kind) in _SCALARS or leaf_of(kind) is not None or is_of(value, Enum)
 
 
 def _walk(
@@ -150,7 +169,7 @@ def _walk(
                 continue
             syntax, names, texts = _read(nodes)
             yield target, syntax, is_edited(target, syntax)
-            waiting.extend(_reached(target, names))
+            waiting.extend(_reached(target, names, indexes))
             if isinstance(target, type):
                 waiting.extend(added_to(target, indexes))
             waiting.extend(unwrap(named[text]) for text in sorted(texts & named.keys()))
@@ -167,7 +186,9 @@ def _digest(data: Any) -> str:
     return digest.hexdigest()
 
 
-def _reached(target: Target | Assigned, names: Iterable[str]) -> Iterator[Target | Assigned]:
+def _reached(
+    target: Target | Assigned, names: Iterable[str], indexes: dict[str, Index]
+) -> Iterator[Target | Assigned]:
     reader = target.reader if type(target) is Assigned else target
     space = namespace_of(reader)
     closure = closure_of(target) if type(target) is FunctionType else _NONE
@@ -175,7 +196,8 @@ def _reached(target: Target | Assigned, names: Iterable[str]) -> Iterator[Target
     for name in names:
         value = closure[name] if name in closure else space.get(name)
         found = unwrap(value)
-        yield from (each for each in implementations(value) if home_of(each) == here)
+        held = (each for each in targets_in(value) if home_of(each) == here)
+        yield from _with_source(held, indexes)
         if found is None:
             may_be_assigned = not issubclass(real_class(value), ModuleType)
         else:

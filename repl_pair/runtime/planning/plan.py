@@ -25,6 +25,8 @@ from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.entries import mode_secret_paths, slots_of
 from repl_pair.runtime.secrets.places import secret_args
 from repl_pair.runtime.store import STORE
+from repl_pair.runtime.values.classes import find_class, is_installed, root_of
+from repl_pair.runtime.values.frozen import EnumMember, Record, nodes_in
 from repl_pair.runtime.values.paths import Place
 
 SUBSTRATE = "text"
@@ -109,7 +111,9 @@ class Plan:
             active_modes=self.modes,
             substrate=self.substrate,
             content_hash=content_hash(self.slots),
-            code_hash=code_hash(self._functions(), named=self._effects()),
+            code_hash=code_hash(
+                self._functions(), named=self._effects(), classes=self._classes_of_data()
+            ),
         )
 
     @property
@@ -160,6 +164,13 @@ class Plan:
         parts += [body.wrap for body in bodies if isinstance(body, Decorator) and body.wrap]
         parts += [self.story.state] if self.story.state else []
         return [self.component, *(part.resolve() for part in parts)]
+
+    def _classes_of_data(self) -> Iterable[type[Any]]:
+        """Return the classes of the project's that the args, events and steps are of."""
+        data = [self.all_args, list(self.events), list(map(list, self.steps))]
+        types = {node.type for node in nodes_in(data) if type(node) in (Record, EnumMember)}
+        found = filter(None, map(find_class, sorted(types, key=str)))
+        return (cls for cls in found if not is_installed(root_of(cls)))
 
     def _effects(self) -> Mapping[str, Callable[..., Any]]:
         """Return the functions of the effects that no decorator answers for, by the effect's id."""

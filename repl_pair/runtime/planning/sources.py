@@ -25,6 +25,8 @@ from repl_pair.runtime.registry.component import noted_source
 from repl_pair.runtime.values.classes import module_of, name_of, qualname_of
 
 PARSE_TRIES = 5
+_TARGETS = (ast.Name, ast.Subscript, ast.Attribute)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _MAX_FILES = 256
 _MAX_SOURCES = 4096
 """Files, and cells: a notebook of more cells is parsed again for each hash."""
@@ -134,14 +136,22 @@ def _statements(parent: ast.AST) -> Iterator[ast.stmt]:
         elif isinstance(node, ast.For | ast.AsyncFor):
             yield ast.For(node.target, node.iter, [], [])
             yield from _statements(node)
-        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+        elif not isinstance(node, (*_DEFINITIONS, ast.expr)):
             yield from _statements(node)
+        elif isinstance(node, _DEFINITIONS) and node.decorator_list:  # it may be any object
+            yield node
 
 
 def _bound_by(statement: ast.AST) -> Iterator[str]:
+    """Return the names that a statement binds, or whose items and fields it sets."""
+    if isinstance(statement, _DEFINITIONS):
+        yield statement.name
+        return
     for node in ast.walk(statement):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
+        if isinstance(node, _TARGETS) and isinstance(node.ctx, ast.Store):
+            while isinstance(node, ast.Subscript | ast.Attribute):
+                node = node.value
+            yield from [node.id] if isinstance(node, ast.Name) else ()
         elif isinstance(node, ast.alias):
             yield node.asname or node.name
 

@@ -26,6 +26,9 @@ from repl_pair.runtime.values.classes import (
 )
 
 _MAX_WRAPPERS = 50
+MAX_PARTS = 1_000
+"""Of what holds functions: what is larger is not looked through."""
+_CONTAINERS = frozenset(map(id, (dict, MappingProxyType, list, tuple, set, frozenset)))
 Target: TypeAlias = FunctionType | type[Any]
 
 _DATACLASS_PARAMS: type[Any] = cast("Any", type(vars(TypeRef)["__dataclass_params__"]))
@@ -71,13 +74,13 @@ def _inside(value: Any) -> Any:
     return stored_fields(value).get("__wrapped__")
 
 
-def implementations(value: Any) -> Iterator[Target]:
-    """Return the functions that a `singledispatch` chooses from; none for another value."""
-    if real_class(value) is FunctionType and value.__dict__:
-        registered = value.__dict__.get("registry")
-        if type(registered) is MappingProxyType:
-            made = cast("Mapping[Any, Any]", registered)
-            yield from filter(None, map(unwrap, made.values()))
+def targets_in(value: Any) -> Iterator[Target]:
+    """Return the functions and classes in a small container, or that a `singledispatch` has."""
+    held: Any = value.__dict__.get("registry") if real_class(value) is FunctionType else value
+    kind = real_class(held)
+    if id(kind) in _CONTAINERS and len(held) <= MAX_PARTS:
+        parts: Any = held.values() if kind in (dict, MappingProxyType) else held
+        yield from filter(None, map(unwrap, tuple(parts)))
 
 
 def layers_of(value: Any) -> Iterator[Any]:

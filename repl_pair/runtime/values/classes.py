@@ -307,13 +307,18 @@ def same_class(one: type, other: type) -> bool:
 
 def class_behind(ref: TypeRef, where: str) -> Any:
     """Return today's class behind a name; RequestError `cannot_run` where it is gone."""
-    found = _look_up(ref.module, ref.qualname)
-    if isinstance(found, type):
+    if (found := find_class(ref)) is not None:
         return found
     raise RequestError(
         "cannot_run",
         f"{where}: there is no class {ref.qualname} in {ref.module} any more; define it again.",
     )
+
+
+def find_class(ref: TypeRef) -> type[Any] | None:
+    """Return today's class behind a name, None where it is gone."""
+    found = _look_up(ref.module, ref.qualname)
+    return found if isinstance(found, type) else None
 
 
 def type_ref(cls: type) -> TypeRef:

@@ -188,20 +188,27 @@ def secrets_in(frozen: Frozen) -> list[Any]:
 
 def _is_marked(frozen: Frozen) -> bool:
     """Return whether a Secret or Ref stands anywhere: most data has none, and needs no places."""
+    return any(type(node) is Secret or type(node) is Ref for node in nodes_in(frozen))
+
+
+def nodes_in(frozen: Frozen) -> Iterator[Frozen]:
+    """Return each node that is no scalar, without its place; a node comes before what is in it."""
     nodes = [frozen]
     for node in nodes:
         kind = real_class(node)
         if kind in _PLAIN:
             continue
-        if kind is Secret or kind is Ref:
-            return True
+        yield node
         if kind in _MANY:
             nodes.extend(node)
         elif kind is Record:
             nodes.append(node.fields)
+        elif kind is Ref:
+            nodes.append(node.kwargs)
+        elif kind is Secret:
+            nodes.append(node.value)
         elif is_map(node):
             nodes.extend(node.values())
-    return False
 
 
 def _children(frozen: Frozen) -> Iterable[tuple[str, Frozen]]:

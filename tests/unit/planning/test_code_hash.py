@@ -125,8 +125,21 @@ def test_functions_that_call_each_other_are_hashed(define):
         ("class H:\n    x = 1\n    def m(self): ...\ndef f(): return H().x", "1", "3"),
         ("class H:\n    def m(self): ...\n    x = 1\ndef f(x: H): return x", "1", "3"),
         ("h = lambda: 1\ndef f(): return h()", "1", "3"),
+        ("class H:\n    def m(self): ...\n    x = 1\ndef f(x: 'H'): return x", "1", "3"),
+        ("class H:\n    def m(self): ...\n    x = 1\ndef f() -> 'list[H]': return 0", "1", "3"),
+        ("class H:\n    def m(self): ...\n    x = 1\ndef f():\n    x: dict['H', int] = {}",
+         "x = 1", "x = 3"),
+        ("class Memo:\n    def __init__(self, fn): self.fn = fn\n"
+         "    def __call__(self): return self.fn()\n@Memo\ndef h(): return 1\n"
+         "def f(): return h()", "return 1", "return 3"),
+        ("T = {}\ndef to(key):\n    def over(fn):\n        T[key] = fn\n    return over\n"
+         "@to('a')\ndef _(): return 1\ndef f(): return T['a']()", "return 1", "return 3"),
+        ("T = []\n@T.append\nclass H:\n    def m(self): ...\n    x = 1\n"
+         "def f(): return T[0].x", "x = 1", "x = 3"),
+        ("def make(table):\n    def over(): return table['a']()\n    return over\n"
+         "def h(): return 1\nf = make({'a': h})", "return 1", "return 3"),
     ],
-)
+)  # fmt: skip
 def test_a_change_in_what_is_reached_by_name_shows(define, source, old, new):
     one, other = define(source), define(source.replace(old, new))
     assert code_hash([one["f"]]) != code_hash([other["f"]])
@@ -141,6 +154,12 @@ def test_a_change_in_what_is_reached_by_name_shows(define, source, old, new):
         ("R = {'a': [1]}\ndef f(): return R", "[1]", "[2]"),
         ("if True:\n    R, S = 1, 0\ndef f(): return R", "R, S = 1", "R, S = 2"),
         ("R = 1\nR += 1\ndef f(): return R", "+= 1", "+= 2"),
+        ("R = {}\nR['a'] = 1\ndef f(): return R", "= 1", "= 2"),
+        ("import types\nR = types.SimpleNamespace()\nR.a = 1\ndef f(): return R", "= 1", "= 2"),
+        ("from decimal import Decimal\nfrom functools import partial\ndef h(n): return n\n"
+         "f = partial(h, Decimal('1'))", "'1'", "'2'"),
+        ("from enum import Enum\nC = Enum('C', 'A B')\ndef make(one):\n"
+         "    def over(): return one\n    return over\nf = make(C.A)", "C.A", "C.B"),
         ("for R in (1, 2): pass\ndef f(): return R", "(1, 2)", "(1, 3)"),
         ("B = 1\nR = B * 2\ndef f(): return R", "B = 1", "B = 2"),
         ("def h(n): return n\nR = h(1)\ndef f(): return R", "return n", "return -n"),
