@@ -158,8 +158,8 @@ def _difference(expected: Any, actual: Any, path: str) -> str | None:
     if not may_be_record or fields_of(actual) is None:
         return _leaf_difference(expected, actual, path)
     # A field that its class leaves out of `==` may be left out.
-    given = expected if is_map(expected) else _fields(expected, ())
-    found = _map_difference(given, _fields(actual, given), path)
+    given = expected if is_map(expected) else compared_fields(expected, ())
+    found = _map_difference(given, compared_fields(actual, given), path)
     asks = found and not is_map(expected) and has_own_equality(real_class(actual))
     return None if asks and _is_same(expected, actual) else found
 
@@ -196,7 +196,8 @@ def _set_difference(expected: Any, actual: Any, path: str) -> str | None:
     return at_place(path, f"the member {short(left[0])} was not expected") if left else None
 
 
-def _fields(value: Any, named: Any) -> dict[str, Any]:
+def compared_fields(value: Any, named: Any) -> dict[str, Any]:
+    """Return the fields of a record that count: none that its class leaves out, unless `named`."""
     if not dataclasses.is_dataclass(value):
         return fields_of(value) or {}
     fields = dataclasses.fields(value)

@@ -7,7 +7,13 @@ from functools import partial
 from typing import Any
 
 from repl_pair.records import record
-from repl_pair.runtime.assertions.comparison import difference, item_difference, key_like, short
+from repl_pair.runtime.assertions.comparison import (
+    compared_fields,
+    difference,
+    item_difference,
+    key_like,
+    short,
+)
 from repl_pair.runtime.assertions.tables import (
     mask_difference,
     plain_items,
@@ -74,6 +80,8 @@ def apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | 
     is_map = classes.is_map(expected) or classes.is_map(actual)
     if wanted is None or fields is None or not (is_map or classes.same_class(*kinds)):
         return difference(expected, actual, path)
+    if not is_map:
+        wanted, fields = compared_fields(expected, ()), compared_fields(actual, ())
     keys = {name: key_like(name, fields) for name in wanted}
     known = [str(key if key in fields else name) for name, key in keys.items()]
     if labels := difference(sorted(known), sorted(map(str, fields)), f"{path}.keys"):

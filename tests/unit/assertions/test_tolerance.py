@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
@@ -227,6 +228,20 @@ def test_assertions_look_into_arrays_and_frames():
     for outcome, (_, reason) in zip(found, WRONG, strict=True):
         assert not outcome.passed
         assert reason in outcome.reason
+
+
+@dataclass
+class Counter:
+    name: str
+    hits: int = field(default=0, init=False)
+    seen: float = field(default=0.0, compare=False)
+
+
+def test_of_two_records_the_fields_that_are_compared_count():
+    one, other = Counter("a"), Counter("a", seen=5.0)
+    assert apart(one, other, "it", Tolerance(REL, ABS)) is None
+    other.hits = 2
+    assert apart(one, other, "it", Tolerance(REL, ABS)) == "it.hits: expected about 0, got 2"
 
 
 def test_no_library_is_imported_for_values_that_are_not_its_own():
