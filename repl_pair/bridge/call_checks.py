@@ -105,7 +105,11 @@ def read_arguments(policy: Policy, descriptor: Descriptor, args: Args) -> dict[s
     schema = policy.visible_parameters(descriptor)
     own = read_call_arguments(f"{name} was not called", schema, args)
     if faults := check_arguments(schema, own):
-        steps, hints = suggest_call(name, correct_arguments(schema, args))
+        corrected = correct_arguments(schema, args)
+        if descriptor["access"] in ("read", "inspect"):  # without it no more is done than was meant
+            corrected = {n: v for n, v in corrected.items() if n in schema["properties"]}
+        steps, hints = suggest_call(name, corrected)
+        steps = steps or [next_step("describe_op", op=name)]
         message = f"{name} was not called: {' '.join(faults)}"
         raise RequestError("bad_arguments", message, next_steps=steps, hints=hints)
     return own

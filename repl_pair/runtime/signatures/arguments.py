@@ -1,5 +1,6 @@
 """The small validator for the schemas that signatures give."""
 
+import json
 import re
 from collections.abc import Mapping
 from math import inf
@@ -154,11 +155,27 @@ def _object_faults(schema: Mapping[str, Any], value: Mapping[str, Any], prefix: 
         if name in known:
             faults += _faults(known[name], inner, where)
         elif other is False:
-            near = did_you_mean(name, known) or f" There are: {', '.join(known) or 'none'}."
+            free = slots_for(known, value, inner)
+            near = did_you_mean(name, free) or f" There are: {', '.join(known) or 'none'}."
             faults.append(f"{where} is not an argument.{near}")
         elif is_map(other):
             faults += _faults(other, inner, where)
     return faults
+
+
+def slots_for(known: Mapping[str, Any], args: Mapping[str, Any], value: Any) -> list[str]:
+    """Return the slots that arguments leave free, and that take a value, as it is or corrected."""
+    free, forms = [name for name in known if name not in args], forms_of(value)
+    return [name for name in free if not all(_faults(known[name], one, name) for one in forms)]
+
+
+def forms_of(value: Any) -> list[Any]:
+    """Return what may be meant by a value: itself, what a text of JSON holds, a list of it."""
+    try:
+        parsed = [json.loads(value)] if isinstance(value, str) else []
+    except ValueError:
+        parsed = []
+    return [value, *parsed, [value]]
 
 
 def _array_faults(schema: Mapping[str, Any], value: list[Any], where: str) -> list[str]:

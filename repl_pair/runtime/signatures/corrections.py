@@ -6,7 +6,7 @@ from math import inf
 from typing import Any
 
 from repl_pair.errors import STEP_S, NextStep, nearest, next_step
-from repl_pair.runtime.signatures.arguments import check_arguments
+from repl_pair.runtime.signatures.arguments import check_arguments, forms_of, slots_for
 
 
 def write_call(name: str, args: Mapping[str, Any]) -> str:
@@ -30,13 +30,18 @@ def has_blanks(args: Mapping[str, Any]) -> bool:
 
 
 def correct_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the nearest valid arguments, a blank (`<type>`) for those that only the caller has."""
+    """Return the nearest valid arguments, a blank (`<type>`) for those that only the caller has.
+
+    One that finds no place stays, as a blank: without it a call may do more than was meant.
+    """
     properties: Mapping[str, Any] = schema["properties"]
     corrected: dict[str, Any] = {}
     for key, value in args.items():
-        free = [name for name in properties if name not in args]
+        free = slots_for(properties, {**args, **corrected}, value)
         name = key if key in properties else next(iter(nearest(key, free, limit=1)), None)
-        if name is not None and (fitted := _fit(properties[name], name, value)) is not None:
+        if name is None:
+            corrected[key] = _Blank("<no argument>")
+        elif (fitted := _fit(properties[name], name, value)) is not None:
             corrected[name] = _correct_value(properties[name], fitted)
     for name in schema.get("required", ()):
         corrected.setdefault(name, _blank(properties[name]))
@@ -54,15 +59,9 @@ def _fit(part: Mapping[str, Any], name: str, value: Any) -> Any:
 
 
 def _correct_value(part: Mapping[str, Any], value: Any) -> Any:
-    if _is_legal(part, value):
-        return value
     if "properties" in part and _is_object(value):
-        return correct_arguments(part, value)
-    try:
-        parsed = json.loads(value) if isinstance(value, str) else [value]
-    except ValueError:
-        parsed = [value]
-    return parsed if _is_legal(part, parsed) else _blank(part)
+        return value if _is_legal(part, value) else correct_arguments(part, value)
+    return next((form for form in forms_of(value) if _is_legal(part, form)), _blank(part))
 
 
 def _is_object(value: Any) -> bool:

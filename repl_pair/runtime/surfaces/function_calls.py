@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from repl_pair.errors import RequestError
+from repl_pair.errors import RequestError, next_step
 from repl_pair.runtime.capture.capture import capture
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.running.calling import by_name
@@ -93,6 +93,7 @@ def _refused(id: str, schema: Schema, args: Mapping[str, Any], faults: list[str]
     if nearest == args:  # the schema does not say what is wrong with them
         return RequestError("bad_arguments", message)
     steps, hints = suggest_call("run_function", {"function": id, "args": nearest})
+    steps = steps or [next_step("list_functions")]
     return RequestError("bad_arguments", message, next_steps=steps, hints=hints)
 
 

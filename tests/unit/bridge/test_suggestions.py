@@ -44,7 +44,9 @@ SCHEMA = {
         ({"thing_id": "a", "modes": ["dark", 3]}, 'run_thing(thing_id="a", modes="<array>")'),
         ({"thing_id": "a", "lane": "mian"}, 'run_thing(thing_id="a", lane="<main|worker>")'),
         ({"thing_id": "a", "wait_s": "12"}, 'run_thing(thing_id="a", wait_s=12)'),
-        ({"thing_id": "a", "zzz": 1}, 'run_thing(thing_id="a")'),
+        ({"thing_id": "a", "zzz": 1}, 'run_thing(thing_id="a", zzz="<no argument>")'),
+        ({"thing_id": "a", "waits": "b"}, 'run_thing(thing_id="a", waits="<no argument>")'),
+        ({"thing_id": "a", "mode": "dark"}, 'run_thing(thing_id="a", modes=["dark"])'),
         ({"thing_id": "a", "wait_s": -1}, 'run_thing(thing_id="a")'),
         ({"thing_id": "a", "wait_s": 9000}, 'run_thing(thing_id="a", wait_s=45)'),
         ({"thing_id": "a", "limit": 500}, 'run_thing(thing_id="a", limit=200)'),
@@ -103,3 +105,26 @@ def test_a_refused_call_names_each_fault_and_the_corrected_call():
         "wait_s: expected number, got str '2'.",
     }
     assert reply["next_steps"] == [next_step("run_variant", variant_id="a/b", wait_s=2)]
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "step"),
+    [
+        ("clear_all", {"kind": "variant"}, next_step("describe_op", op="clear_all")),
+        ("run_variants", {"pattern": "a/B"}, next_step("describe_op", op="run_variants")),
+        ("run_variants", {"variants": ["a/B"]}, next_step("describe_op", op="run_variants")),
+        ("list_variants", {"pattern": "a/B"}, next_step("list_variants")),
+    ],
+)
+def test_no_call_that_does_more_than_was_asked_is_proposed(op, args, step):
+    async def ask():
+        session = Session.direct(Policy(allow=frozenset({"write"})))
+        try:
+            return await session.call(op, args)
+        finally:
+            await session.close()
+
+    reply = asyncio.run(ask())
+    assert reply["error"]["code"] == "bad_arguments"
+    assert reply["next_steps"] == [step]
+    assert "wait_s" not in reply["error"]["message"].partition("Nearest")[2]
