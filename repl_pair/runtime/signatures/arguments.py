@@ -173,7 +173,7 @@ def forms_of(value: Any) -> list[Any]:
     """Return what may be meant by a value: itself, what a text of JSON holds, a list of it."""
     try:
         parsed = [json.loads(value)] if isinstance(value, str) else []
-    except ValueError:
+    except (ValueError, RecursionError):
         parsed = []
     return [value, *parsed, [value]]
 

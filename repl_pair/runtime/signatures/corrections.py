@@ -39,7 +39,9 @@ def correct_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dic
     for key, value in args.items():
         free = slots_for(properties, {**args, **corrected}, value)
         name = key if key in properties else next(iter(nearest(key, free, limit=1)), None)
-        if name is None:
+        if key not in properties and schema.get("additionalProperties", True) is not False:
+            corrected[key] = value
+        elif name is None:
             corrected[key] = _Blank("<no argument>")
         elif (fitted := _fit(properties[name], name, value)) is not None:
             corrected[name] = _correct_value(properties[name], fitted)

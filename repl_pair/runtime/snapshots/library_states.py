@@ -139,10 +139,13 @@ def _index(value: Any) -> State:
 def _column(name: Any, dtype: Any, items: Any, secret: Collection[int] = ()) -> State:
     """Return a column of a table, without what stands in its rows `secret`."""
     values: list[Any] = [Secret(x) if at in secret else x for at, x in enumerate(items)]
-    held = Secret(values) if is_secret_label(name) else values
-    # The text of categories does not name them.
-    kind = repr(dtype) if str(dtype) == "category" else str(dtype)
-    return State("column", (name, Words(kind), held))
+    is_secret = is_secret_label(name)
+    kind: Any = Words(str(dtype))
+    if str(dtype) == "category":  # neither text of it names them all
+        names: Any = _index(dtype.categories)
+        names = Secret(names) if is_secret else names
+        kind = State("category", (names,), {"ordered": dtype.ordered})
+    return State("column", (name, kind, Secret(values) if is_secret else values))
 
 
 def _is(root: str, *names: str) -> Callable[[Any, type[Any]], bool]:

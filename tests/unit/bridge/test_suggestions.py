@@ -63,6 +63,12 @@ def test_a_wrong_call_is_corrected_to_the_nearest_legal_one(args, corrected):
     assert has_blanks(nearest) == ("<" in corrected)
 
 
+def test_what_a_schema_leaves_open_stays_as_it_is():
+    schema = {"properties": {"order": {"type": "object", "properties": {}, "required": []}}}
+    assert correct_arguments(schema, {"oder": 1}) == {"oder": 1}
+    assert has_blanks(correct_arguments(schema, {"order": "[" * 100_000}))
+
+
 @pytest.mark.parametrize(
     ("op", "args", "more"),
     [

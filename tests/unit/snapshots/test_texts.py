@@ -341,6 +341,14 @@ APART = {
     "index": (pd.Series([1]), pd.Series([1], index=["a"])),
     "name of a series": (pd.Series([1]), pd.Series([1], name="a")),
     "name of an index": (pd.Index([1]), pd.Index([1], name="a")),
+    "one of many categories": (
+        pd.Series(pd.Categorical(["0"], list(map(str, range(300))))),
+        pd.Series(pd.Categorical(["0"], [str(n) if n != 150 else "x" for n in range(300)])),
+    ),
+    "order of categories": (
+        pd.Series(pd.Categorical(["a"], ["a"])),
+        pd.Series(pd.Categorical(["a"], ["a"], ordered=True)),
+    ),
     "categories": (
         pd.Series(pd.Categorical(["a"], ["a"])),
         pd.Series(pd.Categorical(["a"], ["a", "b"])),
