@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
+from repl_pair.runtime.planning.sources import parse
+
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -31,8 +33,8 @@ def _names_quoted(hint: ast.AST) -> set[str]:
     found = set[str]()
     for node in ast.walk(hint):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            with suppress(SyntaxError):  # it is a description
-                found |= free_names(ast.parse(node.value, mode="eval"))
+            with suppress(SyntaxError, ValueError):  # it is a description
+                found |= free_names(parse(node.value, "eval"))
     return found
 
 

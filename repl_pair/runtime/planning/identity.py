@@ -85,11 +85,15 @@ def code_hash(
 
 
 def edited_file(
-    functions: Sequence[Callable[..., Any]], *, named: Mapping[str, Callable[..., Any]] = _NONE
+    functions: Sequence[Callable[..., Any]],
+    *,
+    named: Mapping[str, Callable[..., Any]] = _NONE,
+    classes: Iterable[type[Any]] = (),
 ) -> str:
     """Return the file that `code_hash` finds edited and not reloaded, "" where there is none."""
     indexes: dict[str, Index] = {}
-    roots = _behind(map(tuple, map(layers_of, functions)), indexes)
+    wrapped = map(tuple, map(layers_of, functions))
+    roots = (*_behind(wrapped, indexes), *_with_source(classes, indexes))
     for target, _, is_other in _walk(roots, named, indexes):
         if target is not None and is_other:
             return file_of(target.reader if type(target) is Assigned else target)

@@ -1,8 +1,8 @@
 """The plan of one run: everything that it will do, resolved before anything runs."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict
 
 from repl_pair.records import record
 from repl_pair.runtime.authoring.shared import SETTINGS
@@ -30,6 +30,13 @@ from repl_pair.runtime.values.frozen import EnumMember, Record, nodes_in
 from repl_pair.runtime.values.paths import Place
 
 SUBSTRATE = "text"
+
+
+class Beside(TypedDict):
+    """What a code hash takes beside functions."""
+
+    named: Mapping[str, Callable[..., Any]]
+    classes: Sequence[type[Any]]
 
 
 @record
@@ -111,9 +118,7 @@ class Plan:
             active_modes=self.modes,
             substrate=self.substrate,
             content_hash=content_hash(self.slots),
-            code_hash=code_hash(
-                self._functions(), named=self._effects(), classes=self._classes_of_data()
-            ),
+            code_hash=code_hash(self._functions(), **self._beside()),
         )
 
     @property
@@ -121,7 +126,7 @@ class Plan:
         """The file of which other code is loaded than stands in it now; "" where it is the same."""
         if self.identity.code_hash != UNKNOWN:
             return ""
-        return edited_file(self._functions(), named=self._effects())
+        return edited_file(self._functions(), **self._beside())
 
     @cached_property
     def secret_places(self) -> tuple[Place, ...]:
@@ -165,12 +170,13 @@ class Plan:
         parts += [self.story.state] if self.story.state else []
         return [self.component, *(part.resolve() for part in parts)]
 
-    def _classes_of_data(self) -> Iterable[type[Any]]:
-        """Return the classes of the project's that the args, events and steps are of."""
+    def _beside(self) -> Beside:
+        """Return what else its code reaches: effects, and the project's classes of its data."""
         data = [self.all_args, list(self.events), list(map(list, self.steps))]
         types = {node.type for node in nodes_in(data) if type(node) in (Record, EnumMember)}
         found = filter(None, map(find_class, sorted(types, key=str)))
-        return (cls for cls in found if not is_installed(root_of(cls)))
+        classes = [cls for cls in found if not is_installed(root_of(cls))]
+        return {"named": self._effects(), "classes": classes}
 
     def _effects(self) -> Mapping[str, Callable[..., Any]]:
         """Return the functions of the effects that no decorator answers for, by the effect's id."""

@@ -81,7 +81,7 @@ def index(source: str) -> Index:
     """Index a source without its docstrings; what does not parse defines nothing."""
     found = Index(functions={}, classes={}, assignments={}, rebound=set())
     try:
-        tree = _parse(source)
+        tree = parse(source)
     except SyntaxError:
         return found
     _fill(found, tree, "")
@@ -91,14 +91,14 @@ def index(source: str) -> Index:
     return found
 
 
-def _parse(source: str) -> ast.Module:
+def parse(source: str, mode: str = "exec") -> ast.AST:
     """Parse again where CPython 3.11 lost count: two threads that parse at once share a counter."""
     for _ in range(PARSE_TRIES - 1):
         try:
-            return ast.parse(source)
+            return ast.parse(source, mode=mode)
         except SystemError:
             continue
-    return ast.parse(source)
+    return ast.parse(source, mode=mode)
 
 
 def _fill(into: Index, parent: ast.AST, prefix: str) -> None:

@@ -26,7 +26,7 @@ from repl_pair.runtime.values.classes import (
 )
 
 _MAX_WRAPPERS = 50
-MAX_PARTS = 1_000
+MAX_PARTS = 200
 """Of what holds functions: what is larger is not looked through."""
 _CONTAINERS = frozenset(map(id, (dict, MappingProxyType, list, tuple, set, frozenset)))
 Target: TypeAlias = FunctionType | type[Any]
@@ -80,7 +80,8 @@ def targets_in(value: Any) -> Iterator[Target]:
     kind = real_class(held)
     if id(kind) in _CONTAINERS and len(held) <= MAX_PARTS:
         parts: Any = held.values() if kind in (dict, MappingProxyType) else held
-        yield from filter(None, map(unwrap, tuple(parts)))
+        wrapping = [each for each in tuple(parts) if INSIDE.get(id(type(each))) != ""]
+        yield from filter(None, map(unwrap, wrapping))
 
 
 def layers_of(value: Any) -> Iterator[Any]:

@@ -1,4 +1,5 @@
 import functools
+import importlib
 import importlib.util
 import json
 import linecache
@@ -461,6 +462,19 @@ def test_an_edited_and_reloaded_module_shows(tmp_path, monkeypatch, old, new):
     path.write_text(MODULE.replace(old, new) + "\n")
     os.utime(path, (1, 1))
     assert code_hash([load(path, "pricing_of_a_test")["render"]]) != before
+
+
+def test_a_class_of_data_that_is_edited_and_not_reloaded_is_named(tmp_path, monkeypatch):
+    path = tmp_path / "edited_sizes.py"
+    path.write_text("from enum import Enum\nclass Size(Enum):\n    SMALL = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    sizes = importlib.import_module("edited_sizes")
+    repl_pair.story("sizes.of", component=lambda size: size)
+    repl_pair.variant("sizes.of/It", args={"size": sizes.Size.SMALL})
+    assert repl_pair.run("sizes.of/It").reason == ""
+    path.write_text("from enum import Enum\nclass Size(Enum):\n    SMALL = 1_000\n")
+    assert str(path) in repl_pair.run("sizes.of/It").reason
+    monkeypatch.delitem(sys.modules, "edited_sizes")
 
 
 EDITED = """
