@@ -80,7 +80,7 @@ def targets_in(value: Any) -> Iterator[Target]:
     kind = real_class(held)
     if id(kind) in _CONTAINERS and len(held) <= MAX_PARTS:
         parts: Any = held.values() if kind in (dict, MappingProxyType) else held
-        wrapping = [each for each in tuple(parts) if INSIDE.get(id(type(each))) != ""]
+        wrapping = [each for each in tuple(parts) if INSIDE.get(id(real_class(each))) != ""]
         yield from filter(None, map(unwrap, wrapping))
 
 
