@@ -156,7 +156,10 @@ def _object_faults(schema: Mapping[str, Any], value: Mapping[str, Any], prefix: 
             faults += _faults(known[name], inner, where)
         elif other is False:
             free = slots_for(known, value, inner)
-            near = did_you_mean(name, free) or f" There are: {', '.join(known) or 'none'}."
+            near = (
+                did_you_mean(name, dict.fromkeys([*free, *missing]))
+                or f" There are: {', '.join(known) or 'none'}."
+            )
             faults.append(f"{where} is not an argument.{near}")
         elif is_map(other):
             faults += _faults(other, inner, where)

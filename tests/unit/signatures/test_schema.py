@@ -354,7 +354,7 @@ def test_null_is_absent_and_a_whole_number_may_be_written_as_a_float(args, read,
 def test_faults_inside_objects_name_their_place():
     def component(line: Line, by: dict[str, int], pair: tuple[int, str]): ...
 
-    args = {"line": {"sku": "a", "prize": "1"}, "by": {"k": "x"}, "pair": [1]}
+    args = {"line": {"sku": "a", "prize": 1}, "by": {"k": "x"}, "pair": [1]}
     assert check_arguments(parameters_schema(component), args) == [
         "line.price is missing (string).",
         "line.prize is not an argument. Nearest: price.",
