@@ -374,6 +374,17 @@ def test_a_result_over_its_budget_is_replaced_by_the_call_that_brings_it_in_part
     assert len(again.structured_content["result"]["items"]) == limit
 
 
+def test_an_overflow_proposes_no_page_after_the_one_that_is_not_shown():
+    rows = {"items": [{"i": n} for n in range(2_000)], "next_offset": 2_000}
+    steps = [next_step("read_more", handle="h", offset=2_000), next_step("list_things")]
+    schema = {"properties": {"limit": {"type": "integer"}}}
+    reply = ok_reply(rows, next_steps=steps)
+    result = results.render(reply, name="read_more", args={"handle": "h"}, schema=schema)
+    smaller, other = result.structured_content["next_steps"]
+    assert (smaller["op"], "offset" in smaller["args"]) == ("read_more", False)
+    assert other == next_step("list_things")
+
+
 def test_a_caller_who_names_a_limit_gets_more_but_never_beyond_the_hard_bound():
     result, _ = call("list_things", {"limit": 280})
     assert len(result.structured_content["result"]["items"]) == 280

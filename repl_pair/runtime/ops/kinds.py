@@ -7,6 +7,7 @@ from repl_pair.runtime.op_base.answers import Listed, Page, Place
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.listing import (
     DEFAULT_LIMIT,
+    MAX_LIMIT,
     Cursor,
     Limit,
     filled,
@@ -16,6 +17,8 @@ from repl_pair.runtime.op_base.listing import (
 )
 from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.op_base.tier_names import HIDDEN, shown_name
+from repl_pair.runtime.registry.extending import chain_of, modes_along
+from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Component, Decorator, Entry, Panel, Workspace
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -124,9 +127,13 @@ def list_tags(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -
 @op(access="read", toolset="story")
 def list_modes(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Page[ModeLine]:
     """List the modes: saved args for `modes=[...]`; modes of one axis exclude each other."""
-    firsts = (visible_ids(call.view, kind)[:1] for kind in ("variant", "mode"))
-    for variant_id, mode in zip(*firsts, strict=False):
-        call.suggest("run_variant", variant_id=variant_id, modes=[mode])
+    modes, stories = set(visible_ids(call.view, "mode")), REGISTRY.snapshot("story")
+    for id in visible_ids(call.view, "variant")[:MAX_LIMIT] if modes else ():
+        entry, story = REGISTRY.find("variant", id), stories.get(story_of(id))
+        declared = modes_along(story and story.body, chain_of(entry)) if entry else ()
+        if fitting := [mode for mode in declared if mode in modes]:
+            call.suggest("run_variant", variant_id=id, modes=fitting[:1])
+            break
     return page_of(call, "mode", lambda e: _body_line(e, args=mode_args(e)), limit, cursor)
 
 

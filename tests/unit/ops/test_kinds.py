@@ -329,6 +329,19 @@ def test_what_a_tier_may_see_names_nothing_of_another(shop):
     assert stories.get_variant(agent(), **given)["extends"] == "shop.ops/Inner"
 
 
+def test_modes_are_proposed_for_a_variant_that_declares_one():
+    repl_pair.mode("aa-taxed", args={"tax": 1})
+    repl_pair.mode("bb-dear", args={"price": 9})
+    repl_pair.story("aa.lock", component=lambda code=1: code)
+    repl_pair.variant("aa.lock/Open")
+    assert "next_steps" not in send("list_modes")
+    repl_pair.story("bb.cart", component=lambda price=1: price, modes=["bb-dear"])
+    repl_pair.variant("bb.cart/Full")
+    (step,) = send("list_modes")["next_steps"]
+    assert step == next_step("run_variant", variant_id="bb.cart/Full", modes=["bb-dear"])
+    assert send(step["op"], **step["args"])["result"]["status"] == "pass"
+
+
 def test_a_mode_gives_away_nothing_that_some_story_calls_secret(shop):
     repl_pair.mode("login", args={"code": "Ab83-xyz-99-Qw", "short": "t6-v", "qty": 2, "box": BOX})
     repl_pair.story("shop.echo", component=lambda code="", short="": "code=" + code)
