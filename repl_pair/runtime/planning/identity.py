@@ -70,8 +70,7 @@ def code_hash(
     wrapped = [tuple(layers_of(function)) for function in functions]
     indexes: dict[str, Index] = {}
     parts = {("", text) for layers in wrapped for text in _given_texts(layers, indexes)}
-    roots = (*_behind(wrapped, indexes), *_with_source(classes, indexes))
-    for target, syntax, is_other in _walk(roots, named, indexes):
+    for target, syntax, is_other in _walk(_behind(wrapped, classes, indexes), named, indexes):
         if target is None or is_other or not syntax:
             return UNKNOWN
         if type(target) is Assigned:
@@ -79,8 +78,8 @@ def code_hash(
             continue
         parts.add((full_name(target), syntax))
         parts.update((full_name(target), text) for text in _given_texts((target,), indexes))
-    called = (unwrap(layers[-1]) for layers in wrapped)
-    names = tuple(None if root is None else full_name(root) for root in called)
+    roots = (unwrap(layers[-1]) for layers in wrapped)
+    names = tuple(None if root is None else full_name(root) for root in roots)
     return _hash(names, tuple(sorted(parts)))
 
 
@@ -93,17 +92,16 @@ def edited_file(
     """Return the file that `code_hash` finds edited and not reloaded, "" where there is none."""
     indexes: dict[str, Index] = {}
     wrapped = map(tuple, map(layers_of, functions))
-    roots = (*_behind(wrapped, indexes), *_with_source(classes, indexes))
-    for target, _, is_other in _walk(roots, named, indexes):
+    for target, _, is_other in _walk(_behind(wrapped, classes, indexes), named, indexes):
         if target is not None and is_other:
             return file_of(target.reader if type(target) is Assigned else target)
     return ""
 
 
 def _behind(
-    wrapped: Iterable[tuple[Any, ...]], indexes: dict[str, Index]
+    wrapped: Iterable[tuple[Any, ...]], classes: Iterable[type[Any]], indexes: dict[str, Index]
 ) -> Iterator[Target | None]:
-    """Return what callables stand for, and what of the same module they were made with."""
+    """Return what callables stand for, what of their module they were made with, and classes."""
     for layers in wrapped:
         target = unwrap(layers[-1])
         yield target
@@ -114,6 +112,7 @@ def _behind(
             for each in (*map(unwrap, given), *_with_source(held, indexes)):
                 if each is not None and home_of(each) == home:
                     yield each
+    yield from _with_source(classes, indexes)
 
 
 def _with_source(targets: Iterable[Target], indexes: dict[str, Index]) -> Iterator[Target]:

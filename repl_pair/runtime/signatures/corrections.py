@@ -35,14 +35,15 @@ def correct_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dic
     One that finds no place stays, as a blank: without it a call may do more than was meant.
     """
     properties: Mapping[str, Any] = schema["properties"]
+    takes_others = schema.get("additionalProperties", True) is not False
     corrected: dict[str, Any] = {}
     for key, value in args.items():
-        free = slots_for(properties, {**args, **corrected}, value)
-        name = key if key in properties else next(iter(nearest(key, free, limit=1)), None)
-        if key not in properties and schema.get("additionalProperties", True) is not False:
-            corrected[key] = value
-        elif name is None:
-            corrected[key] = _Blank("<no argument>")
+        name = key
+        if key not in properties and not takes_others:
+            free = slots_for(properties, {**args, **corrected}, value)
+            name = next(iter(nearest(key, free, limit=1)), key)
+        if name not in properties:
+            corrected[key] = value if takes_others else _Blank("<no argument>")
         elif (fitted := _fit(properties[name], name, value)) is not None:
             corrected[name] = _correct_value(properties[name], fitted)
     for name in schema.get("required", ()):

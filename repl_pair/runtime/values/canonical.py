@@ -178,11 +178,16 @@ def _by_parts(tag: bytes, parts: Callable[[Any], Parts]) -> _Writer:
     return writer
 
 
+def varies_by_machine(dtype: Any) -> bool:
+    """Return whether the items of a dtype, long doubles, have other bytes on other machines."""
+    return getattr(dtype, "char", None) in ("g", "G")
+
+
 def _array(value: Any, depth: int) -> Any:
     dtype = value.dtype
     if type(value).__name__ not in {"ndarray", "memmap"}:
         raise _unwritable(value)
-    if dtype.char in "gG":
+    if varies_by_machine(dtype):
         raise _Refusal(f"the bytes of a {dtype} array differ between machines; use float64.")
     if dtype.names:
         content = _list([(name, value[name]) for name in dtype.names], depth)

@@ -37,8 +37,6 @@ from repl_pair.runtime.values.value_parts import columns_where
 MAX_DEPTH = 200
 _LONGEST = 14_000
 """Of an int, in bits: Python writes and reads 4,300 digits."""
-_WIDE = ("longdouble", "clongdouble")
-"""Types of numpy that have other bytes on other machines."""
 _SCALARS = frozenset({type(None), bool, int, float, str})
 _IMMUTABLE = frozenset({type(None), timezone, EnumMember})
 """The other types of which a value is kept as it is."""
@@ -232,7 +230,7 @@ def _freeze_table(value: Any, where: str) -> Any:
             raise bad_data(
                 where, f"is a {type(value).__name__} of {names}; its cells hold plain data"
             )
-    wide = columns_where(value, lambda dtype: dtype in _WIDE)
+    wide = columns_where(value, canonical.varies_by_machine)
     for part in wide if kind_of(value) == "frame" else [value]:
         _check_hashed(part[:0] if part.ndim else part, where)
     frozen = value.copy()
