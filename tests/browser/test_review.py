@@ -303,6 +303,7 @@ async def test_words_that_were_begun_stay_with_their_target_and_outlive_the_pane
 
 async def test_after_a_detach_it_follows_again_when_the_person_asks(open_panel):
     notebook, panel = await open_panel(ALONE)
+    await expect(panel).to_contain_text("No open remarks.")
     await notebook.run_code("from repl_pair.runtime.kernel import attach; attach.detach()")
     await expect(panel).to_contain_text("Changes are no longer followed.")
     await notebook.run_code(f"write({TARGET!r}, 'meanwhile')")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import cast
 
 from repl_pair.errors import ReplPairError
@@ -179,9 +180,11 @@ class ReviewView(View[messages.ReviewPatch]):
         """Follow changes of the project, until the last page leaves or the person detaches."""
         if not self._is_live:
             self._is_live = True
+            # On the panel thread the end comes after this, and after the state that a page reads.
+            end = partial(PANEL_THREAD.submit, self._end)
+            self._follows.callback(OWN_CALLS.hold(PERSONS_CODE, end))
             undo = project().watch(lambda: PANEL_THREAD.mark_changed(THREADS, None))
             self._follows.callback(undo)
-            self._follows.callback(OWN_CALLS.hold(PERSONS_CODE, self._end))
 
     def _end(self) -> None:
         self._unfollow()

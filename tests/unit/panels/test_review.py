@@ -195,6 +195,7 @@ def test_only_what_changed_is_sent_and_only_while_a_page_shows_it(opened, write)
 def test_it_follows_no_changes_once_it_is_closed_or_the_person_detaches(opened, write, end):
     view, sent = opened()
     view.close() if end == "close" else OWN_CALLS.end()
+    assert flush(PANEL_THREAD)
     assert sent == ([] if end == "close" else [{"live": False}])
     sent.clear()
     write(TWO, "later")
@@ -202,6 +203,25 @@ def test_it_follows_no_changes_once_it_is_closed_or_the_person_detaches(opened, 
     assert sent == []
     state = view.on_state("page")
     assert (state["live"], [thread["content"] for thread in state["threads"]]) == (True, ["later"])
+
+
+def test_a_detach_while_a_page_begins_to_follow_ends_it_after_the_state(opened, write, monkeypatch):
+    view, sent = opened()
+    view.on_leave("page")
+    watch = Database.watch
+
+    def watch_late(database, fn):
+        OWN_CALLS.end()
+        return watch(database, fn)
+
+    monkeypatch.setattr(Database, "watch", watch_late)
+    states = []
+    PANEL_THREAD.submit(lambda: states.append(view.on_state("page")))
+    assert flush(PANEL_THREAD)
+    assert ([state["live"] for state in states], sent) == ([True], [{"live": False}])
+    write(TWO, "later")
+    assert flush(PANEL_THREAD)
+    assert len(sent) == 1
 
 
 def test_a_page_of_threads_and_the_newest_replies_are_sent_and_more_when_asked_for(opened, write):
