@@ -62,8 +62,8 @@ class ApprovalCalls:
             if not asked["ok"] and asked["error"]["code"] == "outcome_unknown":
                 raise KernelError(
                     "kernel_gone",
-                    f"The kernel ended before the person could be asked for {request.op}; nothing "
-                    "was run.",
+                    f"The connection to the kernel ended before the person could be asked for "
+                    f"{request.op}; nothing was run.",
                     next_steps=[next_step("kernel_status")],
                 )
             if not asked["ok"]:

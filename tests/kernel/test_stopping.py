@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import json
 import signal
 import subprocess
 import sys
@@ -760,6 +761,7 @@ class Tally:
         self.still_running = 0
 
     def take(self, name, reply):
+        assert reply["ok"], json.dumps(reply["error"])
         record = reply["result"]
         self.races += 1
         self.statuses[record["status"]] += 1

@@ -4,6 +4,7 @@ import asyncio
 import math
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,7 +13,7 @@ from repl_pair.bridge import manifest
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.kernels.discovery import heartbeat_answers, read_connection
 from repl_pair.bridge.link.attach import Attachment, attach
-from repl_pair.bridge.link.client import Client
+from repl_pair.bridge.link.client import Client, is_in
 from repl_pair.bridge.link.line import ConnectionLost, Line, now
 from repl_pair.bridge.link.link import Detachment, Link, OnEvent, OnProgress
 from repl_pair.bridge.link.unresponsive import SilenceMonitor, WaitingCall
@@ -228,10 +229,21 @@ class KernelLink(Link):
                 await self._wait_for_restart()
                 continue
             if not last and _is_to_attach_again(reply):
-                line.close()
+                await self._end_attachment(line, attachment)
                 continue
             return reply
         raise refusals.gone(self.kernel)
+
+    async def _end_attachment(self, line: Line, attachment: Attachment) -> None:
+        """Close the line of an attachment that a kernel does not know, once all calls know that."""
+        if self.attachment is attachment:
+            self.attachment = None
+        try:
+            # A kernel answers in order: with this answer, each other refusal on this line is there.
+            with suppress(ConnectionLost):
+                await is_in(line)
+        finally:
+            line.close()
 
     async def _deliver(self, line: Line, attachment: Attachment, waiting: WaitingCall) -> Reply:
         """Send a request, and again as often as it comes too late to be taken up."""
