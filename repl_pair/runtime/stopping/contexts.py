@@ -4,6 +4,7 @@ import sys
 from collections.abc import Coroutine, Generator
 from contextlib import AbstractContextManager
 from contextvars import Context, ContextVar, copy_context
+from inspect import CORO_CLOSED, getcoroutinestate
 from types import coroutine
 from typing import Any, TypeVar
 
@@ -43,19 +44,24 @@ def copy_of(context: Context) -> Context:
 
 @coroutine
 def in_context(context: Context | None, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-    """Await a coroutine, each step of it in a context; what it sets there stays there."""
+    """Await a coroutine, each step of it in a context; what it sets there stays there.
+
+    What is raised here between two steps, as by a signal, is raised in the coroutine.
+    """
     if context is None:
         return (yield from work.__await__())
     step, sent = work.send, None
     while True:
         try:
-            waited = context.run(step, sent)
+            while True:
+                waited = context.run(step, sent)
+                step, sent = work.send, (yield waited)
         except StopIteration as end:
             return end.value
-        try:
-            step, sent = work.send, (yield waited)
         except GeneratorExit:
             context.run(work.close)
             raise
-        except BaseException as error:  # noqa: BLE001  such as a cancellation: the work handles it
+        except BaseException as error:
+            if getcoroutinestate(work) == CORO_CLOSED:
+                raise
             step, sent = work.throw, error

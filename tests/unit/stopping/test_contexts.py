@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import decimal
+from contextlib import nullcontext
 
 import numpy
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import repl_pair
 from repl_pair import check, step
 from repl_pair.runtime.stopping.contexts import in_context
+from repl_pair.runtime.stopping.stop import RunStopped, Stop
 
 TENANT = contextvars.ContextVar("tenant", default="none")
 
@@ -137,3 +139,39 @@ def test_a_cancellation_that_a_task_group_left_in_the_task_stops_no_later_run():
 
     ran = asyncio.run(main())
     assert (ran.status, ran.reason) == ("error", "CancelledError: by itself")
+
+
+class _Interrupted:
+    """A context in which a signal comes once, when a step of the coroutine has ended."""
+
+    def __init__(self):
+        self.comes = True
+
+    def run(self, fn, *args):
+        given = fn(*args)
+        if self.comes:
+            self.comes = False
+            raise RunStopped(Stop("error", "stopped"))
+        return given
+
+
+@pytest.mark.parametrize("catches", [False, True])
+def test_what_a_signal_raises_between_two_steps_is_raised_in_the_coroutine(catches):
+    ended = []
+
+    async def work():
+        try:
+            await asyncio.sleep(60)
+        except RunStopped:
+            ended.append("stopped")
+            await asyncio.sleep(0)
+            if not catches:
+                raise
+        return "caught"
+
+    async def run():
+        return await in_context(_Interrupted(), work())
+
+    with nullcontext() if catches else pytest.raises(RunStopped):
+        assert asyncio.run(run()) == "caught"
+    assert ended == ["stopped"]
