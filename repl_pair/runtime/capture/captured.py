@@ -228,16 +228,21 @@ def for_run(take: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def replacement_of(own: Callable[..., Any], call: Callable[..., Any]) -> Any:
+    """Return a function that looks like `own`, and calls `call(own, …)`."""
+
+    def replacement(*args: Any, **named: Any) -> Any:
+        return call(own, *args, **named)
+
+    return update_wrapper(replacement, own)
+
+
 def wrap(owner: Any, name: str, call: Callable[..., Any]) -> Undo:
     """Replace a function `own` by `call(own, …)`; the undo keeps what others set since."""
     own = getattr(owner, name)
     own_names = cast("Mapping[str, Any]", vars(owner))
     was_own_name = name in own_names
-
-    def replacement(*args: Any, **named: Any) -> Any:
-        return call(own, *args, **named)
-
-    wrapped = update_wrapper(replacement, own)
+    wrapped = replacement_of(own, call)
     setattr(owner, name, wrapped)
 
     def undo() -> None:

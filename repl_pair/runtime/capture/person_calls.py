@@ -8,7 +8,13 @@ from functools import partial
 from typing import Any, NoReturn
 
 from repl_pair.records import Undo
-from repl_pair.runtime.capture.captured import Captured, current_capture, for_run, wrap
+from repl_pair.runtime.capture.captured import (
+    Captured,
+    current_capture,
+    for_run,
+    replacement_of,
+    wrap,
+)
 
 NO_STDIN = (
     "A run or an eval has no stdin, so it can't ask the person. Pass the answer as an argument, or "
@@ -41,10 +47,9 @@ def hook_prompts(shell: Any | None) -> Undo:
     for owner, name, _ in _PROMPTS:
         own, hook = getattr(owner, name), _prompt_hooks.get(name)
         if hook is None or (own is not hook and own is not hook.__wrapped__):
-            wrap(owner, name, for_run(_refuse_to_ask))
-            _prompt_hooks[name] = getattr(owner, name)
-        else:
-            setattr(owner, name, hook)
+            # It is not read back: a cell may set its own on another thread meanwhile.
+            hook = _prompt_hooks[name] = replacement_of(own, for_run(_refuse_to_ask))
+        setattr(owner, name, hook)
     return partial(_release_prompts, getattr(shell, "kernel", None))
 
 

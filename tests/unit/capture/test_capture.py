@@ -15,7 +15,12 @@ from unittest import mock
 import pytest
 
 import repl_pair
-from repl_pair.runtime.capture import bundles, capture as capturing, captured as bounds
+from repl_pair.runtime.capture import (
+    bundles,
+    capture as capturing,
+    captured as bounds,
+    person_calls,
+)
 from repl_pair.runtime.capture.capture import capture, install, uninstall
 from repl_pair.runtime.capture.captured import CAPTURED, PLACE, RUN, Captured
 from repl_pair.runtime.capture.late_imports import watch_late
@@ -417,3 +422,22 @@ def test_a_finder_that_another_thread_adds_while_a_run_ends_stays(monkeypatch):
     run.at_end.pop()()
     assert late in sys.meta_path
     assert hook not in sys.meta_path
+
+
+def test_a_cell_that_sets_its_own_input_just_as_a_run_hooks_it_keeps_it(monkeypatch):
+    def cells(prompt=""):
+        return prompt
+
+    class Owner:
+        def __init__(self):
+            vars(self)["input"] = input
+
+        def __setattr__(self, name, _value):
+            vars(self)[name] = cells
+
+    owner = Owner()
+    monkeypatch.setattr(person_calls, "_PROMPTS", ((owner, "input", "_kept"),))
+    monkeypatch.setattr(person_calls, "_prompt_hooks", {})
+    undo = person_calls.hook_prompts(None)
+    undo()
+    assert owner.input is cells
