@@ -7,9 +7,9 @@ from repl_pair.errors import AuthoringError, did_you_mean
 from repl_pair.runtime.registry.model import Component
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Rank
-from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import secrets_in
 from repl_pair.runtime.values.hints import ANYTHING
+from repl_pair.runtime.values.rebuilt import freeze_given
 from repl_pair.runtime.values.takes import takes_of
 
 
@@ -51,7 +51,7 @@ def freeze_by_hints(
     """Freeze args as the component's hints read them, which also mark what is secret in them."""
     hints = takes_of(component).read
     return {
-        str(name): freeze(value, hints.get(name, ANYTHING), where=f"{where}.{name}")
+        str(name): freeze_given(value, hints.get(name, ANYTHING), where=f"{where}.{name}")
         for name, value in args.items()
     }
 
@@ -65,7 +65,7 @@ def learn_secrets_in(frozen: Any) -> None:
 def freeze_plain(where: str, args: Mapping[str, Any]) -> dict[str, Any]:
     """Freeze a mapping that no hints describe."""
     slots = check_mapping(where, args).items()
-    return {str(k): freeze(value, Any, where=f"{where}.{k}") for k, value in slots}
+    return {str(k): freeze_given(value, Any, where=f"{where}.{k}") for k, value in slots}
 
 
 def check_mapping(where: str, given: Any) -> Mapping[str, Any]:

@@ -12,9 +12,10 @@ from repl_pair.runtime.registry.model import BuiltStep, Decorator, Use
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.places import secret_args
 from repl_pair.runtime.values.classes import is_row
-from repl_pair.runtime.values.freeze import freeze, freeze_response
+from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import is_payload
 from repl_pair.runtime.values.marks import Sensitive
+from repl_pair.runtime.values.rebuilt import freeze_given, freeze_response
 
 
 def read_uses(where: str, uses: Iterable[Any]) -> tuple[Use, ...]:
@@ -48,7 +49,7 @@ def _mark(where: str, mark: Any) -> list[Any]:
     if len(words) != 3 or not isinstance(words[0], str) or not is_payload(words[2]):
         raise bad_body(where, f"a mark is a pytest mark: pytest.mark.timeout(5), not {mark!r:.80}.")
     name, args, kwargs = words
-    frozen = [freeze(arg, where=f"{where}: mark {name}[{at}]") for at, arg in enumerate(args)]
+    frozen = [freeze_given(arg, where=f"{where}: mark {name}[{at}]") for at, arg in enumerate(args)]
     return [name, frozen, freeze_plain(f"{where}: mark {name}", kwargs)]
 
 

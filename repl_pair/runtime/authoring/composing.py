@@ -13,8 +13,8 @@ from repl_pair.runtime.authoring.lines import read_events
 from repl_pair.runtime.registry.ids import WORDS, check_id
 from repl_pair.runtime.registry.model import Component, Decorator, Panel, Workspace
 from repl_pair.runtime.values.classes import is_map
-from repl_pair.runtime.values.freeze import freeze, freeze_response
 from repl_pair.runtime.values.paths import parse_path
+from repl_pair.runtime.values.rebuilt import freeze_given, freeze_response
 
 DECORATORS: Mapping[str, tuple[str, ...]] = {
     "wrap": ("wrap",),
@@ -209,4 +209,4 @@ def _patch(where: str, patch: Any) -> dict[str, Any]:
             parse_path(path)
     except RequestError as error:
         raise bad_body(where, f"patch: {error.message}") from error
-    return {str(p): freeze(value, where=f"{where}: patch {p}") for p, value in patch.items()}
+    return {str(p): freeze_given(value, where=f"{where}: patch {p}") for p, value in patch.items()}

@@ -12,7 +12,7 @@ from repl_pair.runtime.registry.model import Event, Play, Step
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.steps import STEPS, named_by
 from repl_pair.runtime.values.classes import is_map
-from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.rebuilt import freeze_given
 from repl_pair.runtime.values.takes import takes_of
 
 
@@ -113,7 +113,7 @@ def read_step(where: str, line: Any) -> Step:
     first = 2 if named_by(words) == "event" else 1
     events = [read_event(where, event) for event in words[1:first]]
     data = enumerate(words[first:], start=first - 1)
-    return [name, *events, *(freeze(v, where=f"{where}: play {name}[{i}]") for i, v in data)]
+    return [name, *events, *(freeze_given(v, where=f"{where}: play {name}[{i}]") for i, v in data)]
 
 
 def read_steps(where: str, lines: Iterable[Any]) -> tuple[Step, ...]:

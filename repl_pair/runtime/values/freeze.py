@@ -56,14 +56,6 @@ def freeze(value: Any, hint: Any = Any, *, where: str = "args") -> Frozen:
     return _freeze(value, read_hint(hint), where, ())
 
 
-def freeze_response(value: Any, where: str) -> Frozen:
-    """Turn a value into plain data, or keep it as it is where it is none."""
-    try:
-        return freeze(value, where=where)
-    except AuthoringError:
-        return Given(value)
-
-
 def _freeze(value: Any, hint: Hint, where: str, above: Above) -> Frozen:
     if type(value) in _SCALARS and not hint.sensitive:
         return _check_length(value, where) if type(value) is int else value
