@@ -735,7 +735,7 @@ async def gathers(for_s: float = 0.0):
 
 @repl_pair.story("insists", thread_safe=True)
 def insists(for_s: float = 0.0):
-    end, ended = until(1.3), False
+    end, ended = until(2.6), False
     while not ended:
         try:
             while time.perf_counter() < end: time.sleep(0.005)
