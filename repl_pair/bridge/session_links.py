@@ -78,7 +78,7 @@ class SessionLinks:
                 return self._held
             open_links = self._links.values()
             link = next((x for x in open_links if target in (x.kernel.id, x.kernel.path)), None)
-            if link is None:
+            if link is None or (hold and not link.is_attached):  # its kernel may have ended
                 found = await self._find(target, root)
                 self._check_open()
                 link = self._links.get(found.path)

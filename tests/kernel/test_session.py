@@ -266,6 +266,10 @@ async def test_a_chosen_kernel_is_kept_when_others_come_and_when_it_dies(
     assert reply["kernel"]["id"] == first.id
     status = (await session.call("kernel_status"))["result"]
     assert (status["id"], status["alive"], status["code"]) == (first.id, False, "kernel_gone")
+    for named in (first.id, str(first.path)):
+        chosen = await session.call("use_kernel", {"kernel": named})
+        assert chosen["error"]["code"] == "kernel_gone"
+    assert (await session.call("list_stories"))["kernel"]["id"] == first.id
 
 
 async def test_a_target_names_its_kernel_among_others(start_kernel, open_session):
