@@ -105,7 +105,7 @@ def block_of(value: Any) -> tuple[Sequence[str], int, int]:
     function = None if is_of(value, type) else function_in(value)
     if function is not None:
         is_there = _may_define(block, function.__code__.co_name)
-        if not is_there or has_other_code(function):
+        if not is_there or has_other_code(function, or_place=True):
             return (), 0, 0
     return lines, first, len(block)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from importlib.util import decode_source
+from operator import is_
 from types import FunctionType
 from typing import Any, final
 from weakref import ref
@@ -20,7 +21,7 @@ from repl_pair.runtime.planning.targets import (
     namespace_of,
     own_functions,
 )
-from repl_pair.runtime.reading.code_files import has_other_code, is_cell
+from repl_pair.runtime.reading.code_files import has_other_code, is_cell, is_imported
 from repl_pair.runtime.registry.component import noted_source
 from repl_pair.runtime.values.classes import module_of, name_of, qualname_of
 
@@ -36,12 +37,14 @@ _MAX_SOURCES = 4096
 class Index:
     """Definitions of one source: functions by first line and name, classes by qualified name.
 
-    Among the classes stand the calls that make one, such as `Point = namedtuple(...)`. The
-    assignments and imports are those outside functions and classes, by the name that they bind;
-    `rebound` has the names that a function binds in the function around it.
+    `named` has the functions that are no lambdas by qualified name. Among the classes stand the
+    calls that make one, such as `Point = namedtuple(...)`. The assignments and imports are those
+    outside functions and classes, by the name that they bind; `rebound` has the names that a
+    function binds in the function around it.
     """
 
     functions: dict[tuple[int, str], list[ast.AST]]
+    named: dict[str, list[ast.AST]]
     classes: dict[str, list[ast.stmt]]
     assignments: dict[str, list[ast.stmt]]
     rebound: set[str]
@@ -79,7 +82,7 @@ def _index_of(filename: str, space: dict[str, Any], indexes: dict[str, Index]) -
 @lru_cache(maxsize=_MAX_SOURCES)
 def index(source: str) -> Index:
     """Index a source without its docstrings; what does not parse defines nothing."""
-    found = Index(functions={}, classes={}, assignments={}, rebound=set())
+    found = Index(functions={}, named={}, classes={}, assignments={}, rebound=set())
     try:
         tree = parse(source)
     except SyntaxError:
@@ -109,6 +112,7 @@ def _fill(into: Index, parent: ast.AST, prefix: str) -> None:
                 _strip_docstring(node)
                 first = min(each.lineno for each in (node, *node.decorator_list))
                 into.functions.setdefault((first, node.name), []).append(node)
+                into.named.setdefault(prefix + node.name, []).append(node)
                 inner = f"{prefix}{node.name}.<locals>."
             case ast.ClassDef():
                 _strip_docstring(node)
@@ -173,6 +177,11 @@ def definitions_of(target: Target | Assigned, indexes: dict[str, Index]) -> Sequ
         return next(filter(None, _class_definitions(target, indexes)), ())
     code = target.__code__
     known = _index_of(code.co_filename, target.__globals__, indexes)
+    # `%autoreload` compiles a method alone, in a class of its own, and moves no other code.
+    is_alone = code.co_qualname.startswith("__autoreload_class__.")
+    named = known.named.get(target.__qualname__ if is_alone else code.co_qualname, [])
+    if len(named) == 1 and is_imported(target):
+        return named
     return known.functions.get((code.co_firstlineno, code.co_name), [])
 
 
@@ -242,30 +251,32 @@ def is_edited(target: Target | Assigned, syntax: str) -> bool:
     )
 
 
-_FIRST_READ: dict[tuple[int, str], tuple[ref[Target], object, int]] = {}
+_FIRST_READ: dict[tuple[int, str], tuple[ref[Target], Sequence[object], int]] = {}
 """What was loaded, what loading it again replaces, and the hash of its syntax as first read.
 
 The key is an id, for the metaclass of a class may hash and compare it by code of its own, and the
-name of what is assigned.
+name of what is assigned. Loading again replaces the spec of the module and the code of functions.
 """
 
 
 def _has_other(target: Target, of: Target | Assigned, syntax: str) -> bool:
     key, read = (id(target), of.name if type(of) is Assigned else ""), hash(syntax)
-    # `%autoreload` gives a function other code, and changes a class in place.
+    space, functions = namespace_of(target), [target]
     if isinstance(target, type):
-        loaded = module_namespace(target).get("__spec__")
-    else:
-        loaded = target.__code__
-    _, known, first = _FIRST_READ.get(key, (None, None, read))
-    if known is not loaded:
+        space, functions = module_namespace(target), list(own_functions(target))
+    loaded = [space.get("__spec__"), *(function.__code__ for function in functions)]
+    _, known, first = _FIRST_READ.get(key, (None, (), read))
+    if len(known) != len(loaded) or not all(map(is_, known, loaded)):
+        # `%autoreload` gives functions other code without loading their module again.
+        is_same_load = bool(known) and known[0] is loaded[0]
         there: Sequence[ast.AST] = ()
-        if noted := noted_source(namespace_of(target)):
+        if not is_same_load and (noted := noted_source(namespace_of(target))):
             with suppress(SyntaxError, ValueError):  # what it is not written in
                 there = definitions_of(of, {file_of(target): index(decode_source(noted))})
         first = hash(syntax_of(there)) if there else read
         _FIRST_READ[key] = ref(target, lambda _: _FIRST_READ.pop(key, None)), loaded, first
-    return loaded is not None and first != read
+    is_of_module = not isinstance(target, type) or loaded[0] is not None
+    return is_of_module and first != read
 
 
 def _cells() -> Iterator[str]:

@@ -86,13 +86,36 @@ def _read_version(filename: str, _changed_ns: int, _size: int) -> Sequence[str]:
         return tuple(file)
 
 
-def has_other_code(function: FunctionType) -> bool:
-    """Return whether the file of a function was edited since, where a plain import loaded it."""
+def is_imported(function: FunctionType) -> bool:
+    """Return whether a plain import of its file loaded a function, so that code can be compared."""
     space, file = function.__globals__, function.__code__.co_filename
-    if type(space.get("__loader__")) is not SourceFileLoader or space.get("__file__") != file:
+    return type(space.get("__loader__")) is SourceFileLoader and space.get("__file__") == file
+
+
+def has_other_code(function: FunctionType, *, or_place: bool = False) -> bool:
+    """Return whether the file of a function was edited since, where a plain import loaded it.
+
+    With `or_place` also where the same code stands on other lines now.
+    """
+    code = read_code(function.__code__.co_filename) if is_imported(function) else None
+    if code is None or function.__code__ in code:
         return False
-    code = read_code(file)
-    return code is not None and function.__code__ not in code
+    return or_place or _without_place(function.__code__) not in _all_without_place(code)
+
+
+@lru_cache(maxsize=64)
+def _all_without_place(code: frozenset[CodeType]) -> frozenset[CodeType]:
+    return frozenset(map(_without_place, code))
+
+
+def _without_place(code: CodeType) -> CodeType:
+    """Return code without its lines and what it stands in: `%autoreload` compiles it on its own."""
+    parts = (
+        _without_place(part) if isinstance(part, CodeType) else part for part in code.co_consts
+    )
+    return code.replace(
+        co_firstlineno=1, co_linetable=b"", co_qualname=code.co_name, co_consts=tuple(parts)
+    )
 
 
 def read_code(filename: str) -> frozenset[CodeType] | None:

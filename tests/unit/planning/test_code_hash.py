@@ -665,3 +665,105 @@ def test_what_autoreload_changed_in_place_has_a_hash_again(tmp_path):
         "20 80 ['', '']",
         "rc1: rc1:",
     ]
+
+
+PATCHED = """
+import os, sys
+from pathlib import Path
+from IPython.core.interactiveshell import InteractiveShell
+from repl_pair.runtime.planning.identity import code_hash, edited_file
+
+sys.path.insert(0, os.getcwd())
+shop = Path("patched_shop.py").absolute()
+text = '''import json
+
+def helper(n):
+    return n + 1
+
+class Cart:
+    rate = 1
+    def add(self, n=1):
+        def inner():
+            return n + 1
+        return helper(inner())
+'''
+shop.write_text(text)
+shell = InteractiveShell.instance()
+for cell in ("%load_ext autoreload", "%autoreload 2", "import patched_shop"):
+    shell.run_cell(cell).raise_error()
+import patched_shop
+
+def report(reloads=True):
+    if reloads:
+        shell.run_cell("pass").raise_error()
+    roots = [patched_shop.helper], [patched_shop.Cart], [patched_shop.Cart.add]
+    print(*[edited_file(root) and "edited" or code_hash(root)[4:12] for root in roots],
+          patched_shop.Cart().add())
+
+def edit(old, new, **how):
+    global text
+    text = text.replace(old, new)
+    shop.write_text(text)
+    report(**how)
+
+report()
+edit("import json", "import json  # and a comment")
+for change in CHANGES:
+    edit(*change)
+edit("return n + 4", "return n + 5", reloads=False)
+report()
+"""
+_CHANGES = (
+    ("return n + 1\n\n", "return n + 2\n\n"),
+    ("            return n + 1", "            return n + 4"),
+    ("import json", "import csv\nimport json"),
+    ("n=1", "n=3"),
+)
+
+
+def test_what_autoreload_patched_is_hashed_as_a_fresh_import_is(tmp_path):
+    """It gives functions other code, on other lines, and moves none that stands elsewhere now."""
+    printed = run_script(PATCHED.replace("CHANGES", repr(_CHANGES)), tmp_path)
+    first, commented, *changed, unread, last = [line.split() for line in printed]
+    assert commented == first
+    helper, inner, moved, default = changed
+    for before, after, same in [
+        (first, helper, ""),
+        (helper, inner, "helper"),
+        (inner, moved, "helper Cart add result"),
+        (moved, default, "helper"),
+    ]:
+        names = ("helper", "Cart", "add", "result")
+        kept = [name for name, a, b in zip(names, before, after, strict=True) if a == b]
+        assert set(same.split()) <= set(kept), (before, after)
+        assert ("Cart" in same) == ("Cart" in kept), (before, after)
+        assert "edited" not in after
+    assert unread == [default[0], "edited", "edited", default[3]]
+    assert last[:1] == default[:1]
+    assert "edited" not in last
+    fresh = (
+        "import sys; sys.path.insert(0, '.'); import patched_shop as shop\n"
+        "from repl_pair.runtime.planning.identity import code_hash\n"
+        "roots = shop.helper, shop.Cart, shop.Cart.add\n"
+        "print(*[code_hash([root])[4:12] for root in roots], shop.Cart().add())"
+    )
+    assert run_script(fresh, tmp_path)[-1].split() == last
+
+
+def test_code_that_stands_on_other_lines_is_not_edited(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "moved_shop", raising=False)
+    body = "class A:\n    def run(self):\n        return 1\n"
+    other = "class B:\n    def run(self):\n        return 2\n"
+    path = tmp_path / "moved_shop.py"
+    path.write_text(body + other)
+    shop = importlib.import_module("moved_shop")
+    roots = [[shop.A.run], [shop.B.run], [shop.A], [shop.B]]
+    before = [code_hash(root) for root in roots]
+    assert all(each.startswith("rc1:") for each in before)
+    path.write_text("\n\n\n" + other + body)
+    assert [edited_file(root) for root in roots] == [""] * 4
+    assert [code_hash(root) for root in roots] == before
+    path.write_text("\n\n\n" + other.replace("2", "3") + body)
+    assert [edited_file(root) for root in roots] == ["", str(path), "", str(path)]
+    del sys.modules["moved_shop"]
