@@ -481,15 +481,28 @@ async def test_a_reply_that_reaches_no_caller_reports_no_restart(link, kernel, s
     assert refused["next_steps"]
 
 
-async def test_a_host_that_was_replaced_in_the_same_process_is_no_restart(link, person):
+@pytest.mark.parametrize("is_refused_before", [False, True])
+async def test_a_host_that_was_replaced_in_the_same_process_is_no_restart(
+    link, person, is_refused_before
+):
     person.run(STORY)
     assert (await ask(link, "ping"))["ok"]
     boot = link.boot
-    person.run("from repl_pair.runtime.kernel import attach as h; h.detach(); h.attach(); del h")
-    runs = [ask(link, "run_variant", variant_id="demo.touch/Once") for _ in range(3)]
+    person.run("from repl_pair.runtime.kernel import attach as h")
+    if is_refused_before:
+        person.run("h.detach()")
+        assert (await ask(link, "ping"))["error"]["code"] == "detached"
+        person.run("h.attach()")
+        assert (await ask(link, "ping"))["ok"]
+    person.run("h.detach(); h.attach(); del h")
     # A call that is attached again beside others takes none of them its connection.
-    _, *ran = await asyncio.gather(ask(link, "list_stories"), *runs)
-    assert [reply["ok"] and reply["result"]["status"] for reply in ran] == ["pass"] * 3, ran
+    reading, runs = asyncio.create_task(ask(link, "list_stories")), []
+    for _ in range(20):
+        runs.append(asyncio.create_task(ask(link, "run_variant", variant_id="demo.touch/Once")))
+        await asyncio.sleep(0)
+    await reading
+    ran = await asyncio.gather(*runs)
+    assert [reply["ok"] and reply["result"]["status"] for reply in ran] == ["pass"] * 20, ran
     assert ({reply["boot"] for reply in ran}, link.boot) == ({boot}, boot)
 
 

@@ -88,6 +88,7 @@ async def attach(line: Line, kernel: KernelInfo, client: Client) -> Attachment:
     if result.get("channel") == "shell":
         client.shell_path = ShellPath(line, clock, has_control=channel == "control")
     carrier = client.shell_path or ControlPath(line, result["ident"])
+    client.refusal = None
     given = {f.name: result[f.name] for f in fields(Attachment) if f.name in result}
     return Attachment(**given, carrier=carrier, kernel_clock=clock)
 
