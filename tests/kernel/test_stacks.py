@@ -330,13 +330,16 @@ async def later():
     while not is_over(): await asyncio.sleep(0.01)
 repl_pair.variant("later/It")"""
     )
-    for name, line in (("demo", 4), ("later", 8)):
+    for name, line, part, slot in (
+        ("demo", 4, "threads", "frames"),
+        ("later", 8, "tasks", "awaits"),
+    ):
         run = asyncio.create_task(ask(link, "run_variant", variant_id=f"{name}/It"))
-        found = await standing(link, lambda s, at=(line, name): str(at[1]) in json.dumps(s))
+        where = [(line, name)]
+        found = await standing(
+            link, lambda s, at=(where, part, slot): at[0] in [own(one[at[2]]) for one in s[at[1]]]
+        )
         assert found["cell"] is None
-        lines = [own(t["frames"]) for t in found["threads"]]
-        lines += [own(t["awaits"]) for t in found["tasks"]]
-        assert [(line, name)] in lines, found
         gate.touch()
         assert (await run)["result"]["status"] == "pass"
         gate.unlink()

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 from repl_pair.runtime.inspection.places import Line
 from repl_pair.runtime.reading.fields import only_text_keys
 from repl_pair.runtime.reading.stored_fields import stored_fields
+from repl_pair.runtime.stopping.contexts import in_context
 from repl_pair.runtime.values.classes import is_of, name_of, real_class, root_of
 
 MAX_TASKS, MAX_DEEP = 5_000, 200
@@ -99,13 +100,19 @@ def lines_of(coroutine: Any) -> list[Line]:
         if readers is not None:
             code, frame, awaited = (read(at) for read in readers)
             lines.append((code, code.co_firstlineno if frame is None else frame.f_lineno or 0))
-            at = awaited
+            # It takes the steps of its coroutine itself, so it awaits nothing.
+            is_in_steps = code is in_context.__code__ and awaited is None
+            at = _coroutine_in(at) if is_in_steps else awaited
         elif _is_wrapper(at):
-            inner = gc.get_referents(at)
-            at = next((e for e in inner if id(real_class(e)) in _READERS or _is_wrapper(e)), None)
+            at = _coroutine_in(at)
         else:
             break
     return lines[::-1]
+
+
+def _coroutine_in(holder: Any) -> Any:
+    inner = gc.get_referents(holder)
+    return next((e for e in inner if id(real_class(e)) in _READERS or _is_wrapper(e)), None)
 
 
 def _is_wrapper(awaited: Any) -> bool:
