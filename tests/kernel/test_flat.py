@@ -132,12 +132,18 @@ async def test_a_large_arg_is_held_once_after_its_run_and_not_after_its_removal(
         assert (await run(link, "large.total/It"))["status"] == "pass"
         await cell
         assert (await link.request("list_variants", {}, view=AGENT))["ok"]
-    ran = (await counts())["resident_mb"] - before
+
+    async def resident_below(share):
+        # What looks for outdated results after a cell may be reading the arg at that moment.
+        async with asyncio.timeout(BOUND_S):
+            while (mb := (await counts())["resident_mb"] - before) >= LARGE_MB * share:
+                await asyncio.sleep(0.05)
+        return mb
+
+    ran = await resident_below(1.4)
     await at_desk("repl_pair.registry.unregister('variant', 'large.total/It')")
-    left = (await counts())["resident_mb"] - before
+    left = await resident_below(0.4)
     print(f"{LARGE_MB} MB of args: {held:.0f} MB registered, {ran:.0f} after runs, {left:.0f} left")
-    assert ran < LARGE_MB * 1.4
-    assert left < LARGE_MB * 0.4
 
 
 def more_threads(before, after):
