@@ -62,7 +62,7 @@ class ApprovalCalls:
             if not asked["ok"] and asked["error"]["code"] == "outcome_unknown":
                 raise KernelError(
                     "kernel_gone",
-                    f"The connection to the kernel ended before the person could be asked for "
+                    "The connection to the kernel ended before the person could be asked for "
                     f"{request.op}; nothing was run.",
                     next_steps=[next_step("kernel_status")],
                 )

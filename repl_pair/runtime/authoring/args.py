@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from repl_pair.errors import AuthoringError, did_you_mean
+from repl_pair.runtime.authoring.given import freeze_given
 from repl_pair.runtime.registry.model import Component
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.values.frozen import secrets_in
 from repl_pair.runtime.values.hints import ANYTHING
-from repl_pair.runtime.values.rebuilt import freeze_given
 from repl_pair.runtime.values.takes import takes_of
 
 

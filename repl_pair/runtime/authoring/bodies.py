@@ -6,6 +6,7 @@ from typing import Annotated, Any, cast
 from repl_pair.errors import AuthoringError, did_you_mean, next_step
 from repl_pair.runtime.authoring.args import bad_body, freeze_plain
 from repl_pair.runtime.authoring.decorator_uses import misuse
+from repl_pair.runtime.authoring.given import freeze_given, freeze_response
 from repl_pair.runtime.authoring.substrates import unknown_substrate
 from repl_pair.runtime.registry.ids import WORDS, check_id
 from repl_pair.runtime.registry.model import BuiltStep, Decorator, Use
@@ -15,7 +16,6 @@ from repl_pair.runtime.values.classes import is_row
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import is_payload
 from repl_pair.runtime.values.marks import Sensitive
-from repl_pair.runtime.values.rebuilt import freeze_given, freeze_response
 
 
 def read_uses(where: str, uses: Iterable[Any]) -> tuple[Use, ...]:

@@ -9,12 +9,12 @@ from repl_pair.runtime.authoring.args import bad_body, check_callable
 from repl_pair.runtime.authoring.bodies import known, read_words
 from repl_pair.runtime.authoring.decorator_uses import unraisable
 from repl_pair.runtime.authoring.entries import Handle, enter, function_kind
+from repl_pair.runtime.authoring.given import freeze_given, freeze_response
 from repl_pair.runtime.authoring.lines import read_events
 from repl_pair.runtime.registry.ids import WORDS, check_id
 from repl_pair.runtime.registry.model import Component, Decorator, Panel, Workspace
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.paths import parse_path
-from repl_pair.runtime.values.rebuilt import freeze_given, freeze_response
 
 DECORATORS: Mapping[str, tuple[str, ...]] = {
     "wrap": ("wrap",),

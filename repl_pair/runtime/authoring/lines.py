@@ -8,11 +8,11 @@ from repl_pair.errors import AuthoringError, did_you_mean
 from repl_pair.records import record
 from repl_pair.runtime.authoring.args import bad_body, check_mapping, freeze_plain
 from repl_pair.runtime.authoring.bodies import line_of, list_of, named_line
+from repl_pair.runtime.authoring.given import freeze_given
 from repl_pair.runtime.registry.model import Event, Play, Step
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.steps import STEPS, named_by
 from repl_pair.runtime.values.classes import is_map
-from repl_pair.runtime.values.rebuilt import freeze_given
 from repl_pair.runtime.values.takes import takes_of
 
 

@@ -1,4 +1,4 @@
-"""Data that runs build anew: an instance that its constructor would make another one is refused."""
+"""What is given as data: frozen, unless runs would build another value of it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields as dataclass_fields, is_dataclass

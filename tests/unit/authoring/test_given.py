@@ -11,8 +11,8 @@ from pydantic import BaseModel, field_validator
 import repl_pair
 from repl_pair import check
 from repl_pair.errors import AuthoringError
+from repl_pair.runtime.authoring.given import freeze_given, freeze_response
 from repl_pair.runtime.values.frozen import Given, Record
-from repl_pair.runtime.values.rebuilt import freeze_given, freeze_response
 from repl_pair.runtime.values.thaw import thaw_data
 
 NUMBERS = itertools.count()
