@@ -261,23 +261,26 @@ def test_a_signal_ends_streams_politely_and_the_server_with_0(own_env, kernel, e
 
 
 def test_a_signal_ends_calls_that_run_and_leaves_nothing_in_the_kernel(
-    own_env, start_own_kernel, until
+    own_env, start_own_kernel, tmp_path, until
 ):
     kernel = start_own_kernel("import repl_pair")
     token = make_token(own_env, "last", kernels=(kernel.id,), allow=("eval",))
+    begun = tmp_path / "begun"
+    code = f"open({str(begun)!r}, 'x').close()\nwhile True: pass"
     with serve(own_env) as server, server.connect(token, "legacy") as opened:
         assert opened.ask("list_stories")["ok"]
         since = opened.ask("read_changes")["result"]["next"]
-        calls = {"read_changes": {"since": since, "wait_s": CALLS_S}}
-        calls["eval_code"] = {"code": "print('begun')\nwhile True: pass", "timeout_s": CALLS_S}
-        running = [opened.start(name, **args) for name, args in calls.items()]
-        busy = "print(any(op.op == 'eval_code' for op in LOG.read()))"
-        assert not any(each.done() for each in running), busy
+        reading = opened.start("read_changes", since=since, wait_s=CALLS_S)
+        looping = opened.start("eval_code", code=code, timeout_s=CALLS_S)
+        until(begun.exists, "the code runs")
+        assert not reading.done()
         began = time.monotonic()
         assert server.end(signal.SIGTERM) == 0
         assert time.monotonic() - began < CALLS_S
-        for each in running:
-            each.cancel()
+        # A client that leaves while it waits for an answer reports that to a server that is gone.
+        for each in (reading, looping):
+            with pytest.raises(MCPError, match="ended without a response"):
+                each.result(BOUND_S)
     assert "Traceback" not in server.err
     until(lambda: kernel.cell(COUNT) == "0\n", "no client")
     assert kernel.cell("print(1 + 1)") == "2\n"
