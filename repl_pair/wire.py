@@ -32,6 +32,8 @@ ELIDED = "$elided"
 """Key of the marker of a large value: `{"$elided": {"type", "size", "handle"?}}`."""
 OVERFLOW = "$overflow"
 """Key of the marker of a whole reply over its budget."""
+READ_ON = {"cursor": "cursor", "next_offset": "offset"}
+"""The slots of an answer that name its next page, and the argument that takes each."""
 NULLABLE = "x-nullable"
 """Key of the mark in a schema beside whose values null may stand."""
 

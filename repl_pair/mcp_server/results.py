@@ -11,7 +11,7 @@ from mcp.types import CallToolResult, ContentBlock, ImageContent, TextContent
 from repl_pair.bridge.suggestions import through_op, write_step
 from repl_pair.errors import NextStep, next_step
 from repl_pair.mcp_server.gate.byte_gate import Json, scrub
-from repl_pair.wire import LONG_REPLY_CHARS, OVERFLOW, REDACTED, REPLY_CHARS, Args, Reply
+from repl_pair.wire import LONG_REPLY_CHARS, OVERFLOW, READ_ON, REDACTED, REPLY_CHARS, Args, Reply
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -136,14 +136,17 @@ def _move_image(mime: str, text: str, images: list[ImageContent]) -> dict[str, A
 
 
 def _small_slots(result: Json) -> dict[str, Any]:
-    """Return the small slots of a result: verdicts, counts, ids, cursors."""
+    """Return the small slots of a result: verdicts, counts, ids; the next page would skip this."""
     if not isinstance(result, dict):
         return {}
     return {
         key: value
         for key, value in cast("dict[str, Json]", result).items()
-        if isinstance(value, bool | int | float)
-        or (isinstance(value, str) and len(value) <= KEPT_CHARS)
+        if key not in READ_ON
+        and (
+            isinstance(value, bool | int | float)
+            or (isinstance(value, str) and len(value) <= KEPT_CHARS)
+        )
     }
 
 

@@ -21,6 +21,7 @@ from repl_pair.runtime.store import STORE
 from repl_pair.wire import (
     LONG_REPLY_CHARS,
     PERSON,
+    READ_ON,
     REPLY_CHARS,
     ErrorReply,
     ProgressContent,
@@ -32,8 +33,6 @@ from repl_pair.wire import (
 )
 
 SENTENCE_CHARS, _ENVELOPE_CHARS = 2_000, 2_000
-_READ_ON = {"cursor": "cursor", "next_offset": "offset"}
-"""The slots of an answer that has more, and the arguments that read on with them."""
 _CALLER_TEXT = frozenset({"not_found", "bad_arguments", "bad_id", "bad_body"})
 """Codes of refusals that quote the caller, and were made for its view."""
 
@@ -82,7 +81,7 @@ def package(job: Job, value: Any, keep: Keep | None = None) -> Reply:
 def _steps_on(job: Job, value: Any, handles: list[str]) -> Iterator[NextStep]:
     """Yield the calls that read the next page of an answer, or else what was elided in it."""
     found = cast("dict[str, Any]", value if type(value) is dict else {})
-    on = {arg: found[slot] for slot, arg in _READ_ON.items() if slot in found}
+    on = {arg: found[slot] for slot, arg in READ_ON.items() if slot in found}
     if on:
         yield next_step(job.op.name, **{**job.args, **on})
     elif not job.call.next_steps:
