@@ -47,7 +47,9 @@ class Stage:
     secret: str
 
     async def call(self, op: str, **args: Any) -> CallToolResult:
-        """Call a tool as an agent does."""
+        """Call an op as an agent does: a read that is not in the list of tools by `read_op`."""
+        if op not in self.tools:
+            op, args = "read_op", {"op": op, "args": args}
         return await self.client.call_tool(op, args)
 
     async def ask(self, op: str, **args: Any) -> Any:

@@ -26,6 +26,7 @@ def test_the_demo_shows_every_step_and_ends_well_its_verdict_alone_on_stdout(she
     assert f"All {len(steps.STEPS) + 1} steps are as they should be" in shown.stderr
     secret = read_secret(find_example() / "stories_pricing.py")
     assert not [form for form, text in forms_of(secret).items() if text in shown.stderr]
+    assert "not listed by server" not in shown.stderr
 
 
 def test_the_demo_shows_its_steps_on_stdout_where_no_json_is_asked_for(monkeypatch, pair):
