@@ -70,11 +70,10 @@ class Workers:
         from repl_pair.bridge.background.worker import Worker
 
         self.check_start(code)
-        for id in self._dead()[:-KEPT_DEAD]:
-            await self.stop(id)
         worker = Worker(name, principal=self._principal, inject=self._inject)
         self._starting.add(worker)
         try:
+            await self._forget_oldest()
             await worker.run(code)
             adopted = self._links.adopt(worker.link, lives=lambda: worker.exit_code is None)
             self._workers[worker.id] = worker, adopted
@@ -110,6 +109,13 @@ class Workers:
         """End all workers."""
         every = {*self._starting, *(worker for worker, _ in self._workers.values())}
         await asyncio.gather(*(worker.end() for worker in every))
+
+    async def _forget_oldest(self) -> None:
+        """Forget those that ended by themselves, but for the last ones."""
+        ended = [self._workers.pop(id) for id in self._dead()[:-KEPT_DEAD]]
+        for worker, disown in ended:
+            disown()
+            await worker.end()
 
     def _dead(self) -> Sequence[str]:
         return [id for id, (worker, _) in self._workers.items() if worker.exit_code is not None]

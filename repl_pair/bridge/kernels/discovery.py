@@ -175,4 +175,4 @@ def _make_found(
 
 
 def _real(path: Path) -> Path:
-    return path.expanduser().resolve()
+    return Path(os.path.realpath(path.expanduser()))  # `resolve` raises for a link to itself

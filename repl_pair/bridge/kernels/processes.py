@@ -1,5 +1,6 @@
 """Processes that were started with a connection file, and what started them."""
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -59,8 +60,8 @@ def scan_processes() -> Mapping[Path, KernelProcess]:
     for process in psutil.process_iter(["cmdline"]):
         words: list[str] = process.info["cmdline"] or []
         for name in files_named(words):
-            file = Path(read_or("", process.cwd) or "/", name).expanduser().resolve()
-            candidates[file].append(process)
+            file = os.path.realpath(os.path.join(read_or("", process.cwd) or "/", name))
+            candidates[Path(file)].append(process)
     read = {path: _read(path, _choose(named)) for path, named in candidates.items()}
     return {path: started for path, started in read.items() if started is not None}
 

@@ -108,7 +108,7 @@ class Captured:
                 return
             size = _size(bundle)
             if len(self.outputs) >= LIMIT_OUTPUTS or size > self._output_chars_left:
-                self._dropped["outputs"] = self._dropped.get("outputs", 0) + 1
+                self._drop_output()
                 return
             self._output_chars_left -= size
             if display_id is not None:
@@ -125,8 +125,16 @@ class Captured:
                 self._put(place, bundle)
 
     def _put(self, place: int, bundle: Output) -> None:
-        self._output_chars_left += _size(self.outputs[place]) - _size(bundle)
+        """Put a bundle in the place of another; where it is too large, that one stays."""
+        grown = _size(bundle) - _size(self.outputs[place])
+        if grown > self._output_chars_left:
+            self._drop_output()
+            return
+        self._output_chars_left -= grown
         self.outputs[place] = bundle
+
+    def _drop_output(self) -> None:
+        self._dropped["outputs"] = self._dropped.get("outputs", 0) + 1
 
     def clear(self, *, wait: bool = False) -> None:
         """Remove the bundles so far, as a front end does; with `wait`, when the next one comes."""

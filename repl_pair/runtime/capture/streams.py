@@ -16,6 +16,7 @@ from functools import partial, partialmethod
 from types import CodeType
 from typing import Any, cast
 
+from repl_pair.errors import text_of
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.captured import current_capture, wrap
 from repl_pair.runtime.capture.setting_rows import HOOKED, STREAMS
@@ -205,6 +206,6 @@ def _call_handlers(
         try:
             message = record.getMessage()
         except Exception:  # noqa: BLE001  what does not fit is for the handlers to report
-            message = str(record.msg)
+            message = text_of(cast("Any", record.msg))
         captured.note("logs", f"{record.levelname} {record.name}: {message}")
     own(logger, record)

@@ -3,7 +3,7 @@
 import threading
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
-from repl_pair.errors import AuthoringError, RequestError
+from repl_pair.errors import AuthoringError, ReplPairError, RequestError
 from repl_pair.runtime.clients.clients import check_pause
 from repl_pair.runtime.op_base.answers import Identity
 from repl_pair.runtime.op_base.call import Call
@@ -112,5 +112,5 @@ def _write_back(
         return {"written_back": True} | enter_body(
             call, "variant", new_id, body.slots, is_sent=False
         )
-    except AuthoringError as error:
+    except ReplPairError as error:
         return {"written_back": False, "reason": error.message}

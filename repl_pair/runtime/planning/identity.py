@@ -215,8 +215,8 @@ def _reached(
 def _read(nodes: tuple[ast.AST, ...]) -> tuple[str, Sequence[str], frozenset[str]]:
     """Return the syntax of definitions, the names that they read, sorted, and their texts."""
     texts = (n.value for node in nodes for n in ast.walk(node) if isinstance(n, ast.Constant))
-    return (
-        syntax_of(nodes),
-        sorted({name for node in nodes for name in free_names(node)}),
-        frozenset(str(text) for text in texts if isinstance(text, str)),
-    )
+    try:
+        names = sorted({name for node in nodes for name in free_names(node)})
+    except RecursionError:
+        return "", (), frozenset()
+    return syntax_of(nodes), names, frozenset(str(t) for t in texts if isinstance(t, str))

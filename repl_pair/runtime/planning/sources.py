@@ -87,7 +87,7 @@ def index(source: str) -> Index:
         tree = parse(source)
     except SyntaxError:
         return found
-    _fill(found, tree, "")
+    _fill(found, tree)
     for statement in _statements(tree):
         for name in dict.fromkeys(_bound_by(statement)):
             found.assignments.setdefault(name, []).append(statement)
@@ -104,8 +104,10 @@ def parse(source: str, mode: str = "exec") -> ast.AST:
     return ast.parse(source, mode=mode)
 
 
-def _fill(into: Index, parent: ast.AST, prefix: str) -> None:
-    for node in ast.iter_child_nodes(parent):
+def _fill(into: Index, tree: ast.AST) -> None:
+    waiting = [(tree, "")]  # a long `elif` or sum is nested deeper than calls may be
+    while waiting:
+        node, prefix = waiting.pop()
         inner = prefix
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
@@ -127,23 +129,25 @@ def _fill(into: Index, parent: ast.AST, prefix: str) -> None:
                 into.classes.setdefault(prefix + name, []).append(node)
             case _:
                 pass
-        _fill(into, node, inner)
+        waiting += [(child, inner) for child in reversed([*ast.iter_child_nodes(node)])]
 
 
-def _statements(parent: ast.AST) -> Iterator[ast.stmt]:
+def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
     """Return what binds names in a module, also under an `if`, a `try` or a `with`."""
-    for node in ast.iter_child_nodes(parent):
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
             yield node
         elif isinstance(node, ast.ImportFrom):
             yield from (ast.ImportFrom(node.module, [one], node.level) for one in node.names)
-        elif isinstance(node, ast.For | ast.AsyncFor):
-            yield ast.For(node.target, node.iter, [], [])
-            yield from _statements(node)
-        elif not isinstance(node, (*_DEFINITIONS, ast.expr)):
-            yield from _statements(node)
-        elif isinstance(node, _DEFINITIONS) and node.decorator_list:  # it may be any object
-            yield node
+        elif isinstance(node, _DEFINITIONS):
+            if node.decorator_list:  # it may be any object
+                yield node
+        elif not isinstance(node, ast.expr):
+            if isinstance(node, ast.For | ast.AsyncFor):
+                yield ast.For(node.target, node.iter, [], [])
+            waiting += reversed([*ast.iter_child_nodes(node)])
 
 
 def _bound_by(statement: ast.AST) -> Iterator[str]:
@@ -198,8 +202,11 @@ def added_to(cls: type[Any], indexes: dict[str, Index]) -> Iterator[FunctionType
 
 
 def syntax_of(nodes: Iterable[ast.AST]) -> str:
-    """Return the syntax of definitions, without positions."""
-    return " ".join(map(ast.dump, nodes))
+    """Return the syntax of definitions, without positions; "" where calls may not go so deep."""
+    try:
+        return " ".join(map(ast.dump, nodes))
+    except RecursionError:
+        return ""
 
 
 def rebound_in(function: FunctionType, indexes: dict[str, Index]) -> set[str]:

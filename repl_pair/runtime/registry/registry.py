@@ -238,8 +238,10 @@ class Registry:
 
     def keep_unrenewed(self) -> None:
         """Keep the entries of modules whose re-execution failed."""
-        for key in self._runs:
-            self._runs[key] = module_run(sys.modules.get(key.removeprefix(MODULE)))
+        for key in list(self._runs):
+            module = sys.modules.get(key.removeprefix(MODULE))
+            if module is not None or key.startswith(SCRIPT):  # a failed import leaves no module
+                self._runs[key] = module_run(module)
 
     def checkpoint(self, *, origin: str = "") -> Callable[[], None]:
         """Remember every entry; the undo restores exactly these.

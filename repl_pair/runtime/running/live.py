@@ -16,6 +16,7 @@ from repl_pair.runtime.secrets.places import secret_payload
 from repl_pair.runtime.values.class_names import short_class_name
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.frozen import NotData
 
 
 @record
@@ -32,13 +33,6 @@ class Dispatched:
     payload: Mapping[str, Any]
     is_typed_secret: bool = False
     raised: str = ""
-
-
-@record
-class NotData:
-    """Stands for a value that is no data."""
-
-    type: str
 
 
 LISTENERS: dict[object, Callable[[Dispatched], None]] = {}
@@ -62,7 +56,7 @@ def _frozen(value: Any) -> Any:
     try:
         return freeze(value)
     except Exception:  # noqa: BLE001  a value's own code may fail in any way
-        return NotData(type=type(value).__name__)
+        return NotData(type(value).__name__)
 
 
 class Live:

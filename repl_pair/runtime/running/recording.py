@@ -10,11 +10,11 @@ from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.extending import check_parent
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.running.live import LISTENERS, Dispatched, Live, NotData, opening_id
+from repl_pair.runtime.running.live import LISTENERS, Dispatched, Live, opening_id
 from repl_pair.runtime.secrets.egress import holds_secret
 from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.values.data import to_json_data
-from repl_pair.runtime.values.frozen import to_plain
+from repl_pair.runtime.values.frozen import NotData, to_plain
 from repl_pair.runtime.values.leaves import quoted
 from repl_pair.runtime.values.python_text import Writer, are_keywords, call_text, list_text
 from repl_pair.wire import REDACTED

@@ -123,7 +123,7 @@ class _Reader:
             raise bad_data(where, f"names the class {slots.get('class')}: write plain JSON for it")
         try:
             return read(slots)
-        except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+        except Exception as error:
             raise bad_data(where, f"is not a valid {name}: {error!r}") from error
 
 

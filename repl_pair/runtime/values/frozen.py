@@ -49,6 +49,13 @@ class Given:
 
 
 @row
+class NotData:
+    """Stands for a value that is no data, by the name of its class."""
+
+    type: str
+
+
+@row
 class Secret:
     """A live secret in frozen args; it leaves the kernel and enters identities as a marker only."""
 

@@ -138,7 +138,7 @@ def _cut(text: str, at: int, bracket: str) -> Cut:
         assert isinstance(read, ast.Subscript)
         parts = read.slice.elts if isinstance(read.slice, ast.Tuple) else [read.slice]
         return tuple(map(_part, parts))
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         what = f'no whole numbers or quoted labels, as in [10:20] or ["a", :5], at position {at}'
         raise _bad_path(text, what) from None
 

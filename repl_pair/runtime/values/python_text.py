@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from repl_pair.runtime.values.classes import TypeRef, real_class
-from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record
+from repl_pair.runtime.values.frozen import EnumMember, Frozen, NotData, Record
 from repl_pair.runtime.values.leaves import leaf_of
 
 WIDTH = 88
@@ -56,7 +56,7 @@ class Writer:
         if written is not None:
             self.imports |= {written.needs} - {""}
             return written.text
-        name = str(getattr(frozen, "type", None) or kind.__name__)
+        name = frozen.type if kind is NotData else kind.__name__
         self.odd.append(f"{where}: {name}")
         return f"fill_in_{name}"
 
