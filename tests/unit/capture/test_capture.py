@@ -121,6 +121,19 @@ def test_what_a_run_shows_is_bounded_in_number_and_size(monkeypatch):
     assert bundles.bounded({"image/png": b"1" * 9}) == huge
 
 
+def test_an_update_that_does_not_fit_is_dropped_and_counted_and_what_it_was_to_replace_stays(
+    monkeypatch,
+):
+    monkeypatch.setattr(bounds, "LIMIT_OUTPUT_CHARS", 10)
+    out = Captured()
+    out.show({"text/plain": "1234"}, display_id="a")
+    out.show({"text/plain": "1234"})
+    for text in ("12345678", "123456", "1234567"):
+        out.show({"text/plain": text}, display_id="a", update=True)
+    kept = ({"text/plain": "123456"}, {"text/plain": "1234"})
+    assert out.bundles() == (*kept, {"text/plain": "[2 more outputs were not kept]"})
+
+
 def test_an_update_replaces_all_of_its_id_and_a_clearing_waits_for_the_next():
     out = Captured()
     out.show({"n": 1}, display_id="a")

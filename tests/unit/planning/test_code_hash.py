@@ -109,6 +109,25 @@ def test_following_ends_at_its_bound(define):
     assert code_hash([one]) == code_hash([other])
 
 
+DEEP = {
+    "a sum": f"    return {' + '.join(['n'] * 2_500)}\n",
+    "elifs": "    if n:\n        pass\n" + "    elif n:\n        pass\n" * 2_500,
+}
+
+
+@pytest.mark.parametrize("deep", DEEP.values(), ids=DEEP)
+def test_code_that_is_nested_too_deep_to_hash_is_no_trouble_for_runs(define, deep):
+    source = f"def deep(n=1):\n{deep}\ndef near(): return 1\ndef far(): return deep() and 1\n"
+    space, hashes = define(source), []
+    for name in ("near", "far"):
+        repl_pair.story(name, component=space[name])
+        repl_pair.variant(f"{name}/A")
+        record = repl_pair.run(f"{name}/A")
+        assert record.status == "pass"
+        hashes.append(record.identity.code_hash)
+    assert (hashes[0][:4], hashes[1]) == ("rc1:", UNKNOWN)
+
+
 def test_functions_that_call_each_other_are_hashed(define):
     space = define(
         "def odd(n): return n and even(n - 1)\ndef even(n): return not n or odd(n - 1)\n"

@@ -156,6 +156,10 @@ def test_what_no_data_carries_is_named_and_refused_when_it_is_read(value, marker
         ({"$type": "decimal", "value": "x"}, "args is not a valid decimal"),
         ({"$type": "date"}, "args is not a valid date: KeyError"),
         ({"$type": "set", "value": [[]]}, "args is not a valid set"),
+        (
+            {"$type": "datetime", "value": "2026-01-01T00:00:00", "zone": "America"},
+            "args is not a valid datetime",
+        ),
         ({"$type": ["decimal"]}, "args is of"),
     ],
 )

@@ -190,6 +190,20 @@ def test_a_reloaded_module_retires_what_it_no_longer_registers(stories_file):
     assert list(REGISTRY.ids("variant", "shop/")) == ["shop/Three", "shop/Two"]
 
 
+def test_an_import_after_one_that_failed_retires_what_it_no_longer_registers(stories_file):
+    stories_file(["One", "Two"])
+    importlib.import_module("shop_stories")
+    del sys.modules["shop_stories"]
+    stories_file(["Two"], "raise LookupError")
+    with pytest.raises(LookupError):
+        importlib.import_module("shop_stories")
+    REGISTRY.keep_unrenewed()
+    assert list(REGISTRY.ids("variant", "shop/")) == ["shop/One", "shop/Two"]
+    stories_file(["Two", "Three"])
+    importlib.import_module("shop_stories")
+    assert list(REGISTRY.ids("variant", "shop/")) == ["shop/Three", "shop/Two"]
+
+
 def test_a_reload_that_registers_nothing_retires_all(stories_file):
     stories_file(["One"])
     module = importlib.import_module("shop_stories")

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Annotated
 from uuid import UUID
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -199,13 +200,19 @@ def test_an_event_that_holds_a_secret_stays_in_its_place_as_redacted(name, paylo
     assert "Nothing handles the event '[redacted]'" in record.reason
 
 
-def test_what_no_text_states_stands_as_a_name_to_be_filled_in():
+@pytest.mark.parametrize(
+    "value",
+    [object(), pd.DataFrame({"type": [1, 2]}), pd.Series({"type": "text"})],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_no_text_states_stands_as_a_name_to_be_filled_in(value):
+    name = type(value).__name__
     with repl_pair.live("cart/A") as live, repl_pair.record(live) as recording:
-        live.dispatch("add", sku=object(), qty=1)
+        live.dispatch("add", sku=value, qty=1)
     source = recording.to_source("cart/New")
-    assert 'step.dispatch("add", sku=fill_in_object, qty=1)' in source
-    assert recording.to_body("cart/New").odd == ("add.sku: object",)
-    with pytest.raises(NameError, match="fill_in_object"):
+    assert f'step.dispatch("add", sku=fill_in_{name}, qty=1)' in source
+    assert recording.to_body("cart/New").odd == (f"add.sku: {name}",)
+    with pytest.raises(NameError, match=f"fill_in_{name}"):
         ran_again(source)
 
 

@@ -169,6 +169,28 @@ def test_output_of_a_run_lands_in_its_record_and_nowhere_else(capsys, caplog):
     assert record.logs == ("WARNING shop: logged 1",)
 
 
+def test_a_message_that_has_no_text_is_logged_and_ends_no_run(monkeypatch):
+    import logging
+
+    logger = logging.getLogger("mute")
+    monkeypatch.setattr(logger, "handlers", [logging.NullHandler()])
+    monkeypatch.setattr(logger, "propagate", False)  # pytest's own handler raises
+
+    class Mute:
+        def __str__(self):
+            raise ValueError
+
+    def noisy():
+        logger.warning(Mute())
+        return 1
+
+    repl_pair.story("noisy", component=noisy)
+    repl_pair.variant("noisy/A")
+    record = repl_pair.run("noisy/A")
+    assert (record.status, record.result) == ("pass", 1)
+    assert record.logs == ("WARNING mute: <unreadable>",)
+
+
 def test_a_warning_fails_no_warnings_each_time_it_is_given():
     def careless():
         warnings.warn("again", stacklevel=1)

@@ -24,7 +24,7 @@ from repl_pair.runtime.reading.closed_values import is_closed
 from repl_pair.runtime.reading.steps import PathMiss, follow, read_member
 from repl_pair.runtime.reading.stored_fields import read_field
 from repl_pair.runtime.values.frozen import Secret
-from repl_pair.runtime.values.paths import format_path, parse_path
+from repl_pair.runtime.values.paths import format_path, parse_cuts, parse_path
 
 # Text.
 
@@ -84,6 +84,15 @@ def test_what_is_no_path_is_refused_with_its_position_and_a_legal_form(path, wor
     assert caught.value.code == "bad_arguments"
     assert words in caught.value.message
     assert "result.lines[0].sku" in caught.value.message
+
+
+@pytest.mark.parametrize("cut", ["[x]", "[1.5:]", f"[{'-' * 3_000}1:]"])
+def test_what_is_no_cut_is_refused_with_its_position(cut):
+    with pytest.raises(RequestError) as caught:
+        parse_cuts(f"a{cut}")
+    assert caught.value.code == "bad_arguments"
+    assert "no whole numbers or quoted labels" in caught.value.message
+    assert "at position 1" in caught.value.message
 
 
 # The author's walk.
