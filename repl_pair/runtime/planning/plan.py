@@ -22,11 +22,17 @@ from repl_pair.runtime.registry.model import (
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.outcomes import Dependency, Identity, dependency_on
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.secrets.entries import mode_secret_paths, slots_of
-from repl_pair.runtime.secrets.places import secret_args
+from repl_pair.runtime.secrets.entries import mode_secret_paths, secret_steps, slots_of
+from repl_pair.runtime.secrets.places import (
+    answers_secret,
+    leads_to_declared,
+    secret_args,
+    secret_event,
+    takers_of,
+)
 from repl_pair.runtime.store import STORE
 from repl_pair.runtime.values.classes import find_class, is_installed, root_of
-from repl_pair.runtime.values.frozen import EnumMember, Record, nodes_in
+from repl_pair.runtime.values.frozen import EnumMember, Record, nodes_in, with_secrets
 from repl_pair.runtime.values.paths import Place
 
 SUBSTRATE = "text"
@@ -136,22 +142,33 @@ class Plan:
 
     @property
     def slots(self) -> Mapping[str, Any]:
-        """What the content hash is made of, by slot; secrets are real in it."""
+        """What the content hash is made of, by slot; what is shown as a secret is a Secret."""
         body = self.variant
         return {
             "variant": self.variant_id,
             "component": self.story.component.qualname,
             "args": self.args,
-            "events": list(self.events),
-            "plays": [[play.name, list(play.steps)] for play in self.plays],
+            "events": self._settled_events(self.events),
+            "plays": [[play.name, self._settled_steps(play)] for play in self.plays],
             "loaders": list(body.loaders),
             "loaders_complete_when": body.loaders_complete_when,
-            "loaders_teardown": list(body.loaders_teardown),
+            "loaders_teardown": self._settled_events(body.loaders_teardown),
             "decorators": [self._settled_use(use) for use in self.decorators],
             "tags": sorted(self.tags),
             "modes": list(self.modes),
             "substrate": self.substrate,
         }
+
+    @cached_property
+    def _takers(self) -> Sequence[Callable[..., Any]]:
+        return takers_of(self.component)
+
+    def _settled_events(self, events: Iterable[Event]) -> list[Any]:
+        return [with_secrets(event, secret_event(self._takers, event)) for event in events]
+
+    def _settled_steps(self, play: Play) -> Any:
+        steps = list(play.steps)
+        return with_secrets(steps, secret_steps(self.story, steps, self.secret_places))
 
     def _settled_use(self, use: Use) -> list[Any]:
         """Return a decorator as it counts for what a run settles to: with the data of its body."""
@@ -159,8 +176,18 @@ class Plan:
         if entry is None:
             return list(use)
         body: Decorator = entry.body
-        setup = [body.kind, list(body.init), list(body.teardown), dict(body.patch)]
-        return [*use, *setup, body.effect, list(body.responses), body.repeats]
+        id, args = use
+        patched = [(path,) for path in body.patch if leads_to_declared(self._takers, path)]
+        if is_secret := answers_secret(effect_answered(body, args)):
+            args = with_secrets(args, [(name,) for name in args if name.startswith("response")])
+        return [
+            *(id, args, body.kind),
+            *map(self._settled_events, (body.init, body.teardown)),
+            with_secrets(dict(body.patch), patched),
+            body.effect,
+            with_secrets(list(body.responses), [("*",)] if is_secret else []),
+            body.repeats,
+        ]
 
     def _functions(self) -> list[Callable[..., Any]]:
         """Return the component and the functions that a run reaches, but no built-in one."""

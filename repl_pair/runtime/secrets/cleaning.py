@@ -3,10 +3,10 @@
 from typing import Any
 
 from repl_pair.runtime.reading.parts import KeyNames
-from repl_pair.runtime.secrets.forms import has_url_password
 from repl_pair.runtime.secrets.truncation import KEY_CHARS, MARKER_SLOTS, Limits, Shaper
 from repl_pair.runtime.signatures.outline import parts_of
 from repl_pair.runtime.values.classes import real_class
+from repl_pair.runtime.values.marks import has_url_password
 from repl_pair.wire import ELIDED
 
 _SHARE, _KEPT_DEPTH, _KEPT_NODE_CHARS = 2_000, 32, 8

@@ -83,6 +83,13 @@ def slots_of(body: Any) -> dict[str, Any]:
     }
 
 
+def secret_steps(story: Story, steps: Sequence[Step], args: Sequence[Place]) -> list[Place]:
+    """Return places in the steps of a play that hold a secret, or what is expected of one."""
+    takers = takers_of(story.component.resolve())
+    lines = [(str(n), *p) for n, step in enumerate(steps) for p in secret_line(takers, step)]
+    return [*lines, *_words_behind(steps, args), *_expectations(story, steps, args)]
+
+
 def secrets_of_entry(entry: Entry) -> list[Place]:
     """Return places in an entry's shown slots that hold a secret, or what a play expects of one."""
     slots = slots_of(entry.body)

@@ -6,14 +6,10 @@ from binascii import b2a_base64
 from collections.abc import Iterator
 from typing import Any
 
-from repl_pair.runtime.values.marks import SHORTEST, is_needle, is_secret_key
-from repl_pair.wire import REDACTED
+from repl_pair.runtime.values.marks import SHORTEST, URL_PASSWORD, is_needle
 
 _PIECE, _PIECES, _WORDS, _ESCAPED = 1024, 64, 20, 3
 _LINES, _SHORTEST_LINE = 128, 16
-_URL_PASSWORD = re.compile(r"://[^\s/?#:@]*:([^\s/?#]+)@")
-_URL_FIELDS = re.compile(r"://[^\s?#\"'<>]*[?#]([^\s\"'<>]*)")
-_URL_FIELD = re.compile(r"(?<![^&;?#])([^&;?#=]{1,64})=([^&;#]+)")
 _SPLIT = re.compile(r"[\s;&]+")
 _LINE_END = re.compile(r"(?:\r|\\r)?(?:\n|\\n)")
 _ARMOR = re.compile(r"-----(BEGIN|END)[A-Z0-9 -]*")
@@ -50,30 +46,11 @@ def secrets_beside_sentence(value: str | int | bytes) -> list[str]:
 
 def url_passwords(text: str) -> list[str]:
     """Return the passwords of `scheme://user:password@host` in a text, as written and unquoted."""
-    found = [match[1] for match in _URL_PASSWORD.finditer(text)] if "://" in text else []
+    found = [match[1] for match in URL_PASSWORD.finditer(text)] if "://" in text else []
     for password in [one for one in found if "%" in one]:
         raw = re.sub(rb"%([0-9a-fA-F]{2})", lambda m: bytes.fromhex(m[1].decode()), _raw(password))
         found.append(raw.decode("utf-8", "replace"))
     return found
-
-
-def has_url_password(text: str) -> bool:
-    """Return whether some URL in the text holds a password that is not yet redacted."""
-    return bool(url_password_spans(text))
-
-
-def url_password_spans(text: str) -> list[tuple[int, int]]:
-    """Return where passwords stand in the URLs of a text that are not yet redacted.
-
-    Also what a field of a query or fragment holds whose name is that of a secret.
-    """
-    if "://" not in text:
-        return []
-    spans = [match.span(1) for match in _URL_PASSWORD.finditer(text)]
-    for fields in _URL_FIELDS.finditer(text):
-        found = _URL_FIELD.finditer(text, *fields.span(1))
-        spans += [field.span(2) for field in found if is_secret_key(field[1])]
-    return [span for span in spans if text[slice(*span)] != REDACTED]
 
 
 def forms_of(text: str) -> set[str]:

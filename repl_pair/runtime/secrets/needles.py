@@ -10,7 +10,8 @@ from itertools import accumulate
 from struct import unpack_from
 from typing import Any, NamedTuple
 
-from repl_pair.runtime.secrets.forms import forms_of, parts_of, url_password_spans
+from repl_pair.runtime.secrets.forms import forms_of, parts_of
+from repl_pair.runtime.values.marks import url_password_spans
 from repl_pair.wire import REDACTED
 
 _WORD_BYTES = {"I": array("I").itemsize, "Q": array("Q").itemsize}

@@ -5,10 +5,10 @@ from functools import partial
 from typing import Any
 
 from repl_pair.runtime.reading.fields import read_fields
-from repl_pair.runtime.secrets.forms import has_url_password
 from repl_pair.runtime.values.classes import is_exactly, is_of, real_class
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.marks import (
+    has_url_password,
     is_name,
     is_secret_key,
     is_secret_label,

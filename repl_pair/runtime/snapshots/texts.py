@@ -13,7 +13,7 @@ from repl_pair.runtime.snapshots.serializers import read_state
 from repl_pair.runtime.snapshots.states import State, Unstorable, Words
 from repl_pair.runtime.values.classes import is_instance_of, qualname_of, real_class
 from repl_pair.runtime.values.leaves import leaf_of, quoted
-from repl_pair.runtime.values.marks import NAME_SLOTS, names_secret, secret_type
+from repl_pair.runtime.values.marks import names_own_value, secret_type
 from repl_pair.runtime.values.paths import Place, below, join_path
 from repl_pair.wire import REDACTED
 
@@ -46,8 +46,7 @@ def write_text(
 
 
 def _beside_its_name(parts: Mapping[Any, Any], secret: tuple[Place, ...]) -> tuple[Place, ...]:
-    is_named = "value" in parts and any(names_secret(parts.get(slot)) for slot in NAME_SLOTS)
-    return (*secret, ("value",)) if is_named else secret
+    return (*secret, ("value",)) if names_own_value(parts) else secret
 
 
 class _Writer:

@@ -17,7 +17,13 @@ from typing import Any, TypeAlias
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.values import frozen
 from repl_pair.runtime.values.classes import is_secret_class, real_class
-from repl_pair.runtime.values.marks import is_secret_key, may_hold_secret_keys
+from repl_pair.runtime.values.marks import (
+    holds_named_secret,
+    is_secret_key,
+    may_hold_secret_keys,
+    names_own_value,
+    without_url_passwords,
+)
 from repl_pair.runtime.values.value_parts import (
     FOREIGN_MADE_OF,
     MADE_OF,
@@ -47,11 +53,12 @@ def write(value: Any, update: Callable[[bytes], object]) -> None:
     Order of mappings and sets and sharing of objects do not show; types, dtypes, shapes, names
     and -0.0 do. All NaN are one, set and frozenset are one, a mapping of the standard library is
     a dict, a record or enum member goes by its class's qualified name without the module, a
-    secret, by type or by its key, is a bare marker. AuthoringError `bad_body` names path and type
+    secret, by type, by its key, or by the name beside it, is a bare marker; so is the password of a
+    URL. AuthoringError `bad_body` names path and type
     of what is no data, cyclic, or nested deeper than MAX_DEPTH.
     """
     try:
-        stream = _text(_form(value, 0)).encode()
+        stream = without_url_passwords(_text(_form(value, 0))).encode()
     except _Refusal as refusal:
         reason, path, met = str(refusal), "", set[int]()
         for owner, step in reversed(refusal.trail):
@@ -118,6 +125,12 @@ def _list(value: Collection[object], depth: int) -> Any:
     return tree
 
 
+def _tuple(value: tuple[object, ...], depth: int) -> Any:
+    tree = tuple(_list(value, depth))
+    is_secret = holds_named_secret(value) and type(tree[1]) not in _EMPTY
+    return (tree[0], _secret(None, depth)) if is_secret else tree
+
+
 def _set(value: Collection[Any], depth: int) -> Any:
     if _are_texts(map(type, value)):
         return b"set", sorted(value)
@@ -139,6 +152,8 @@ def _mapping(value: Mapping[Any, object], depth: int) -> Any:
         except _Refusal as refusal:
             refusal.trail.append((value, key))
             raise
+    if names_own_value(value):
+        secret = [*secret, keys.index("value") + 1]
     for at in secret:
         tree[at] = tree[at] if type(tree[at]) in _EMPTY else _secret(None, depth)
     return tree
@@ -228,7 +243,7 @@ _WRITERS: dict[type, _Writer] = {
     float: lambda value, _: _pack_float(value if value == value else nan),
     bytes: lambda value, _: (b"bytes", sha256(value).digest()),
     list: _list,
-    tuple: lambda value, depth: tuple(_list(value, depth)),
+    tuple: _tuple,
     set: _set,
     frozenset: _set,
     dict: _mapping,

@@ -1,6 +1,6 @@
 """Frozen data: its nodes beside plain JSON, and how it is merged, shown and searched."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any, TypeAlias, cast
 
@@ -14,7 +14,7 @@ from repl_pair.runtime.values.classes import (
     real_class,
     revealed,
 )
-from repl_pair.runtime.values.paths import Place
+from repl_pair.runtime.values.paths import Place, below
 
 
 @row
@@ -171,6 +171,29 @@ def sensitive_paths(frozen: Frozen) -> tuple[Place, ...]:
     """Return the places of Secrets."""
     nodes = walk(frozen) if _is_marked(frozen) else ()
     return tuple(place for place, node, inside in nodes if type(node) is Secret and not inside)
+
+
+def with_secrets(frozen: Frozen, places: Collection[Place]) -> Frozen:
+    """Return frozen data with a Secret at each of the places that it has."""
+    if not places:
+        return frozen
+    if () in places:
+        return frozen if type(frozen) is Secret else Secret(frozen)
+    kind: Any = real_class(frozen)
+    if kind is Record:
+        return Record(frozen.type, with_secrets(frozen.fields, places))
+    if kind is Ref:
+        return Ref(frozen.loader, with_secrets(frozen.kwargs, places))
+    if kind in (list, tuple):
+        parts: list[Any] = [with_secrets(one, below(places, at)) for at, one in enumerate(frozen)]
+        return cast("Frozen", kind(parts))
+    if kind is frozenset:
+        return frozenset(with_secrets(part, below(places, "*")) for part in frozen)
+    if is_map(frozen):
+        return {
+            key: with_secrets(part, below(places, to_plain(key))) for key, part in frozen.items()
+        }
+    return frozen
 
 
 def refs_in(frozen: Frozen) -> list[Ref]:

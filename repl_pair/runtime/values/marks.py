@@ -90,6 +90,10 @@ _COMMON = _words(
     " client_secret_post application/json text/plain text/html"
 )
 
+URL_PASSWORD = re.compile(r"://[^\s/?#:@]*:([^\s/?#]+)@")
+_URL_FIELDS = re.compile(r"://[^\s?#\"'<>]*[?#]([^\s\"'<>]*)")
+_URL_FIELD = re.compile(r"(?<![^&;?#])([^&;?#=]{1,64})=([^&;#]+)")
+
 _MARK = REDACTED.strip("[]")
 
 
@@ -152,6 +156,16 @@ def names_secret(label: Any) -> bool:
     return is_secret_label(label) and not (is_of(label, str) and not is_name(str.__str__(label)))
 
 
+def holds_named_secret(pair: Any) -> bool:
+    """Return whether the second of a tuple of two is a secret by the first, which names it."""
+    return len(pair) == 2 and names_secret(pair[0])
+
+
+def names_own_value(body: Any) -> bool:
+    """Return whether what stands under `value` in a mapping is a secret by a name beside it."""
+    return "value" in body and any(names_secret(body.get(slot)) for slot in NAME_SLOTS)
+
+
 def is_needle(text: str) -> bool:
     """Return whether a secret is distinctive enough to be replaced wherever it turns up.
 
@@ -181,6 +195,34 @@ def _is_name_of_secret(text: str) -> bool:
     # A phrase of other words may be a password.
     is_of_names = len(words) > 1 and all(word.lower() in _OF_NAMES for word in words)
     return is_of_names and is_secret_key(text)
+
+
+def has_url_password(text: str) -> bool:
+    """Return whether some URL in the text holds a password that is not yet redacted."""
+    return bool(url_password_spans(text))
+
+
+def url_password_spans(text: str) -> list[tuple[int, int]]:
+    """Return where passwords stand in the URLs of a text that are not yet redacted.
+
+    Also what a field of a query or fragment holds whose name is that of a secret.
+    """
+    if "://" not in text:
+        return []
+    spans = [match.span(1) for match in URL_PASSWORD.finditer(text)]
+    for fields in _URL_FIELDS.finditer(text):
+        found = _URL_FIELD.finditer(text, *fields.span(1))
+        spans += [field.span(2) for field in found if is_secret_key(field[1])]
+    return [span for span in spans if text[slice(*span)] != REDACTED]
+
+
+def without_url_passwords(text: str) -> str:
+    """Return a text with `[redacted]` for what `url_password_spans` finds in it."""
+    pieces, at = list[str](), 0
+    for start, stop in sorted(url_password_spans(text)):
+        pieces += text[at:start], REDACTED
+        at = stop
+    return "".join((*pieces, text[at:]))
 
 
 class Sensitive:

@@ -415,6 +415,14 @@ def test_tags_that_are_written_in_other_ways_and_settle_to_the_same_are_one_iden
         ({"x": [{"api_key": 1}]}, {"x": [{"api_key": 2}]}, True),
         ({"x": {f"k{n}": n for n in range(99)} | {"token": "a"}},
          {"x": {f"k{n}": n for n in range(99)} | {"token": "b"}}, True),
+        ({"x": [("Authorization", "a")]}, {"x": [("Authorization", "b")]}, True),
+        ({"x": {("auth", "password"): "a"}}, {"x": {("auth", "password"): "b"}}, True),
+        ({"x": {"key": "password", "value": "a"}}, {"x": {"key": "password", "value": "b"}}, True),
+        ({"x": "pg://bob:a@h/db"}, {"x": "pg://bob:b@h/db"}, True),
+        ({"x": ["http://h/?n=1&token=a"]}, {"x": ["http://h/?n=1&token=b"]}, True),
+        ({"x": "pg://bob:a@h/db"}, {"x": "pg://ann:a@h/db"}, False),
+        ({"x": ("Your token is no good", 1)}, {"x": ("Your token is no good", 2)}, False),
+        ({"x": {"name": "size", "value": 1}}, {"x": {"name": "size", "value": 2}}, False),
         ({"password": "a"}, {"password": None}, False),
         ({"x": {"password": "a"}}, {"x": {"passwords_used": "a"}}, False),
         ({"x": {"key": "a"}}, {"x": {"key": "b"}}, False),
@@ -439,6 +447,46 @@ def test_a_secret_is_in_the_identity_as_a_marker_only():
         repl_pair.variant("login/A", args={"key": key})
         found.append(snapshot_identity("login/A").content_hash)
     assert found[0] == found[1]
+
+
+class Door:
+    password = ""
+
+    def open(self, pin: Annotated[str, repl_pair.Sensitive] = "", by: str = "") -> str:
+        return by
+
+    def ask(self) -> Annotated[str, repl_pair.Sensitive]:
+        return ""
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda pin: {"events": [["open", {"pin": pin}]]},
+        lambda pin: {"play": [step.dispatch("open", pin=pin)]},
+        lambda pin: {"play": [step.call("open", pin=pin)]},
+        lambda pin: {"play": [step.set("password", pin)]},
+        lambda pin: {"play": [check.path_equals("state.password", pin)]},
+        lambda pin: {"play": [step.call("ask"), check.path_equals("last", pin)]},
+        lambda pin: {"loaders_teardown": [["open", {"pin": pin}]]},
+        lambda pin: {"decorators": [("force_fx_stub", {"effect": "pin/ask", "response": pin})]},
+        lambda pin: {"decorators": [("door/set", {})], "_": pin},
+    ],
+    ids=["event", "dispatch", "call", "set", "expected", "last", "teardown", "response", "patch"],
+)
+def test_what_is_shown_as_a_secret_of_events_steps_and_effects_is_a_marker_only(make):
+    def ask_pin() -> Annotated[str, repl_pair.Sensitive]:
+        return ""
+
+    found = []
+    for pin in ("4711", "8253"):
+        repl_pair.story("door", component=Door)
+        effect.impl("pin/ask")(ask_pin)
+        repl_pair.decorator("door/set", kind="frame_setup", patch={"password": pin})
+        repl_pair.variant("door/It", **{k: v for k, v in make(pin).items() if k != "_"})
+        found.append(snapshot_identity("door/It").content_hash)
+    repl_pair.variant("door/It", events=[["open", {"by": "bob"}]])
+    assert found[0] == found[1] != snapshot_identity("door/It").content_hash
 
 
 PRINT = """
