@@ -7,7 +7,10 @@ from typing import Any, cast
 from repl_pair.errors import did_you_mean
 from repl_pair.runtime.authoring.args import bad_body
 from repl_pair.runtime.registry.model import BuiltStep
+from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.values.classes import is_map
+from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.takes import takes_of
 
 Row = Mapping[str, Any] | tuple[Any, ...]
@@ -41,7 +44,7 @@ def read_rows(
         _slots_of(f"{where}: variants[{at}]", component, row, legal)
         for at, row in enumerate(cast("Sequence[Any]", rows))
     ]
-    return dict(zip(_names(listed), listed, strict=True))
+    return dict(zip(_names(component, listed), listed, strict=True))
 
 
 def _slots_of(
@@ -83,15 +86,19 @@ def _args_by_name(where: str, component: Callable[..., Any], args: Any) -> Mappi
     return dict(zip(names, values, strict=False))
 
 
-def _names(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _names(component: Callable[..., Any], rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Name each row by its args, and rows of one name by their number behind it, from the second.
 
-    What a row is named does not depend on the rows below it.
+    What a row is named does not depend on the rows below it. A secret is in no name.
     """
-    taken: set[str] = set()
+    learn_secrets()
+    secret, taken = takes_of(component).secret, set[str]()
     for at, row in enumerate(rows):
         args: Mapping[str, Any] = row.get("args") or {}
-        words = [_word(name, value, at) for name, value in args.items()]
+        words = [
+            f"{name}{at}" if name in secret or is_secret_key(name) else _word(name, value, at)
+            for name, value in args.items()
+        ]
         text = "-".join(words)
         name = text if text[:1].isalnum() and len(text) <= _LONGEST else f"row{at}"
         numbered = (name, *(f"{name}_{number}" for number in range(2, len(taken) + 2)))
@@ -102,7 +109,8 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _word(name: str, value: Any, at: int) -> str:
     is_plain = value is None or isinstance(value, (str, int, float, bool))
-    text = re.sub(r"[^A-Za-z0-9_.-]+", "_", str(value)) if is_plain else ""
-    if not text or len(text) > _LONGEST:
+    shown = str(value) if is_plain else ""
+    text = re.sub(r"[^A-Za-z0-9_.-]+", "_", shown)
+    if not text or len(text) > _LONGEST or NEEDLES.scrub(shown)[0] != shown:
         return f"{name}{at}"
     return text if text[0].isalnum() else f"{name}{text}"

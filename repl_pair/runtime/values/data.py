@@ -14,6 +14,7 @@ from repl_pair.records import row
 from repl_pair.runtime.values.classes import TypeRef, is_map, is_row, is_set, real_class
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Given, Record, Ref, Secret, bad_data
 from repl_pair.runtime.values.leaves import LEAVES, leaf_of
+from repl_pair.runtime.values.marks import holds_named_secret, is_secret_key
 from repl_pair.wire import ELIDED, REDACTED, Json
 
 REF, TYPE = "$ref", "$type"
@@ -48,17 +49,27 @@ def to_json_data(frozen: Frozen) -> Any:
     if is_map(frozen):
         if _is_plain_map(frozen):
             return _sorted_map(frozen)
-        pairs = [[to_json_data(key), to_json_data(item)] for key, item in frozen.items()]
+        pairs = [_pair(key, item, is_secret_key(str(key))) for key, item in frozen.items()]
         return {TYPE: "map", "value": sorted(pairs, key=json_text)}
     if is_set(frozen):
         return {TYPE: "set", "value": sorted(map(to_json_data, frozen), key=json_text)}
     if is_row(frozen):
+        if kind is tuple and holds_named_secret(frozen):
+            return {TYPE: "tuple", "value": _pair(frozen[0], frozen[1], True)}
         items = list(map(to_json_data, frozen))
         return {TYPE: "tuple", "value": items} if kind is tuple else items
     leaf = leaf_of(kind)
     marker = None if leaf is None else leaf.marker
     slots = None if marker is None else marker.write(frozen)
     return _of_no_data(frozen) if marker is None or slots is None else {TYPE: marker.name} | slots
+
+
+def _pair(key: Frozen, item: Frozen, is_secret: bool) -> list[Any]:
+    """Return a row of two: in these lists nothing shows that the first names the second."""
+    return [
+        to_json_data(key),
+        Secret(item) if is_secret and item is not None else to_json_data(item),
+    ]
 
 
 def read_data(

@@ -1,5 +1,7 @@
 """Tables of variants: args, and what must follow from them."""
 
+from typing import Annotated
+
 import pytest
 
 import repl_pair
@@ -68,6 +70,20 @@ def slug(text, sep="-", **more):
 def test_the_args_name_the_rows_of_a_list(rows, names):
     repl_pair.story("shop.slug", component=slug)
     assert repl_pair.variants("shop.slug", rows) == [f"shop.slug/{name}" for name in names]
+
+
+@pytest.mark.parametrize("name", ["password", "pin", "door"])
+def test_no_secret_by_its_name_hint_or_value_is_in_the_name_of_a_row(name, monkeypatch):
+    monkeypatch.setenv("DOOR_PASSWORD", "Hunter2 Correct!")
+
+    def enter(user, password=None, pin: Annotated[str, repl_pair.Sensitive] = "", door=None):
+        return user
+
+    repl_pair.story("shop.enter", component=enter)
+    rows = [({"user": "bob", name: "Hunter2 Correct!"},), ({"user": "al", name: "4711"},)]
+    known, short = repl_pair.variants("shop.enter", rows)
+    assert known == f"shop.enter/bob-{name}0"
+    assert short == ("shop.enter/al-4711" if name == "door" else f"shop.enter/al-{name}1")
 
 
 def test_a_function_is_made_a_story_by_its_name_once():

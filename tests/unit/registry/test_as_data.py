@@ -242,6 +242,23 @@ def test_a_secret_is_not_carried_and_not_read(story):
         read_slots(data)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        ("password", "zq41"),
+        [("X-Api-Key", "zq41")],
+        {1: "x", "api_key": "zq41"},
+        {("x", "y", "password"): "zq41"},
+        frozenset({("token", "zq41")}),
+    ],
+)
+def test_a_secret_beside_its_name_is_not_carried_where_json_has_only_lists(story, value):
+    events = [["take", {"value": value}]]
+    repl_pair.variant("data.take/Pair", args={"value": value}, events=events)
+    written = str(repl_pair.to_data("variant", "data.take/Pair"))
+    assert (written.count(REDACTED), "zq41" in written) == (2, False)
+
+
 def test_that_a_secret_is_redacted_may_be_expected(story):
     expected = [check.path_equals("args.value", REDACTED)]
     repl_pair.variant("data.take/Hidden", play=expected)
