@@ -20,6 +20,7 @@ from repl_pair.runtime.reading.fields import (
 from repl_pair.runtime.reading.library import Reader, library_readers, read_exception
 from repl_pair.runtime.values.classes import (
     TypeRef,
+    is_exactly,
     is_installed,
     lineage,
     module_of,
@@ -212,7 +213,7 @@ def _read_tuple(value: Any) -> Any:
 def _read_set(value: Any) -> list[Any]:
     iterate: Any = (_set if issubclass(real_class(value), set) else _frozenset).__iter__
     items: list[Any] = steady(lambda: list(iterate(value)))
-    plain = len({id(real_class(item)) for item in items}) == 1 and type(items[0]) in (str, int)
+    plain = len({id(real_class(item)) for item in items}) == 1 and is_exactly(items[0], str, int)
     return sorted(items) if plain else sorted(items, key=key_text)
 
 

@@ -22,6 +22,7 @@ from repl_pair.runtime.values.classes import is_installed, is_of, real_class, ro
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.hints import ANYTHING
 from repl_pair.runtime.values.marks import (
+    SHORTEST,
     is_secret_key,
     is_secret_name,
     may_hold_secret_keys,
@@ -43,6 +44,7 @@ _NO_DATA = frozenset(map(id, (bool, int, float, type(None), type, FunctionType, 
 _CONTAINERS = frozenset(map(id, (dict, list, tuple, set, frozenset)))
 _PLAIN = _NO_DATA | {id(str), id(bytes)}
 _ROWS = frozenset(map(id, (list, tuple)))
+_LEAST_NUMBER = 10 ** (SHORTEST - 1)
 _MANY, _AT_ONCE = 1000, 250
 """Names past which they are first searched together, so many at once."""
 
@@ -221,13 +223,13 @@ def _secrets_in(spaces: Iterable[dict[Any, Any]], left: int) -> Iterator[Any]:
         secret_names = _secret_names(parts) if len(parts) > _MANY else None
         for name, value in parts.items():
             kind = real_class(value)
-            if id(kind) in _NO_DATA:
+            if id(kind) in _NO_DATA and not (kind is int and abs(value) >= _LEAST_NUMBER):
                 continue
             if secret_names is None:
                 is_secret = type(name) is str and is_secret_name(name)
             else:
                 is_secret = type(name) is str and name in secret_names
-            if kind is str:
+            if kind is str or kind is int:
                 if is_secret:
                     yield value
             elif id(kind) in _CONTAINERS and len(value) > WIDTH:

@@ -31,12 +31,14 @@ def _public(schema: Any, *, secret: bool) -> Any:
         return [_public(item, secret=secret) for item in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
         return schema
+    parts = cast("dict[str, Any]", schema)
+    secret = secret or parts.get("writeOnly") is True
     hidden = _VALUES if secret else ()
     return {
         NEEDLES.scrub(key)[0]: (_public_slots if key == "properties" else _public)(
             part, secret=secret
         )
-        for key, part in cast("dict[str, Any]", schema).items()
+        for key, part in parts.items()
         if key not in hidden
     }
 

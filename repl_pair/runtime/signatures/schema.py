@@ -32,6 +32,7 @@ from repl_pair.runtime.values.hints import (
     read_hint,
 )
 from repl_pair.runtime.values.leaves import leaf_json, leaf_of, nearest_leaf
+from repl_pair.runtime.values.marks import holds_named_secret
 from repl_pair.runtime.values.moments import has_standard_zone
 from repl_pair.runtime.values.takes import field_names, takes_of
 from repl_pair.wire import NULLABLE
@@ -182,7 +183,8 @@ def _json_of(value: Any, schema: Schema) -> Any:
     if is_of(value, list, tuple):
         plain: Any = list if is_of(value, list) else tuple
         items = [_json_of(item, schema.get("items", {})) for item in plain.__iter__(value)]
-        if any(item is MISSING for item in items):
+        is_pair = plain is tuple and holds_named_secret(items)  # no list would show that
+        if is_pair or any(item is MISSING for item in items):
             return MISSING
         is_object = plain is tuple and is_named_tuple(cls) and schema.get("type") != "array"
         return dict(zip(cls._fields, items, strict=True)) if is_object else items

@@ -60,3 +60,20 @@ def test_a_class_that_was_looked_at_lives_no_longer_than_the_person_keeps_it(def
     del cls
     gc.collect()
     assert kept() is None
+
+
+def test_a_set_of_classes_is_read_without_code_of_their_metaclass():
+    met = []
+
+    class Meta(type):
+        def __eq__(cls, other):
+            met.append(other)
+            return cls is other
+
+        __hash__ = type.__hash__
+
+    class Key(metaclass=Meta):
+        pass
+
+    assert "Key" in str(send_out({Key()}).value)
+    assert met == []

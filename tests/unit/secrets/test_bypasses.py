@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Annotated, Any, NamedTuple, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 import pytest
 
 import repl_pair
 from repl_pair import Sensitive
 from repl_pair.bridge.link.direct_link import DirectLink
+from repl_pair.runtime.ipython import user_namespace
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.running.copies import copy_state
 from repl_pair.runtime.secrets.egress import send_out
@@ -565,6 +566,29 @@ def test_the_default_of_a_secret_parameter_is_known_wherever_it_stands():
     repl_pair.story("calls", component=call_out)
     assert KEY not in str(ask("get_story", story_id="calls"))
     assert KEY not in str(ask("get_docs_markdown", story_id="calls"))
+
+
+def test_no_schema_holds_the_values_of_a_secret_or_a_default_beside_its_name():
+    def enter(
+        pin: Annotated[Literal["p9-x"], Sensitive] = "p9-x",
+        pair: Any = ("password", "p9-x"),
+        headers: Any = [("Authorization", "p9-x"), ("Host", "h")],  # noqa: B006
+        size: Any = ("size", 3),
+    ) -> int:
+        return 1
+
+    repl_pair.story("enters", component=enter)
+    for op in ("get_story", "get_docs_markdown"):
+        assert "p9-x" not in str(ask(op, story_id="enters"))
+    properties = ask("get_story", story_id="enters")["result"]["args_schema"]["properties"]
+    assert properties["size"]["default"] == ["size", 3]
+
+
+def test_a_number_under_a_secret_name_is_known_before_a_read(monkeypatch):
+    monkeypatch.setitem(user_namespace(), "pin_token", 4815162342)
+    monkeypatch.setitem(user_namespace(), "token_of_few", 4815)
+    repl_pair.tag("numbered", doc="It is 4815162342, not 4815.")
+    assert "It is [redacted], not 4815." in str(ask("list_tags"))
 
 
 def test_what_an_effect_declares_within_its_response_leaves_redacted():
