@@ -12,6 +12,7 @@ from repl_pair.runtime.reading.fields import declares_secret
 from repl_pair.runtime.reading.steps import PathMiss, follow, read_member
 from repl_pair.runtime.reading.stored_fields import read_field
 from repl_pair.runtime.registry.outcomes import Identity
+from repl_pair.runtime.secrets.known import open_names
 from repl_pair.runtime.values.paths import Key, Place, Steps, format_path, parse_path
 
 Path = str | list[Any]
@@ -89,7 +90,8 @@ class RunView:
         try:
             value = self._walk(steps, declared)
         except PathMiss as miss:
-            hint = f"; near: {', '.join(map(str, miss.near))}" if miss.near else ""
+            miss.known = open_names(miss.known)
+            hint = f"; near: {', '.join(map(str, miss.near))}" if miss.known else ""
             place = miss.reached or steps[0]
             raise PathNotFound(f"{format_path(steps)}: no {miss.step!r} in {place}{hint}") from miss
         finally:

@@ -58,7 +58,7 @@ def read_end(holder: Any, key: Key | Cut) -> Any:
             return found
         members = [] if is_code else [one.name for one in members_of(holder)]
         why = PATH_ENDS_AT_CODE if is_code else ""
-        raise PathMiss(key, dict.fromkeys([*miss.near, *members]), why) from None
+        raise PathMiss(key, dict.fromkeys([*miss.near, *members, *miss.known]), why) from None
 
 
 def stands_for_code(value: Any) -> bool:

@@ -10,7 +10,7 @@ from repl_pair.runtime.reading.fields import declares_secret
 from repl_pair.runtime.reading.steps import PathMiss, follow
 from repl_pair.runtime.reading.stored_fields import names_beside, read_field
 from repl_pair.runtime.reading.table_parts import MISSING, as_read, has_slices, read_facet
-from repl_pair.runtime.secrets.known import hint_without_secrets
+from repl_pair.runtime.secrets.known import open_names
 from repl_pair.runtime.secrets.learning import learn_secrets, namespace
 from repl_pair.runtime.values.classes import real_class, type_name
 from repl_pair.runtime.values.marks import is_secret_key, is_secret_label
@@ -53,7 +53,7 @@ def look_up(
             )
         known = [n for n, value in space.items() if may_begin(n, value)][:_NEAR_NAMES]
         learn_secrets()
-        near = hint_without_secrets(did_you_mean(name, known))
+        near = did_you_mean(name, open_names(known))
         raise RequestError(
             "not_found",
             f"There is no variable {name!r}.{near}",
@@ -99,8 +99,8 @@ def _check_slice(holder: Any, key: Key | Cut, path: str, op: str) -> None:
 def _refuse_step(root: str, miss: PathMiss, op: str) -> RequestError:
     """Return the refusal of a path that leads nowhere: what is near, and the way back."""
     learn_secrets()
-    shown = [near for near in map(str, miss.near) if hint_without_secrets(near)]
-    near = f" Nearest: {', '.join(shown)}." if shown else ""
+    miss.known = open_names(miss.known)
+    near = f" Nearest: {', '.join(map(str, miss.near))}." if miss.known else ""
     whole = format_path((root, *parse_cuts(miss.reached))) if miss.reached else root
     what = join_path("", miss.step) if isinstance(miss.step, tuple) else repr(miss.step)
     why = f" ({miss.reason})" if miss.reason else ""

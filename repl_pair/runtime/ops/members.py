@@ -19,7 +19,7 @@ from repl_pair.runtime.op_base.table import MAX_WAIT_S, op, wait_deadline
 from repl_pair.runtime.registry.ids import plain_member_id
 from repl_pair.runtime.registry.model import Entry, Member, MemberKind
 from repl_pair.runtime.registry.visible import visible_entry
-from repl_pair.runtime.secrets.known import hint_without_secrets
+from repl_pair.runtime.secrets.known import open_names
 from repl_pair.runtime.secrets.learning import learn_before_output
 from repl_pair.runtime.signatures.arguments import Bounds
 from repl_pair.runtime.store import NOTHING
@@ -209,7 +209,7 @@ def _no_value(entry: Entry, state: State) -> RequestError:
 
 def _no_key(entry: Entry, key: str) -> RequestError:
     state: State = entry.body.state
-    near = hint_without_secrets(did_you_mean(key, islice(state.items, NEAR_KEYS)))
+    near = did_you_mean(key, open_names(islice(state.items, NEAR_KEYS)))
     steps = [
         next_step("read_member", member=entry.id),
         _wait_step(entry, key, state.revision),

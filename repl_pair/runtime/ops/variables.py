@@ -24,7 +24,7 @@ from repl_pair.runtime.reading.table_counts import count_cells
 from repl_pair.runtime.reading.table_parts import parts_to_read
 from repl_pair.runtime.reading.table_views import outline, show_more
 from repl_pair.runtime.reading.tables import shape_of_table
-from repl_pair.runtime.secrets.known import NEEDLES, hint_without_secrets
+from repl_pair.runtime.secrets.known import NEEDLES, open_names
 from repl_pair.runtime.secrets.learning import learn_secrets, namespace
 from repl_pair.runtime.secrets.truncation import Limits
 from repl_pair.runtime.values.classes import is_exactly, real_class, type_name
@@ -116,7 +116,7 @@ def list_variables(
         found |= {slot: sorted(names) for slot, names in named.items() if names}
     if type is not None and not wanted:
         known = {type_name(value) for name, value in space.items() if is_public(name)}
-        near = hint_without_secrets(did_you_mean(type, known))
+        near = did_you_mean(type, open_names(known))
         call.notifications.append(f"No variable is of type {type}.{near}")
     return cast("Variables", found)
 

@@ -21,15 +21,19 @@ _MISSING = object()
 
 
 class PathMiss(LookupError):
-    """A step that leads nowhere: `near` are keys that do, `reached` is the path up to there."""
+    """A step that leads nowhere: `known` are keys that do, `reached` is the path up to there."""
 
     reached = ""
 
     def __init__(self, step: Key | Cut, known: Iterable[str] = (), reason: str = "") -> None:
         super().__init__(step)
         self.step, self.reason = step, reason
-        names = list(islice(known, 1000))
-        self.near = nearest(str(step), names) or names[:_NEAR_LIMIT]
+        self.known = list(islice(known, 1000))
+
+    @property
+    def near(self) -> list[str]:
+        """The known keys nearest to the step, else the first ones."""
+        return nearest(str(self.step), self.known) or self.known[:_NEAR_LIMIT]
 
     def __str__(self) -> str:
         end = f" ({self.reason})." if self.reason else "."

@@ -145,12 +145,12 @@ NEEDLES = Known()
 """The secrets known to this process."""
 
 
-def hint_without_secrets(hint: str) -> str:
-    """Return a hint to what is near; empty where a secret stands in it.
+def open_names(names: Iterable[Any]) -> list[Any]:
+    """Return the names that hold no secret: what is near is looked for among these only.
 
-    A marker in its place would confirm a guess.
+    A marker, or nothing, in the place of the nearest one would confirm a guess.
     """
-    return hint if NEEDLES.scrub(hint)[0] == hint else ""
+    return [name for name in names if NEEDLES.scrub(str(name))[0] == str(name)]
 
 
 _CURRENT: ContextVar[CallSecrets | None] = ContextVar("repl_pair_secrets", default=None)

@@ -16,7 +16,7 @@ from repl_pair.runtime.running.copies import copy_state
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.wire import REDACTED, View
 
-OPEN = frozenset({"read", "run", "write"})
+OPEN = frozenset({"read", "run", "write", "inspect"})
 
 
 def ask(op: str, *, tier: str | None = None, **args: Any) -> Any:
@@ -589,6 +589,25 @@ def test_a_number_under_a_secret_name_is_known_before_a_read(monkeypatch):
     monkeypatch.setitem(user_namespace(), "token_of_few", 4815)
     repl_pair.tag("numbered", doc="It is 4815162342, not 4815.")
     assert "It is [redacted], not 4815." in str(ask("list_tags"))
+
+
+@pytest.mark.parametrize("guess", ["sess-prod-7Q", "sess-prod-zz", "anne"])
+def test_what_is_near_a_wrong_key_is_looked_for_beside_keys_that_are_secrets(guess, monkeypatch):
+    key = "sess-prod-7Q2x9Lm4vW"
+    kept = {key: {"n": 1}, "anna": {"n": 2}, "sess-prod-": {"n": 3}}
+    monkeypatch.setitem(user_namespace(), "api_token", key)
+    monkeypatch.setitem(user_namespace(), "kept", kept)
+    repl_pair.story("keeps", component=lambda: kept)
+    repl_pair.surface("held").collection("kept", dict[str, Any], expose=True).update(kept)
+    repl_pair.variant("keeps/It", play=[["path_equals", f'result["{guess}"]', 1]])
+    near = "anna" if guess == "anne" else "sess-prod-"
+    answers = [
+        ask("get_value", path=f'kept["{guess}"]')["error"]["message"].partition(".")[2],
+        ask("read_member", member="held/kept", key=guess)["error"]["message"],
+        ask("run_variant", variant_id="keeps/It")["result"]["assertions"][0]["reason"],
+    ]
+    assert [near in text.replace(guess, "") for text in answers] == [True] * 3, answers
+    assert key not in str(answers) and REDACTED not in str(answers)
 
 
 def test_what_an_effect_declares_within_its_response_leaves_redacted():
