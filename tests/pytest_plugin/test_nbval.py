@@ -12,8 +12,13 @@ from notebook_project import BROKEN, DEFINE, SHOP, new_project
 CHECKED = 'rp.run("shop.total/Two", check=True)'
 PROCESS = """
 import os
+import select
+import sys
+import time
 
 os.system("echo from a process")
+while select.select([sys.stdout._fid], [], [], 0)[0]:  # a thread of ipykernel reads it
+    time.sleep(0.01)
 rp.run_variants(story="shop.total")"""
 SWEPT = 'rp.run_variants(story="shop.total")'
 CELLS = {
