@@ -14,13 +14,17 @@ from repl_pair.runtime.registry.origin import file_of
 from repl_pair.runtime.results.diff_lines import describe_difference
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
-from repl_pair.runtime.secrets.known import within
+from repl_pair.runtime.secrets.known import NEEDLES, current_secrets, within
 from repl_pair.runtime.secrets.learning import learn_secrets, scrub_known
 from repl_pair.runtime.secrets.raised import knowing
 from repl_pair.runtime.secrets.truncation import Limits
+from repl_pair.runtime.values.marks import SHORTEST
+from repl_pair.wire import REDACTED
 
 _LIMITS = Limits(depth=16, width=5_000, text=200_000, nodes=20_000)
 _LONGEST_WORD = 80
+_CUT, _SHORTEST_HALF = "...", 3
+"""What stands where pytest shortened a text, and how much of a secret it leaves on both sides."""
 
 
 class RunningItem(pytest.Function):
@@ -94,12 +98,12 @@ def repeat_line(item: RunningItem) -> str:
 def _failure_repr(
     item: RunningItem, excinfo: pytest.ExceptionInfo[BaseException], text: str, summary: str
 ) -> Any:
-    error = _FailureText(scrub_known(text)).with_traceback(excinfo.tb)
+    error = _FailureText(_scrub(text)).with_traceback(excinfo.tb)
     shown = _ExceptionInfo.from_exception(error).getrepr(style="value")
     file, line = item.source
     if shown.reprcrash is not None:
         shown.reprcrash.path, shown.reprcrash.lineno = file, line
-        shown.reprcrash.message = scrub_known(summary)
+        shown.reprcrash.message = _scrub(summary)
     return shown
 
 
@@ -110,28 +114,55 @@ class _FailureText(Exception):
     """Carries the text of a failure through pytest's own forms, which xdist can send."""
 
 
+def _scrub(text: str) -> str:
+    """Return a text without known secrets, also without the halves that pytest leaves of one."""
+    head, *tails = scrub_known(text).split(_CUT)
+    known = list(_shortened(text)) if tails else []
+    for tail in tails:
+        begin, end = max((_halves(one, head, tail) for one in known), key=sum, default=(0, 0))
+        middle = REDACTED if begin or end else _CUT
+        head = f"{head[: len(head) - begin]}{middle}{tail[end:]}"
+    return head
+
+
+def _shortened(text: str) -> Iterator[str]:
+    """Yield the known secrets whose beginning or end may stand in a text."""
+    own, size = current_secrets(), _SHORTEST_HALF
+    for secret in (*NEEDLES.ranks, *(own.ranks if own else ())):
+        if secret[:size] in text or secret[-size:] in text:
+            yield secret
+
+
+def _halves(secret: str, head: str, tail: str) -> tuple[int, int]:
+    """Return how much of a secret ends `head` and begins `tail`; zeros where it is too little."""
+    lengths = range(len(secret) - 1, _SHORTEST_HALF - 1, -1)
+    begin = next((n for n in lengths if head.endswith(secret[:n])), 0)
+    end = next((n for n in lengths if tail.startswith(secret[-n:])), 0)
+    return (begin, end) if (begin and end) or max(begin, end) >= SHORTEST else (0, 0)
+
+
 def scrub_reasons(report: Any) -> None:
     """Take the secrets out of why a report says that it is a skip, or a failure that is awaited."""
     if isinstance(shown := report.longrepr, tuple):
         *place, reason = cast("tuple[Any, ...]", shown)
-        report.longrepr = *place, scrub_known(reason)
+        report.longrepr = *place, _scrub(reason)
     elif isinstance(shown, str):
-        report.longrepr = scrub_known(shown)
+        report.longrepr = _scrub(shown)
     if hasattr(report, "wasxfail"):
-        report.wasxfail = scrub_known(report.wasxfail)
+        report.wasxfail = _scrub(report.wasxfail)
 
 
 def scrub_shown(shown: Any) -> Any:
     """Take the secrets out of what pytest shows of an error: a text, or its own forms."""
     if isinstance(shown, str):
-        return scrub_known(shown)
+        return _scrub(shown)
     alone = [(shown.reprtraceback, shown.reprcrash, None)] if hasattr(shown, "reprcrash") else []
     for traceback, crash, _ in getattr(shown, "chain", alone):
         _scrub_traceback(traceback)
         if crash is not None:
-            crash.message = scrub_known(crash.message)
+            crash.message = _scrub(crash.message)
     if isinstance(text := getattr(shown, "longrepr", None), str):
-        shown.longrepr = scrub_known(text)
+        shown.longrepr = _scrub(text)
     return shown
 
 
@@ -144,18 +175,18 @@ def _traceback_repr(item: RunningItem, error: NotPassed, text: str) -> Any:
         showlocals=item.config.getoption("showlocals", False),
         tbfilter=False,
     )
-    shown.addsection(item.name, scrub_known(text), "-")
+    shown.addsection(item.name, _scrub(text), "-")
     with within(error.record.secrets), knowing(error.raised[0]):
         return scrub_shown(shown)
 
 
 def _scrub_traceback(traceback: Any) -> None:
     for entry in traceback.reprentries:
-        entry.lines[:] = map(scrub_known, entry.lines)
+        entry.lines[:] = map(_scrub, entry.lines)
         if (given := getattr(entry, "reprfuncargs", None)) is not None:
-            given.args = [(name, scrub_known(text)) for name, text in given.args]
+            given.args = [(name, _scrub(text)) for name, text in given.args]
         if (local := getattr(entry, "reprlocals", None)) is not None:
-            local.lines[:] = map(scrub_known, local.lines)
+            local.lines[:] = map(_scrub, local.lines)
 
 
 def _is_own(entry: Any) -> bool:

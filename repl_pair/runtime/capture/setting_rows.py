@@ -7,7 +7,8 @@ import random
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 
@@ -192,25 +193,37 @@ def _set_numpy(was: Any) -> None:
     numpy_random.mtrand._rand.set_state(state)
 
 
+def _raw_options() -> dict[str, Any]:
+    return sys.modules["pandas"]._config.config._global_config
+
+
 def _options() -> dict[str, Any]:
-    return _copied(sys.modules["pandas"]._config.config._global_config)
+    return _copied(_raw_options())
 
 
 def _copied(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _copied(o) if isinstance(o, dict) else o for name, o in options.items()}  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _set_options(was: Mapping[str, Any], above: str = "") -> None:
-    pandas = sys.modules["pandas"]
-    for name, option in was.items():
+def _set_options(was: Mapping[str, Any]) -> None:
+    now = dict(_by_name(_raw_options()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pandas warns of each option that it will remove
+        for name, option in _by_name(was):
+            if now[name] != option:
+                sys.modules["pandas"].set_option(name, option)
+
+
+def _by_name(options: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, option in options.items():
         if isinstance(option, dict):
-            _set_options(option, f"{above}{name}.")  # pyright: ignore[reportUnknownArgumentType]
-        elif pandas.get_option(above + name) != option:
-            pandas.set_option(above + name, option)
+            yield from _by_name(option, f"{above}{name}.")  # pyright: ignore[reportUnknownArgumentType]
+        else:
+            yield above + name, option
 
 
 def _is_as_options(was: Mapping[str, Any]) -> bool:
-    return sys.modules["pandas"]._config.config._global_config == was
+    return _raw_options() == was
 
 
 _dict: Any = dict

@@ -48,7 +48,7 @@ def leaving_form(value: Any, bundle: Mapping[str, Any]) -> Mapping[str, Any]:
         return bundle
     try:
         if is_instance_of(value, "pandas", *_TABLES):
-            copy = _mask_table(value)
+            copy = _mask_table(_ends(value))
             if copy is None:
                 return bundle
             left = f"\n[{len(copy)} of {len(value)} rows]" if len(copy) < len(value) else ""
@@ -59,6 +59,8 @@ def leaving_form(value: Any, bundle: Mapping[str, Any]) -> Mapping[str, Any]:
             return _NOTHING if NEEDLES.find(texts_of_figure(figure)) else bundle
         others = (value, *_of_libraries(value))
         if any(is_secret_label(name) for one in others for name in _column_names(one)):
+            return _NOTHING
+        if (frame := _styled(value)) is not None and _mask_table(frame) is not None:
             return _NOTHING
     except Exception:  # noqa: BLE001  the library's code ran over the person's objects
         return _NOTHING
@@ -87,7 +89,6 @@ def _render(copy: Any, bundle: Mapping[str, Any], left: str) -> dict[str, Any]:
 def _mask_table(table: Any) -> Any:
     """Return a copy without secrets; None where there are none."""
     pandas = sys.modules["pandas"]
-    table = _ends(table, pandas.get_option("display.max_rows"))
     masks = _Masks(getattr(table, "index", ()))
     if is_instance_of(table, "pandas", "Index"):
         copy = masks.index(table)
@@ -103,13 +104,15 @@ def _mask_table(table: Any) -> Any:
     return copy if masks.count else None
 
 
-def _ends(table: Any, most: int | None) -> Any:
+def _ends(table: Any) -> Any:
     """Return the first and last rows of a table that is longer than what pandas renders of it."""
+    pandas = sys.modules["pandas"]
+    most: int | None = pandas.get_option("display.max_rows")
     if not most or len(table) <= 2 * most:
         return table
     if is_instance_of(table, "pandas", "Index"):
         return table[:most].append(table[-most:])
-    return sys.modules["pandas"].concat([table.iloc[:most], table.iloc[-most:]])
+    return pandas.concat([table.iloc[:most], table.iloc[-most:]])
 
 
 def _holds_any(table: Any) -> bool:
@@ -202,8 +205,17 @@ def _column_names(value: Any) -> Sequence[Any]:
     """Return the names of the columns of another library's table."""
     if is_polars(value, "LazyFrame"):  # its `columns` warns
         return value.collect_schema().names()
-    names: Any = getattr(value, "columns", None) or getattr(value, "column_names", None)
+    names: Any = getattr(value, "columns", None)
+    if is_instance_of(names, "pandas", "Index"):
+        return list(names)
+    names = names or getattr(value, "column_names", None)
     return names if is_row(names) else ()
+
+
+def _styled(value: Any) -> Any:
+    """Return the frame that a styled table of pandas renders all rows of; None for all else."""
+    frame = getattr(value, "data", None) if root_of(real_class(value)) == "pandas" else None
+    return frame if is_instance_of(frame, "pandas", "DataFrame") else None
 
 
 def _labelled(value: Any) -> list[str]:

@@ -10,19 +10,30 @@ from typing import Any
 
 from repl_pair.records import record
 from repl_pair.runtime.capture.bundles import leaving_of, texts_of
+from repl_pair.runtime.snapshots.texts import write_text
 
 SUFFIXES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
+TEXTS = ("image/svg+xml", "text/markdown", "text/html", "application/json", "text/latex")
+"""What is compared of an output, the first that it has; all but SVG only beside a default repr."""
 SHARPNESS = 0.1
 """How far the colour of a pixel may be off, from 0 to 1, before it counts as another one."""
 
 
 def output_texts(outputs: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a text of each output that is equal in every process: made-up ids are counted."""
-    drawn = [leaving_of(bundle).get("image/svg+xml") for bundle in outputs]
-    return [
-        fix_ids(svg if isinstance(svg, str) else text)
-        for svg, text in zip(drawn, texts_of(outputs), strict=True)
-    ]
+    return [fix_ids(_text_of(leaving_of(bundle))) for bundle in outputs]
+
+
+def _text_of(bundle: Mapping[str, Any]) -> str:
+    """Return the first of TEXTS, but its text/plain where that is more than a default repr."""
+    (usual,) = texts_of([bundle])
+    is_empty = "text/plain" not in bundle or _DEFAULT_REPR.fullmatch(usual)
+    kinds = TEXTS if is_empty else TEXTS[:1]
+    data = next((bundle[kind] for kind in kinds if bundle.get(kind) is not None), usual)
+    return data if isinstance(data, str) else write_text(data, hide=str)
+
+
+_DEFAULT_REPR = re.compile(r"<\S+ (?:object|(?:object )?at 0x[0-9a-fA-F]+)>")
 
 
 def output_images(outputs: Sequence[Mapping[str, Any]]) -> Mapping[str, bytes]:

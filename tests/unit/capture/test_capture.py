@@ -12,6 +12,7 @@ import weakref
 from contextlib import nullcontext, redirect_stdout
 from unittest import mock
 
+import pandas
 import pytest
 
 import repl_pair
@@ -414,6 +415,17 @@ def test_filters_that_a_run_replaces_end_with_it():
         warnings.catch_warnings().__enter__()
         warnings.simplefilter("ignore")
     assert (warnings.filters, list(warnings.filters)) == before
+
+
+@pytest.mark.parametrize("action", ["always", "error"])
+def test_options_of_pandas_are_given_back_without_its_warnings_of_old_ones(action):
+    options = pandas.options.display.max_rows, pandas.options.future.distinguish_nan_and_na
+    with capture(exclusive=True, restores=True) as captured:
+        warnings.simplefilter(action)
+        pandas.set_option("display.max_rows", 3, "future.distinguish_nan_and_na", not options[1])
+    now = pandas.options.display.max_rows, pandas.options.future.distinguish_nan_and_na
+    assert (now, captured.warned) == (options, [])
+    assert list(captured.restored.values()) == ["pandas options"]
 
 
 def test_a_finder_that_another_thread_adds_while_a_run_ends_stays(monkeypatch):

@@ -38,6 +38,25 @@ def test_the_columns_of_a_lazy_frame_are_looked_at_without_a_warning():
                 assert leaving_form(value, {"text/plain": "plain"})["text/plain"] == left
 
 
+@pytest.mark.parametrize(
+    ("frame", "left"),
+    [
+        (pandas.DataFrame({"a": ["hun7r"]}), {"text/plain": "<Styler>", "text/html": "<table>"}),
+        (pandas.DataFrame({"a": [1], "password": ["hun7r"]}), {"text/plain": REDACTED}),
+        (pandas.DataFrame({"a": ["hun7r"]}, index=["password"]), {"text/plain": REDACTED}),
+        (pandas.DataFrame({"a": [{"password": "hun7r"}]}), {"text/plain": REDACTED}),
+        (
+            pandas.DataFrame({"a": [*"x" * 70, {"password": "hun7r"}, *"x" * 70]}),
+            {"text/plain": REDACTED},
+        ),
+    ],
+    ids=["none", "column", "row", "cell", "cell in the middle"],
+)
+def test_a_styled_table_is_hidden_where_its_frame_holds_a_secret_and_only_there(frame, left):
+    shown = {"text/plain": "<Styler>", "text/html": "<table>"}
+    assert leaving_form(frame.style, shown) == left
+
+
 def test_a_row_stands_beside_the_name_of_the_index():
     index = pandas.Index(["the-label"], name="password")
     frame = pandas.DataFrame({"n": [1]}, index=index)

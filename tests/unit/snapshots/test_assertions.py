@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+import pandas as pd
 import pytest
+from IPython.display import HTML, JSON, Latex, Markdown, display
 
 import repl_pair
 from repl_pair import check
@@ -317,6 +319,62 @@ def test_text_outputs_are_a_part_of_it(store):
     repl_pair.variant("shows/It", play=[check.matches_snapshot()])
     (found,) = repl_pair.run("shows/It").assertions
     assert found.actual.endswith("--- output 0\n# 3 items\n")
+
+
+class OnlyHtml:
+    def __init__(self, text):
+        self.text = text
+
+    def _repr_html_(self):
+        return f"<i>{self.text}</i>"
+
+
+SHOWN = {
+    "HTML": (lambda text: HTML(f"<b>{text}</b>"), "<b>{}</b>"),
+    "Markdown": (lambda text: Markdown(f"**{text}**"), "**{}**"),
+    "JSON": (lambda text: JSON({"total": text}), '{{\n  "total": "{}",\n}}'),
+    "LaTeX": (lambda text: Latex(f"${text}$"), "${}$"),
+    "an object of the person's": (OnlyHtml, "<i>{}</i>"),
+    "a styled table": (lambda text: pd.DataFrame({"a": [text]}).style, ">{}</td>"),
+}
+
+
+@pytest.mark.parametrize(("make", "shown"), SHOWN.values(), ids=SHOWN)
+def test_what_is_shown_beside_a_default_repr_is_compared(store, monkeypatch, make, shown):
+    repl_pair.story("shows", component=lambda: display(make(os.environ["SHOWN"])))
+    repl_pair.variant("shows/It", play=[check.matches_snapshot()])
+    monkeypatch.setenv("SHOWN", "12")
+    assert shown.format("12") in outcome("shows/It").actual
+    repl_pair.accept_snapshot("shows/It")
+    assert repl_pair.run("shows/It").status == "pass"
+    monkeypatch.setenv("SHOWN", "13")
+    assert repl_pair.run("shows/It").status == "fail"
+
+
+class Plainly(OnlyHtml):
+    def __repr__(self):
+        return f"<Plainly: {self.text}>"
+
+
+def test_what_is_shown_has_no_secret_and_a_repr_of_its_own_comes_first(store, monkeypatch):
+    monkeypatch.setenv("SNAPSHOT_API_KEY", "k7Qz-snapshot-91xW")
+    made = {"password": "hun7r", "key": "k7Qz-snapshot-91xW"}
+
+    class OnlyJson:
+        def _repr_json_(self):
+            return made
+
+    def show():
+        display(HTML(f"<b>{made['key']}</b>"), Plainly("it"), OnlyJson())
+
+    repl_pair.story("shows", component=show)
+    repl_pair.variant("shows/It", play=[check.matches_snapshot()])
+    _, *texts = outcome("shows/It").actual.split("--- output ")
+    assert texts == [
+        "0\n<b>[redacted]</b>\n",
+        "1\n<Plainly: it>\n",
+        '2\n{\n  "key": "[redacted]",\n  "password": [redacted],\n}\n',
+    ]
 
 
 def test_without_a_folder_they_are_kept_with_the_project(tmp_path, monkeypatch):
