@@ -43,7 +43,7 @@ def build() -> list[dict[str, Any]]:
 
 def build_modules() -> str:
     """Build the source of `runtime/op_base/modules.py` from all modules of ops there are."""
-    for module in pkgutil.iter_modules(ops.__path__, f"{ops.__name__}."):
+    for module in pkgutil.walk_packages(ops.__path__, f"{ops.__name__}."):
         import_module(module.name)
     assert host_ops, "importing it registers its ops"
     names: dict[str, list[str]] = {}

@@ -535,7 +535,7 @@ WORKERS = """
 import os, repl_pair
 from concurrent.futures import ThreadPoolExecutor
 from repl_pair.runtime.clients.clients import BOOT
-from repl_pair.runtime.ops.members import STATES
+from repl_pair.runtime.ops.surface.members import STATES
 from repl_pair.runtime.store import STORE
 count = repl_pair.surface("app").cell("count", int, default=0)
 repl_pair.story("it", component=lambda: 1, thread_safe=True)

@@ -8,7 +8,7 @@ from typing import Any, NotRequired, TypedDict
 
 from repl_pair.panels.base.describing import Places, literal, to_json
 from repl_pair.panels.base.tables import TableDifference, as_table, table_difference
-from repl_pair.runtime.values.differences import MISSING, Change, changes_between
+from repl_pair.runtime.reading.bounded import MISSING, Change, changes_between
 from repl_pair.runtime.values.paths import below, parse_path
 from repl_pair.wire import Json
 

@@ -13,6 +13,7 @@ from repl_pair.panels.base.view import View
 from repl_pair.panels.snapshot import messages
 from repl_pair.panels.snapshot.parsing import parse_result
 from repl_pair.records import Undo, record
+from repl_pair.runtime.reading.bounded import MISSING
 from repl_pair.runtime.registry.ids import name_run
 from repl_pair.runtime.registry.outcomes import HASHES
 from repl_pair.runtime.results.markdown import Markdown, cell, code, table
@@ -28,7 +29,6 @@ from repl_pair.runtime.snapshots.review import (
 )
 from repl_pair.runtime.snapshots.store import SNAPSHOTS
 from repl_pair.runtime.values.classes import is_map
-from repl_pair.runtime.values.differences import MISSING
 
 _OUTPUTS = "\n--- output "
 """The line before each output, behind the result in a stored text."""

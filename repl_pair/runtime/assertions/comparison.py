@@ -13,6 +13,7 @@ from repl_pair.runtime.assertions.tables import (
     polars_difference,
     table_difference,
 )
+from repl_pair.runtime.reading.bounded import equal_head
 from repl_pair.runtime.reading.comparing import has_own_equality
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.build import find_member
@@ -29,7 +30,6 @@ from repl_pair.runtime.values.classes import (
     same_class,
     type_ref,
 )
-from repl_pair.runtime.values.differences import equal_head
 from repl_pair.runtime.values.frozen import EnumMember, Record, Secret, to_plain
 from repl_pair.runtime.values.leaves import nearest_leaf, read_leaf
 from repl_pair.runtime.values.library import all_values

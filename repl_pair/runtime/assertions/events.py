@@ -7,11 +7,11 @@ from typing import Any
 from repl_pair.errors import RequestError, did_you_mean, text_of
 from repl_pair.runtime.assertions.comparison import difference, equal, short
 from repl_pair.runtime.assertions.view import Read, RunView
+from repl_pair.runtime.reading.exceptions import is_named, short_class_name
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.places import secret_results
 from repl_pair.runtime.secrets.raised import text_for_run
-from repl_pair.runtime.values.class_names import is_named, short_class_name
 from repl_pair.runtime.values.classes import is_awaitable, is_map, is_row
 from repl_pair.runtime.values.patterns import finds
 

@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from repl_pair.errors import did_you_mean
 from repl_pair.runtime.authoring.args import check_mapping
+from repl_pair.runtime.reading.exceptions import short_class_name
 from repl_pair.runtime.registry.model import BuiltStep, Step
-from repl_pair.runtime.values.class_names import short_class_name
 
 Path = str | Sequence[str | int]
 """Dotted text such as `result.lines[0].sku`, or a list of keys, over args, result, last, state,

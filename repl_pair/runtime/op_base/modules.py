@@ -4,16 +4,13 @@ Written by `make docs` from the modules of `runtime/ops`; a test compares.
 """
 
 _OPS = """kernel.host_ops describe ping
-ops.awaiting await_members complete_ids
 ops.changes read_changes read_more
 ops.evaluating eval_code
 ops.explaining explain_variant get_docs_markdown get_story_instructions list_substrates
 ops.explaining share_variant variant_to_data workspace_to_data
-ops.functions check_function list_function_tools list_functions run_function
 ops.inspecting describe_object read_history read_traceback
 ops.kinds get_decorator get_workspace list_assertions list_decorators list_modes list_panels
 ops.kinds list_tags list_workspaces
-ops.members read_member
 ops.persons answer_approval ask_approval await_approval list_approvals open_panel pause_agents
 ops.persons use_approval withdraw_approval
 ops.realm contract_get pr_status realm_check realm_status worktree_create
@@ -25,7 +22,10 @@ ops.running preview_variant reset_variant run_variant snapshot_identity
 ops.sessions get_session list_sessions notifications_list session_start session_stop
 ops.stacks read_hot_lines read_stacks
 ops.stories get_story get_variant list_stories list_variants
-ops.surfaces list_exposure list_surfaces
+ops.surface.awaiting await_members complete_ids
+ops.surface.functions check_function list_function_tools list_functions run_function
+ops.surface.members read_member
+ops.surface.surfaces list_exposure list_surfaces
 ops.sweeps run_variants
 ops.variables get_value list_variables
 ops.verdicts read_assertions read_failures tests_passing

@@ -87,7 +87,7 @@ async def run_variant(
 
 
 async def run_plan(
-    call: Call, plan: Plan, overrides: Overrides, *, lane: str, detail: Detail = "lean"
+    call: Call, plan: Plan, overrides: Overrides, *, lane: str, detail: Detail
 ) -> Run:
     """Run a plan that was checked; the record is kept as the variant's last result."""
 

@@ -1,7 +1,6 @@
 """Ops that show where a kernel stands: its cell, its threads, its tasks, its hot lines."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, NotRequired, TypedDict, cast
+from typing import Annotated, NotRequired, TypedDict, cast
 
 from repl_pair.runtime.inspection import hot_lines, stacks
 from repl_pair.runtime.op_base.call import Call
@@ -103,18 +102,19 @@ class HotLines(TypedDict):
     lines: list[HotLine]
 
 
-MAX_S = 10.0
+USUAL_S, MAX_S = 2.0, 10.0
 _MISSED_SHARE = 0.1
 """Which share of missed samples is reported in words."""
 
 
-def _deadline(args: Mapping[str, Any]) -> float:
-    return float(args.get("seconds", 2.0)) + SPARE_S
-
-
-@op(access="read", toolset="stacks", deadline=_deadline, stoppable=False)
+@op(
+    access="read",
+    toolset="stacks",
+    deadline=lambda args: float(args.get("seconds", USUAL_S)) + SPARE_S,
+    stoppable=False,
+)
 def read_hot_lines(
-    call: Call, seconds: Annotated[float, Bounds(0.1, MAX_S), "How long to sample"] = 2.0
+    call: Call, seconds: Annotated[float, Bounds(0.1, MAX_S), "How long to sample"] = USUAL_S
 ) -> HotLines:
     """Sample the running cell 100 times a second; show the person's lines that take the time.
 

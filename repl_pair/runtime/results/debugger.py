@@ -6,10 +6,10 @@ from typing import Any
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import record
+from repl_pair.runtime.reading.bounded import Change, changes_between
 from repl_pair.runtime.registry.outcomes import Outcome, StepRecord
 from repl_pair.runtime.results.last_results import last_result
 from repl_pair.runtime.results.record import RunRecord
-from repl_pair.runtime.values.differences import Change, changes_between
 
 MAX_CHANGES = 100
 """How many differences between two states are listed."""

@@ -5,7 +5,7 @@ from difflib import unified_diff
 from pprint import pformat
 from typing import Any
 
-from repl_pair.runtime.values.differences import equal_head
+from repl_pair.runtime.reading.bounded import equal_head
 
 MAX_LINES = 60
 """How many lines of one difference are shown."""

@@ -10,10 +10,10 @@ from repl_pair.records import record
 from repl_pair.runtime.capture.showing import show_open
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.reading.exceptions import short_class_name
 from repl_pair.runtime.running.dispatching import dispatch
 from repl_pair.runtime.running.openings import Opening, open_variant
 from repl_pair.runtime.secrets.places import secret_payload
-from repl_pair.runtime.values.class_names import short_class_name
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import NotData

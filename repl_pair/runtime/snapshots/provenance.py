@@ -8,6 +8,7 @@ from repl_pair.runtime.assertions.comparison import short
 from repl_pair.runtime.assertions.verdicts import WIDE
 from repl_pair.runtime.planning.identity import content_hash
 from repl_pair.runtime.planning.plan import Plan
+from repl_pair.runtime.reading.bounded import MISSING, Change, changes_between
 from repl_pair.runtime.registry.model import Step
 from repl_pair.runtime.registry.outcomes import HASHES
 from repl_pair.runtime.registry.steps import named_by, plain_words
@@ -16,7 +17,6 @@ from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.secrets.places import secret_args
 from repl_pair.runtime.snapshots.records import About
 from repl_pair.runtime.values.classes import is_row
-from repl_pair.runtime.values.differences import MISSING, Change, changes_between
 from repl_pair.runtime.values.frozen import to_plain
 
 MAX_SHOWN = 5

@@ -10,7 +10,7 @@ from waiting import finish
 import repl_pair
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.op_base.call import Call
-from repl_pair.runtime.ops.awaiting import UNSEEN, await_members, complete_ids
+from repl_pair.runtime.ops.surface.awaiting import UNSEEN, await_members, complete_ids
 from repl_pair.runtime.store import STORE
 from repl_pair.runtime.surfaces.state import STATES
 from repl_pair.wire import CHANGES_WINDOW_S, View

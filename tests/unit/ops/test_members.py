@@ -1,7 +1,7 @@
 """A reading of a member at the moment when its wait ends."""
 
 import repl_pair
-from repl_pair.runtime.ops.members import _read_state
+from repl_pair.runtime.ops.surface.members import _read_state
 from repl_pair.runtime.registry.registry import REGISTRY
 
 

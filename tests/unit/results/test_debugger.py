@@ -7,7 +7,7 @@ import pytest
 import repl_pair
 from repl_pair import check, step
 from repl_pair.errors import RequestError
-from repl_pair.runtime.values.differences import MISSING, Change, changes_between
+from repl_pair.runtime.reading.bounded import MISSING, Change, changes_between
 
 
 class Cart:

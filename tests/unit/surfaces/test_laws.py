@@ -11,7 +11,7 @@ from waiting import finish
 import repl_pair as rp
 from repl_pair.errors import RequestError
 from repl_pair.runtime.op_base.call import Call
-from repl_pair.runtime.ops.members import read_member
+from repl_pair.runtime.ops.surface.members import read_member
 from repl_pair.runtime.store import STORE
 from repl_pair.runtime.surfaces.state import STATES
 from repl_pair.wire import View

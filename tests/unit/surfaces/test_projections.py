@@ -10,7 +10,7 @@ from waiting import finish, wait_until
 import repl_pair as rp
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.op_base.call import Call
-from repl_pair.runtime.ops.members import read_member
+from repl_pair.runtime.ops.surface.members import read_member
 from repl_pair.runtime.surfaces.state import STATES, watch
 from repl_pair.wire import View
 

@@ -1,0 +1,1 @@
+"""The ops of the toolset `surface`: what an app publishes."""
