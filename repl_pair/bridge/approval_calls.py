@@ -19,8 +19,6 @@ from repl_pair.wire import Reply, error_reply
 
 ASK_S = 20.0
 """How long a call waits for the person before it answers `approval_pending`."""
-EXPIRES_S = 600.0
-"""How long the person may take to answer."""
 KEPT = 100
 """How many replies are kept to be read."""
 
@@ -28,13 +26,13 @@ KEPT = 100
 class ApprovalCalls:
     """Asks the person to approve calls, and makes each approved call once.
 
-    `wait_s` is how long a call waits for them, `expires_s` how long they may take. `record` makes
-    each approved call.
+    `wait_s` is how long a call waits for them, `expires_s` how long they may take: by
+    default as long as the kernel keeps a question. `record` makes each approved call.
     """
 
     def __init__(self, *, wait_s: float | None = None, expires_s: float | None = None) -> None:
         self._wait_s = ASK_S if wait_s is None else wait_s
-        self._expires_s = EXPIRES_S if expires_s is None else expires_s
+        self._own = {} if expires_s is None else {"expires_s": expires_s}
         self.record: Record = only_make
         self._calls: dict[str, PendingCall] = {}
         self._withdrawals: set[asyncio.Task[None]] = set()
@@ -51,7 +49,7 @@ class ApprovalCalls:
         None waits as long as calls do here. `kernel_gone` where the kernel ended before. Cancelling
         withdraws the request.
         """
-        args = {"op": request.op, "args": dict(request.args), "expires_s": self._expires_s}
+        args = {"op": request.op, "args": dict(request.args), **self._own}
         args |= {"access": request.access.split(", ")} if request.names_access else {}
         args |= {"preview": request.preview} if request.preview else {}
         asking = asyncio.create_task(request.link.request("ask_approval", args, view=request.view))

@@ -25,7 +25,7 @@ def permitted_ops(policy: Policy) -> Sequence[Descriptor]:
 
 def is_there(policy: Policy, op: str) -> bool:
     """Return whether there is an op for the caller; of what is denied there is none."""
-    return policy.resolve(manifest.by_name().get(op, {})) != "deny"
+    return policy.resolve(manifest.find(op)) != "deny"
 
 
 def permit(policy: Policy, op: str, known: Iterable[Descriptor]) -> Descriptor:

@@ -26,7 +26,7 @@ def load() -> tuple[dict[str, Any], ...]:
 @cache
 def takes_kernel(op: str) -> bool:
     """Return whether calls of an op name a kernel: all do but some that the bridge answers."""
-    known = by_name().get(op, {})
+    known = find(op)
     own = known.get("input_schema", {}).get("properties", {})
     return "kernel" in own or known.get("toolset") not in ("kernel", APPROVAL, MANAGE)
 
@@ -37,6 +37,11 @@ def by_name() -> Mapping[str, Mapping[str, Any]]:
     return {entry["name"]: entry for entry in load()}
 
 
+def find(op: str) -> Mapping[str, Any]:
+    """Return the descriptor of a built-in op, an empty one for any other name."""
+    return by_name().get(op, {})
+
+
 @cache
 def of_toolset(toolset: str) -> frozenset[str]:
     """Return the names of the ops of a toolset."""
@@ -45,4 +50,4 @@ def of_toolset(toolset: str) -> frozenset[str]:
 
 def reads(op: str) -> bool:
     """Return whether a built-in op only reads, so that it may be called twice."""
-    return by_name().get(op, {}).get("access") in ("read", "inspect")
+    return find(op).get("access") in ("read", "inspect")

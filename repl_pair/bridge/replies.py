@@ -36,7 +36,7 @@ def name_kernel_in_steps(reply: Reply, op: str, args: Args) -> Reply:
     """
     steps: list[NextStep] = reply.get("next_steps", [])
     is_short = len(json.dumps(args, default=str)) <= STEP_CHARS
-    is_open = manifest.by_name().get(op, {}).get("access") in OPEN
+    is_open = manifest.find(op).get("access") in OPEN
     is_repeated = manifest.takes_kernel(op) and is_open and is_short
     call = next_step(op, **args) if is_repeated else next_step("list_stories")
     named = [
@@ -77,4 +77,4 @@ def complete_refusal(reply: Reply, op: str, *, principal: str, has_kernel: bool)
 
 
 def _is_answered_here(op: str) -> bool:
-    return TABLE.get(op) is not None or bool(manifest.by_name().get(op, {}).get("project"))
+    return TABLE.get(op) is not None or bool(manifest.find(op).get("project"))

@@ -212,7 +212,7 @@ class Session:
                 reply = await here.approvals.call(request, on_progress, wait_s=ask_wait_s)
         except ReplPairError as error:
             reply = error_reply(error)
-        if manifest.by_name().get(op, {}).get("project"):
+        if manifest.find(op).get("project"):
             has_kernel = here.link is None or self.links.is_of_kernel(here.link)
             reply = replies.complete_refusal(
                 reply, op, principal=self.principal, has_kernel=has_kernel
@@ -248,7 +248,7 @@ class Session:
     async def _request(self, op: str, args: Args, kernel: str | None = None, **how: Any) -> Reply:
         link: Link | None = None
         try:
-            descriptor = manifest.by_name().get(op, {})
+            descriptor = manifest.find(op)
             target = None if kernel is None else check_name(kernel)
             link = await self._find_link(descriptor, target)
             view = self.policy.view(self.principal)

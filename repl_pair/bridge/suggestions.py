@@ -28,7 +28,7 @@ def through_op(step: NextStep, unlisted: Mapping[str, str]) -> NextStep:
     One with an argument behind a gate stays as it is.
     """
     via = {"read": "read_op", "run": "run_op"}.get(unlisted.get(step["op"], ""))
-    is_gated = step["args"].keys() & manifest.by_name().get(step["op"], {}).get("needs", {})
+    is_gated = step["args"].keys() & manifest.find(step["op"]).get("needs", {})
     return (
         step
         if via is None or is_gated

@@ -41,7 +41,7 @@ class PromptCaller:
 
     def write(self, does: str, op: str, /, **args: Any) -> str:
         """Return a line: what to do, and its call; in place of a denied one what to ask for."""
-        policy, descriptor = self.session.policy, manifest.by_name().get(op, {})
+        policy, descriptor = self.session.policy, manifest.find(op)
         if not self.may_call(op):
             return f"{does}: {self._ask_for(descriptor)}"
         line = f"{does}: {write_step(through_op(next_step(op, **args), self._unlisted))}"

@@ -44,7 +44,7 @@ def left() -> KernelError:
     return KernelError("cancelled", "The kernel was left while the call waited for it.")
 
 
-def outcome_unknown(kernel: KernelInfo, op: str, how: str = "ended") -> KernelError:
+def outcome_unknown(kernel: KernelInfo, op: str, how: str) -> KernelError:
     """Build the error of a call that was running when its kernel ended, or was left."""
     return KernelError(
         "outcome_unknown",

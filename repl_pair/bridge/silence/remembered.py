@@ -151,7 +151,7 @@ def reads_registry(op: str) -> bool:
     Old answers of other ops would be wrong: `read_` ops report runs, verdicts and hashes are
     computed anew each time, and ops that inspect return values of the person's.
     """
-    known = manifest.by_name().get(op, {})
+    known = manifest.find(op)
     return (
         known.get("access") == "read"
         and known.get("toolset") in ("core", "story")

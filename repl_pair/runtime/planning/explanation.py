@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
-from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.errors import RequestError
 from repl_pair.runtime.authoring.decorator_uses import misuse
 from repl_pair.runtime.authoring.lines import unknown_step
 from repl_pair.runtime.authoring.shared import GLOBAL_DECORATORS
@@ -224,7 +224,7 @@ def _misuses(uses: Iterable[Used]) -> Iterator[str]:
 def _unknown(kind: str, id: str) -> str:
     if kind == "assertion":
         return unknown_step(id, REGISTRY.ids(kind))
-    return f"There is no {kind} {id!r}.{did_you_mean(id, REGISTRY.ids(kind))}"
+    return REGISTRY.missing(kind, id)
 
 
 def _firsts(entries: Iterable[Entry], slot: str) -> list[IdSource]:

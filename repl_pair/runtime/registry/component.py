@@ -14,6 +14,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from repl_pair.records import mutable, record
+from repl_pair.runtime.values.classes import look_up
 
 
 @mutable
@@ -77,10 +78,7 @@ class Component:
         return found if found is not None and _is_redefinition(found, given) else given
 
     def _found(self) -> Any:
-        found: Any = sys.modules.get(self.module)
-        for name in self.qualname.split("."):
-            found = getattr(found, name, None)
-        return found
+        return look_up(self.module, self.qualname)
 
     @classmethod
     def of(cls, fn: Callable[..., Any]) -> "Component":

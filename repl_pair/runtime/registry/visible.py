@@ -6,6 +6,7 @@ from typing import Annotated
 from repl_pair.errors import RequestError, check_not_empty, did_you_mean
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.model import PUBLISHED, Entry, Workspace
+from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY, not_found
 from repl_pair.runtime.registry.tags import TAGS
 from repl_pair.wire import PERSON, View
@@ -107,7 +108,7 @@ def _check_tags(view: View, tags: Sequence[str] | None) -> None:
     check_not_empty("tags", tags)
     for tag in tags or ():
         entry = REGISTRY.find("tag", tag)
-        builtin = entry is not None and entry.origin.key == "builtin"
+        builtin = entry is not None and entry.origin.key == BUILTIN
         if not (builtin or (is_seen(view, entry) if entry else _is_carried(view, tag))):
             raise _missing(view, "tag", tag)
 

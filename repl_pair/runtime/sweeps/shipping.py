@@ -20,7 +20,7 @@ from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.loading.modules import execute
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.model import Entry, Origin, components_in
-from repl_pair.runtime.registry.origin import SENT
+from repl_pair.runtime.registry.origin import BUILTIN, SENT
 from repl_pair.runtime.registry.outcomes import Identity
 from repl_pair.runtime.registry.registry import REGISTRY, RegistrationWarning
 from repl_pair.runtime.store import STORE
@@ -83,7 +83,7 @@ class TaskBuilder:
         # Which effects a run emits is unknown before; those that cannot be sent are left out.
         effects = REGISTRY.snapshot("effect").values()
         reached = [*plan.reached.values(), *(e for e in effects if isinstance(self._try(e), bytes))]
-        entries = [e for e in reached if e is not None and e.origin.key != "builtin"]
+        entries = [e for e in reached if e is not None and e.origin.key != BUILTIN]
         pickled = {(entry.kind, entry.id): self._pickle(entry) for entry in entries}
         settings = {name: STORE.get(name) for name in SETTINGS}
         names = [name for entry in entries for name in self._modules_of(entry)]

@@ -230,11 +230,12 @@ def _writer_for(value: object) -> _Writer:
 
 
 def _unwritable(value: object) -> _Refusal:
-    name = _name(type(value))
+    name = full_name(type(value))
     return _Refusal(f"a value of type {name} is not data; use ref(loader_id, ...) for it.")
 
 
-def _name(kind: type) -> str:
+def full_name(kind: type) -> str:
+    """Return the name of a class with its module, unless that is `builtins`."""
     return f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
 
 
@@ -252,7 +253,7 @@ _WRITERS: dict[type, _Writer] = {
     Counter: _mapping,
     MappingProxyType: _mapping,
     frozen.Secret: _secret,
-    frozen.Given: lambda given, _: (b"given", _name(real_class(given.value)).encode()),
+    frozen.Given: lambda given, _: (b"given", full_name(real_class(given.value)).encode()),
     **{kind: _by_parts(*made) for kind, made in MADE_OF.items()},
 }
 

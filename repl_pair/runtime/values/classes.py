@@ -295,7 +295,7 @@ def hint_class(arm: Any) -> Any:
 
 def current_class(cls: Any) -> Any:
     """Return today's class of the same module and qualified name, else `cls` itself."""
-    found = _look_up(cls.__module__, cls.__qualname__)
+    found = look_up(cls.__module__, cls.__qualname__)
     return found if isinstance(found, type) else cls
 
 
@@ -317,7 +317,7 @@ def class_behind(ref: TypeRef, where: str) -> Any:
 
 def find_class(ref: TypeRef) -> type[Any] | None:
     """Return today's class behind a name, None where it is gone."""
-    found = _look_up(ref.module, ref.qualname)
+    found = look_up(ref.module, ref.qualname)
     return found if isinstance(found, type) else None
 
 
@@ -333,7 +333,8 @@ def spell(arm: Any) -> str:
     return str(arm).replace("typing.", "").replace("collections.abc.", "")
 
 
-def _look_up(module: str, qualname: str) -> Any:
+def look_up(module: str, qualname: str) -> Any:
+    """Return what stands under a name in a module today, None where nothing does."""
     found: Any = sys.modules.get(module)
     for name in qualname.split("."):
         found = getattr(found, name, None)

@@ -134,7 +134,7 @@ class _Reader:
             raise bad_data(where, f"names the class {slots.get('class')}: write plain JSON for it")
         try:
             return read(slots)
-        except Exception as error:
+        except Exception as error:  # of invalid slots it raises anything, see `Marker`
             raise bad_data(where, f"is not a valid {name}: {error!r}") from error
 
 

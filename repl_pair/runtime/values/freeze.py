@@ -27,7 +27,16 @@ from repl_pair.runtime.values.classes import (
     same_class,
     type_ref,
 )
-from repl_pair.runtime.values.frozen import EnumMember, Frozen, Given, Record, Ref, Secret, bad_data
+from repl_pair.runtime.values.frozen import (
+    SCALARS,
+    EnumMember,
+    Frozen,
+    Given,
+    Record,
+    Ref,
+    Secret,
+    bad_data,
+)
 from repl_pair.runtime.values.hints import ANYTHING, Hint, class_hints, item_hint, read_hint
 from repl_pair.runtime.values.leaves import LEAVES, leaf_of
 from repl_pair.runtime.values.library import copier_of, holds_several
@@ -37,7 +46,6 @@ from repl_pair.runtime.values.value_parts import columns_where
 MAX_DEPTH = 200
 _LONGEST = 14_000
 """Of an int, in bits: Python writes and reads 4,300 digits."""
-_SCALARS = frozenset({type(None), bool, int, float, str})
 _IMMUTABLE = frozenset({type(None), timezone, EnumMember})
 """The other types of which a value is kept as it is."""
 Above = tuple[int, ...]
@@ -57,7 +65,7 @@ def freeze(value: Any, hint: Any = Any, *, where: str = "args") -> Frozen:
 
 
 def _freeze(value: Any, hint: Hint, where: str, above: Above) -> Frozen:
-    if type(value) in _SCALARS and not hint.sensitive:
+    if type(value) in SCALARS and not hint.sensitive:
         return _check_length(value, where) if type(value) is int else value
     if type(value) in (Secret, Given):
         return value
@@ -232,9 +240,8 @@ def _freeze_table(value: Any, where: str) -> Any:
 
 
 def _is_cell(kind: type) -> bool:
-    if kind.__module__.partition(".")[0] in ("numpy", "pandas"):
-        return True
-    return _is_immutable(kind) and not issubclass(kind, PurePath)
+    is_library = root_of(kind) in ("numpy", "pandas")
+    return is_library or (_is_immutable(kind) and not issubclass(kind, PurePath))
 
 
 def _names(hint: Hint, cls: type) -> bool:
@@ -259,7 +266,7 @@ def _kind(value: Any) -> str:
         return "a generator"
     if isinstance(value, io.IOBase):
         return f"an open file ({type(value).__name__})"
-    name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+    name = canonical.full_name(real_class(value))
     if callable(value):
         return f"a callable ({name}) {getattr(value, '__qualname__', '')}".rstrip()
     return f"an object of type {name}"

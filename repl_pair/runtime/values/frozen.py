@@ -116,7 +116,7 @@ def to_plain(frozen: Frozen, known: dict[int, Any] | None = None) -> Any:
     if kind is Record:
         return to_plain(frozen.fields, known)
     is_usual = real_class(kind) is type  # another metaclass may hash by code of its own
-    if is_usual and kind in _PLAIN:
+    if is_usual and kind in SCALARS:
         return frozen
     if is_of(frozen, dict):
         items = dict[Any, Any].items(frozen)
@@ -151,7 +151,7 @@ def walk(frozen: Frozen, *, into_refs: bool = True) -> Iterator[tuple[Place, Fro
         kind = real_class(node)
         if kind is Secret:
             pending.append((place, node.value, True))
-        elif kind not in _PLAIN and (into_refs or kind is not Ref):
+        elif kind not in SCALARS and (into_refs or kind is not Ref):
             parts = [((*place, key), child, in_secret) for key, child in _children(node)]
             pending += reversed(parts)
 
@@ -226,7 +226,7 @@ def nodes_in(frozen: Frozen) -> Iterator[Frozen]:
     nodes = [frozen]
     for node in nodes:
         kind = real_class(node)
-        if kind in _PLAIN:
+        if kind in SCALARS:
             continue
         yield node
         if kind in _MANY:
@@ -256,5 +256,5 @@ def _children(frozen: Frozen) -> Iterable[tuple[str, Frozen]]:
     return ()
 
 
-_PLAIN = frozenset({type(None), bool, int, float, str})
+SCALARS = frozenset({type(None), bool, int, float, str})
 _MANY = frozenset({list, tuple, set, frozenset})

@@ -142,8 +142,7 @@ def _is_finer(column: Any) -> bool:
 
 
 def _clone(value: Any) -> Any:
-    columns = value.get_columns() if is_polars(value, "DataFrame") else [value]
-    if any(str(one.dtype) == "Object" for one in columns):
+    if any(str(one.dtype) == "Object" for one in _columns(value)):
         raise ValueError("has a column of objects; its cells hold plain data")
     return value.clone()
 

@@ -204,7 +204,7 @@ def test_what_would_keep_a_run_from_being_is_listed_all_at_once(chain):
         "Decorator 'mail': a frame_setup takes no args, not response.",
         "Decorator 'around' would wrap the component twice.",
         "There is no loader 'net'.",
-        "There is no derived 'done'.",
+        "There is no derived 'done': none is registered.",
     ]
     assert [line["kind"] for line in seen["decorators"]][-1] == "unknown"
 
