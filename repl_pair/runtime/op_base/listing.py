@@ -61,11 +61,15 @@ def take_written(call: Call, entry: Entry) -> None:
 
 def shown_line(call: Call, entry: Entry, line: Mapping[str, Any]) -> Any:
     """Return the line of an entry in a list; what the caller registered stays as it is."""
-    if not is_of_agent(entry.origin, call.view.principal):
-        return line
+    is_own = is_of_agent(entry.origin, call.view.principal)
+    return repeat(call, line, entry.origin.sent) if is_own else line
+
+
+def repeat(call: Call, value: Any, sent: Any) -> Any:
+    """Return a part of an answer in which what the caller sent stays as it is."""
     secrets = CallSecrets(call.view.principal)
-    secrets.take_sent(entry.origin.sent)
-    return call.add_raw_json(send_out(line, secrets=secrets).value)
+    secrets.take_sent(sent)
+    return call.add_raw_json(send_out(value, secrets=secrets).value)
 
 
 def filled(**slots: Any) -> Any:

@@ -1,5 +1,6 @@
 """Ops that explain, document and share what is registered; nothing runs."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from repl_pair.runtime.authoring import substrates
@@ -12,15 +13,17 @@ from repl_pair.runtime.op_base.listing import (
     mark_of_ids,
     note_secrets,
     page,
-    take_written,
+    repeat,
 )
 from repl_pair.runtime.op_base.planned import Modes, Overrides, planned
 from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.op_base.tier_names import shown_name, shown_rows, shown_slots, shown_words
+from repl_pair.runtime.planning.arg_sources import source_of
 from repl_pair.runtime.planning.explanation import Explanation, explain
 from repl_pair.runtime.registry.as_data import body_data
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.origin import is_agents, is_of_agent
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import (
     StoryId,
@@ -34,8 +37,9 @@ from repl_pair.runtime.results.docs import Reader, write_docs
 from repl_pair.runtime.results.instructions import INSTRUCTIONS
 from repl_pair.runtime.results.links import Link
 from repl_pair.runtime.results.sharing import draw_png, share_plan
-from repl_pair.runtime.secrets.entries import secrets_of_explanation
-from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.entries import secrets_of_explanation, slots_of
+from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets, within
+from repl_pair.runtime.values.classes import is_map
 
 WHOLE_ROOM, WHOLE_DEPTH = 10_000, 64
 """What an answer may hold that is of use only whole: parts of a container, and levels."""
@@ -84,16 +88,51 @@ def explain_variant(
     if call.view.tier is not None:  # without one, an unknown mode is among the conflicts
         check_visible(call.view, "mode", modes)
     call.max_items, call.max_depth = WHOLE_ROOM, 16
-    call.secrets.take_sent(overrides)
-    found = explain(variant_id, modes=modes or (), overrides=overrides, caller=call.view.principal)
+    met = CallSecrets()  # a plan notes what was sent: beside the person's values it must not stay
+    with within(met):
+        caller = call.view.principal
+        found = explain(variant_id, modes=modes or (), overrides=overrides, caller=caller)
+    call.secrets.include(met)
     story = REGISTRY.find("story", story_of(variant_id))
     call.sensitive.extend(secrets_of_explanation(found, story, modes or ()))
-    for part in (REGISTRY.find("variant", id) for id in found["chain"]):
-        if part is not None:
-            take_written(call, part)
+    call.secrets.ignore(overrides)
+    sent: dict[str, Any] = {"overrides": overrides, "args": overrides} if overrides else {}
+    for part in filter(None, (REGISTRY.find("variant", id) for id in found["chain"])):
+        if is_of_agent(part.origin, call.view.principal):
+            sent[source_of(part)] = part.origin.sent
+        if is_agents(part.origin):
+            call.secrets.ignore(slots_of(part.body))
     call.suggest("run_variant", variant_id=variant_id)
     filled = {slot: v for slot, v in found.items() if v or slot in ("args", "conflicts")}
-    return cast("Explanation", shown_rows(call, filled))
+    rows = shown_rows(call, filled)
+    if sent:
+        rows = {slot: _repeat_sent(call, part, sent) for slot, part in rows.items()}
+    return cast("Explanation", rows)
+
+
+def _repeat_sent(call: Call, part: Any, sent: Mapping[str, Any]) -> Any:
+    """Return a part of an explanation in which what the caller sent, by source, stays as it came.
+
+    In ids, sources and conflicts all of it does. Where it did in the person's values too, a right
+    guess would show them.
+    """
+    if isinstance(part, list) and part and is_map(part[0]):
+        return [_repeat_sent(call, row, sent) for row in cast("list[Any]", part)]
+    if not is_map(part) or "source" not in part:
+        return repeat(call, part, list(sent.values()))
+    own = sent.get(part["source"])
+    if own is not None and "event" in part and not part["event"][1].keys() <= own.keys():
+        own = None  # an arg of the person's goes out as this event
+    return {
+        slot: _repeat_sent(call, value, sent)
+        if slot not in _VALUES
+        else (value if own is None else repeat(call, value, own))
+        for slot, value in part.items()
+    }
+
+
+_VALUES = ("path", "value", "event", "args")
+"""The slots of a row of an explanation that hold what its source gave."""
 
 
 @op(access="read", toolset="story")

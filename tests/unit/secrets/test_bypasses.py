@@ -610,6 +610,23 @@ def test_what_is_near_a_wrong_key_is_looked_for_beside_keys_that_are_secrets(gue
     assert not [word for word in (key, REDACTED) if word in str(answers)]
 
 
+def test_an_explanation_reads_the_same_whether_what_was_sent_holds_a_secret(monkeypatch):
+    secret = "hunter-9-Kx7pQ"
+    monkeypatch.setitem(user_namespace(), "db_password", secret)
+    repl_pair.story("echoes", component=lambda x=None, note="", y=None: x)
+    args = {"note": f"It is {secret}.", "x": f"was {secret}"}
+    repl_pair.variant("echoes/It", args=args, args_to_events={"y": "noted"})
+
+    def explained(word: str) -> str:
+        sent = {"x": f"zz {word} aa{word}", "y": word, "no": word}
+        found = ask("explain_variant", variant_id="echoes/It", overrides=sent)["result"]
+        return str(found).replace(word, "?")
+
+    right, wrong = explained(secret), explained("gunter-9-Kx7pQ")
+    assert right == wrong
+    assert right.count(REDACTED) == 2
+
+
 def test_what_an_effect_declares_within_its_response_leaves_redacted():
     repl_pair.effect.impl("card/get")(give_card)
     repl_pair.story("asks", component=lambda: len(repl_pair.effect("card/get")))
