@@ -19,7 +19,7 @@ from repl_pair.pytest_plugin.selecting import note_collected
 from repl_pair.pytest_plugin.snapshot_use import note_left_out
 from repl_pair.pytest_plugin.snapshots import note_file
 from repl_pair.runtime.loading.load import DuplicateIds, load_file
-from repl_pair.runtime.loading.modules import name_of, put_on_path
+from repl_pair.runtime.loading.modules import put_on_path
 from repl_pair.runtime.loading.project import files_behind
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import file_of
@@ -76,7 +76,7 @@ class StoriesFile(pytest.Module):
         for folder in (project.base, project.root):
             put_on_path(folder)
         try:
-            module = load_file(self.path, name_of(self.path, project), set())
+            module = load_file(self.path, project, set())
         except ReplPairError as error:
             raise self.CollectError(error.message) from error
         except SyntaxError as error:

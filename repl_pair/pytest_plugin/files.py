@@ -47,9 +47,11 @@ def _make(config: pytest.Config) -> Project:
             folders=[Path(arg).absolute() for arg in config.args],
             not_entered=config.getini("norecursedirs"),
             by_path=config.getoption("importmode") == "importlib",
+            namespaces=pytest.version_tuple >= (8, 1) and config.getini(_NAMESPACES),
         )
     except AuthoringError as error:
         raise pytest.UsageError(error.message) from error
 
 
+_NAMESPACES = "consider_namespace_packages"
 _PROJECT = pytest.StashKey[Project]()

@@ -288,6 +288,43 @@ def test_what_the_process_holds_in_secret_is_in_no_report_and_no_stored_output(
         assert "two-hundred" not in text
 
 
+def test_what_pytest_leaves_of_a_secret_that_it_shortens_is_hidden(pytester, run, monkeypatch):
+    monkeypatch.setenv("SHOP_API_TOKEN", "ghp_ZqWeRtYuIoPaSdFgHjKlOpAsDf123456")
+    pytester.makepyfile(
+        stories_a="""
+        import os
+        from repl_pair import story, variant
+
+        TOKEN = os.environ["SHOP_API_TOKEN"]
+        GIVEN = {
+            "both": {"a": TOKEN},
+            "end": {"a-long-name": TOKEN},
+            "beginning": TOKEN + "x" * 300,
+            "none": "all of a long text " + "and more of it " * 20,
+        }
+
+        @story("a.b")
+        def compare(how: str):
+            assert GIVEN[how] == {"a-long-name": how}
+
+        for how in GIVEN:
+            variant(f"a.b/{how}", args={"how": how})
+        """
+    )
+    result = run()
+    shown = result.stdout.str()
+    assert "ghp_" not in shown
+    assert "123456" not in shown
+    result.stdout.fnmatch_lines(
+        [
+            "E * assert {'a': '[[]redacted]'} == {*",
+            "E * assert {'a-long-name[[]redacted]'} == {*",
+            "E * assert '[[]redacted]xxx*' == {*",
+            "E * assert 'all of a lo*...*' == {*",
+        ]
+    )
+
+
 FAILING_FIXTURES = """
     import os
     import pytest

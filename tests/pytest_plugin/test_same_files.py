@@ -58,6 +58,45 @@ LAYOUTS = {
         },
         ["sub"],
     ),
+    "a file in a package, whose own folder is not on the import path": (
+        {
+            "src/shop/__init__.py": "",
+            "src/shop/mailbox.py": "",
+            "src/shop/stories_a.py": story(
+                "in.package",
+                "import sys, mailbox\nfrom . import mailbox as own\n"
+                "assert mailbox.Maildir and sys.path[0].endswith('src')\n"
+                "assert not [folder for folder in sys.path if folder.endswith('shop')]\n",
+            ),
+        },
+        ["in.package"],
+    ),
+    "modules named by paths, with the folder of a file last on the import path": (
+        {
+            "pytest.ini": "[pytest]\naddopts = --import-mode=importlib\n",
+            "t/mailbox.py": "",
+            "t/helper_t.py": "",
+            "t/stories_a.py": story("last", "import mailbox, helper_t\nmailbox.Maildir"),
+        },
+        ["last"],
+    ),
+    "namespace packages": (
+        {
+            "pytest.ini": "[pytest]\nconsider_namespace_packages = true\npythonpath = src\n",
+            "src/acme/billing/__init__.py": "",
+            "src/acme/billing/core.py": "",
+            "src/acme/billing/stories_core.py": story(
+                "billing", "from . import core\nassert core.__name__ == 'acme.billing.core'"
+            ),
+            "src/acme/tools/stories_tools.py": story(
+                "tools",
+                "import sys\nassert __name__ == 'acme.tools.stories_tools'\n"
+                "assert not [one for one in sys.path if one.endswith(('acme', 'tools'))]\n",
+            ),
+            "other/stories_other.py": story("other", "assert __name__ == 'other.stories_other'"),
+        },
+        ["billing", "other", "tools"],
+    ),
     "testpaths": (
         {
             "pyproject.toml": '[tool.pytest.ini_options]\ntestpaths = ["t*"]\n',

@@ -14,7 +14,7 @@ from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.places import secret_args
 from repl_pair.runtime.values.classes import is_row
 from repl_pair.runtime.values.freeze import freeze
-from repl_pair.runtime.values.frozen import is_payload
+from repl_pair.runtime.values.frozen import bad_data, is_payload, refs_in
 from repl_pair.runtime.values.marks import Sensitive
 
 
@@ -39,7 +39,7 @@ def read_words(kind: str, names: Sequence[str], *, removable: bool = False) -> t
 
 
 def read_marks(where: str, marks: Sequence[Any]) -> tuple[list[Any], ...]:
-    """Read pytest marks, whose arguments are data, as `[name, [args], {kwargs}]`."""
+    """Read pytest marks, whose arguments are data without refs, as `[name, [args], {kwargs}]`."""
     return tuple(_mark(where, mark) for mark in list_of(where, "marks", marks))
 
 
@@ -49,8 +49,27 @@ def _mark(where: str, mark: Any) -> list[Any]:
     if len(words) != 3 or not isinstance(words[0], str) or not is_payload(words[2]):
         raise bad_body(where, f"a mark is a pytest mark: pytest.mark.timeout(5), not {mark!r:.80}.")
     name, args, kwargs = words
-    frozen = [freeze_given(arg, where=f"{where}: mark {name}[{at}]") for at, arg in enumerate(args)]
-    return [name, frozen, freeze_plain(f"{where}: mark {name}", kwargs)]
+    here = f"{where}: mark {name}"
+    listed = [_plain(arg, f"{here}[{at}]") for at, arg in enumerate(args)]
+    return [name, listed, {str(key): _plain(arg, f"{here}.{key}") for key, arg in kwargs.items()}]
+
+
+def _plain(value: Any, where: str) -> Any:
+    """Freeze what a mark holds, which pytest gets as it is: a ref in it would be a mapping."""
+    try:
+        frozen = freeze_given(value, where=where)
+    except AuthoringError as error:
+        place = str(error.detail.get("path", where))
+        raise bad_data(place, f"is no plain data. {_IN_MARKS}") from error
+    if refs_in(frozen):
+        raise bad_data(where, f"holds a ref, which has no value before a run. {_IN_MARKS}")
+    return frozen
+
+
+_IN_MARKS = (
+    "A mark holds plain data: write a condition as text or as a value, a fixture by its name, and "
+    "all else in `pytestmark = pytest.mark.…` of the file"
+)
 
 
 def read_substrates(where: str, ids: Sequence[str]) -> tuple[str, ...]:

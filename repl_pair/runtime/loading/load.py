@@ -77,19 +77,20 @@ def load_stories(
     return loaded
 
 
-def load_file(file: Path, name: str, again: set[str]) -> ModuleType:
-    """Execute one file as a module of this name, unless it was; those in `again` once more.
+def load_file(file: Path, project: Project, again: set[str]) -> ModuleType:
+    """Execute one file as its module, unless it was; those whose names are in `again` once more.
 
     DuplicateIds where it registers an id that it or another module has registered in this load.
     AuthoringError where it ends the process.
     """
+    name = name_of(file, project)
     module = sys.modules.get(name)
     if module is not None and name not in again:
         return module
     again.discard(name)
     before = REGISTRY.revision
     with REGISTRY.loading(), _place_errors(file):
-        module = execute(name, file, module)
+        module = execute(name, file, module, project)
     if doubled := [pair for pair in REGISTRY.doubled() if pair[1].revision > before]:
         raise DuplicateIds(doubled)
     return module
@@ -99,10 +100,10 @@ def _load_with_conftests(file: Path, project: Project, again: set[str]) -> bool:
     """Load a file; False where it is to be ignored or skips itself."""
     try:
         for conftest in project.conftests(file):
-            module = load_file(conftest, name_of(conftest, project), again)
+            module = load_file(conftest, project, again)
             if _is_ignored(file, module, conftest.parent):
                 return False
-        load_file(file, name_of(file, project), again)
+        load_file(file, project, again)
     except BaseException as error:
         if not is_outcome(error, "Skipped"):
             raise

@@ -5,7 +5,7 @@ import os
 import sys
 from contextlib import suppress
 from importlib.machinery import ModuleSpec
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
@@ -19,29 +19,28 @@ def name_of(file: Path, project: Project) -> str:
     are named by paths (`--import-mode=importlib`), or where another file has that name; its whole
     path where another has that one too.
     """
-    package, folder = [file.stem], file.parent
-    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
-        package.insert(0, folder.name)
-        folder = folder.parent
+    package = _name_in_package(file, project.namespaces)
     path = whole = "_".join(file.with_suffix("").parts[1:]).replace(".", "_")
     if file.is_relative_to(project.root):
         parts = file.relative_to(project.root).with_suffix("").parts
         path = ".".join(part.replace(".", "_") for part in parts)
-    names = [".".join(package), path, whole]
-    if len(package) == 1 and project.by_path:
+    names = [package, path, whole]
+    if "." not in package and project.by_path:
         names = [path, file.stem, whole]
     if loaded := [name for name in names if _is_of(sys.modules.get(name), file)]:
         return loaded[0]
     return next((name for name in names if name not in sys.modules), whole)
 
 
-def execute(name: str, file: Path, module: ModuleType | None) -> ModuleType:
+def execute(
+    name: str, file: Path, module: ModuleType | None, project: Project | None = None
+) -> ModuleType:
     """Execute a file as a module, a given one anew; pytest rewrites its assertions where it runs.
 
-    Its folder and that of its outermost package are put on the import path.
+    The folder of its outermost package, or its own in no package, is put on the import path.
     """
-    for folder in (file.parents[name.count(".")], file.parent):
-        put_on_path(folder)
+    for known in (name, _name_in_package(file, project is not None and project.namespaces)):
+        put_on_path(file.parents[known.count(".")], last=project is not None and project.by_path)
     parent, _, tail = name.rpartition(".")
     _import_packages(parent, file.parent)
     if module is None and _is_of(imported := sys.modules.get(name), file):
@@ -64,11 +63,34 @@ def execute(name: str, file: Path, module: ModuleType | None) -> ModuleType:
     return module
 
 
-def put_on_path(folder: Path) -> None:
-    """Put a folder first on the import path."""
+def put_on_path(folder: Path, *, last: bool = False) -> None:
+    """Put a folder first on the import path, or last."""
     name = str(folder.resolve())
     if name not in sys.path:
-        sys.path.insert(0, name)
+        sys.path.insert(len(sys.path) if last else 0, name)
+
+
+def _name_in_package(file: Path, namespaces: bool) -> str:
+    """Return the name of a file from the folder above its outermost package, else its stem.
+
+    With namespaces it is the name that an import finds, also in folders without `__init__.py`.
+    """
+    folder = file.parent
+    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
+        folder = folder.parent
+    above = (folder, *folder.parents) if namespaces else ()
+    folder = next((one for one in above if _is_found_from(one, file)), folder)
+    return ".".join(file.relative_to(folder).with_suffix("").parts)
+
+
+def _is_found_from(folder: Path, file: Path) -> bool:
+    """Return whether an import finds a file by its path from a folder; nothing is imported."""
+    names, spec = file.relative_to(folder).with_suffix("").parts, None
+    with suppress(ImportError, ValueError):
+        spec = find_spec(names[0]) if all(map(str.isidentifier, names)) else None
+    places = [] if spec is None else spec.submodule_search_locations or [str(spec.origin)]
+    top = folder / names[0] if names[1:] else file
+    return os.path.realpath(top) in map(os.path.realpath, places)
 
 
 def _import_packages(name: str, folder: Path) -> None:

@@ -40,6 +40,7 @@ class Project:
     enters_venv: bool = False
     import_paths: Sequence[Path] = ()
     by_path: bool = False
+    namespaces: bool = False
 
     def holds(self, file: Path) -> bool:
         """Return whether a file holds stories: it is named, or has the default name and uses us."""
@@ -82,6 +83,7 @@ def read_project(start: Path) -> Project:
         enters_venv=pytest.enters_venv,
         import_paths=[pytest.root / word for word in pytest.pythonpath],
         by_path=pytest.by_path,
+        namespaces=pytest.namespaces,
     )
 
 

@@ -21,7 +21,8 @@ class PytestSettings:
     """The settings of one configuration; lists are empty where nothing is set.
 
     `root` is pytest's rootdir, `by_path` whether modules are named by their paths
-    (`--import-mode=importlib`).
+    (`--import-mode=importlib`), `namespaces` whether they are found in folders without
+    `__init__.py` (`consider_namespace_packages`).
     """
 
     root: Path
@@ -32,6 +33,7 @@ class PytestSettings:
     ignored: Sequence[str] = ()
     enters_venv: bool = False
     by_path: bool = False
+    namespaces: bool = False
     strict_xfail: bool = False
     image_tolerance: float = 0.0
 
@@ -58,8 +60,9 @@ def read_settings(start: Path) -> PytestSettings:
         ignored=[*given.ignore, *given.ignore_glob],
         enters_venv=given.collect_in_virtualenv,
         by_path=given.import_mode == "importlib",
+        namespaces=_is_on(table.get("consider_namespace_packages")),
         image_tolerance=_share(table, "repl_pair_image_tolerance"),
-        strict_xfail=str(strict).lower() in ("1", "yes", "true", "on"),
+        strict_xfail=_is_on(strict),
     )
 
 
@@ -110,6 +113,10 @@ def _read_ini(section: str, *, is_pytests: bool = False) -> Callable[[Path], Any
 def _words(table: Mapping[str, Any], name: str) -> Sequence[str]:
     found = table.get(name, ())
     return shlex.split(found) if isinstance(found, str) else list(cast("Sequence[str]", found))
+
+
+def _is_on(value: Any) -> bool:
+    return str(value).lower() in ("1", "yes", "true", "on")
 
 
 def _share(table: Mapping[str, Any], name: str) -> float:

@@ -110,6 +110,25 @@ def test_a_secret_argument_is_kept_live_marked_and_known_to_egress(story):
     assert NEEDLES.scrub("it is pk-live-8f3a91!") == ("it is [redacted]!", 1)
 
 
+IS_WINDOWS = Ref("is_windows")
+MARKS = [
+    (
+        pytest.mark.skipif(IS_WINDOWS, reason="x"),
+        r"mark skipif\[0\] holds a ref, .*condition as text",
+    ),
+    (pytest.mark.xfail(raises=IS_WINDOWS), r"mark xfail\.raises holds a ref"),
+    (
+        pytest.mark.usefixtures("a", IS_WINDOWS),
+        r"usefixtures\[1\] .*fixture by its name",
+    ),
+    (["takes", [], {"deep": [{"in": (IS_WINDOWS,)}]}], r"mark takes\.deep holds a ref"),
+    (
+        pytest.mark.xfail(raises=ValueError),
+        r"^(?!.*loader).*mark xfail\.raises is no plain data\. .*pytestmark",
+    ),
+]
+
+
 @pytest.mark.parametrize(
     ("call", "code", "message"),
     [
@@ -167,6 +186,10 @@ def test_a_secret_argument_is_kept_live_marked_and_known_to_egress(story):
         *[
             (partial(getattr(repl_pair, kind), 3), "bad_id", f"3 is not a valid {kind} id")
             for kind in ("story", "loader", "assertion", "handler", "derived", "decorator")
+        ],
+        *[
+            (partial(repl_pair.variant, "shop.quote/A", marks=[mark]), "bad_body", place)
+            for mark, place in MARKS
         ],
         (lambda: repl_pair.story(partial(quote)), "bad_id", "has no name: give the id"),
     ],
