@@ -31,7 +31,6 @@ class _Plan(NamedTuple):
 
     names: tuple[str, ...]
     every: frozenset[str]
-    needed: frozenset[str]
     defaults: dict[str, Any]
     factories: dict[str, Callable[[], Any]]
     compared: tuple[str, ...]
@@ -86,7 +85,6 @@ def _make(cls: type[T], methods: Mapping[str, Any]) -> type[T]:
     plan = _Plan(
         names=tuple(f.name for f in all_fields),
         every=every,
-        needed=every - defaults.keys() - factories.keys(),
         defaults=defaults,
         factories=factories,
         compared=tuple(f.name for f in all_fields if f.compare),
@@ -114,7 +112,7 @@ def _init(self: Any, *positional: Any, **given: Any) -> None:
     for name, make in plan.factories.items():
         if name not in given:
             values[name] = make()
-    if len(values) != len(plan.every) or not plan.needed <= given.keys():
+    if values.keys() != plan.every:
         wrong = sorted(plan.every ^ values.keys())
         raise TypeError(f"{type(self).__name__}: missing or unknown {', '.join(wrong)}")
 
