@@ -34,6 +34,7 @@ from repl_pair.runtime.planning.targets import (
 from repl_pair.runtime.values import canonical
 from repl_pair.runtime.values.classes import is_of, real_class
 from repl_pair.runtime.values.leaves import leaf_of
+from repl_pair.runtime.values.marks import without_url_passwords
 
 UNKNOWN = "unknown"
 MAX_REACHED = 200
@@ -45,8 +46,11 @@ _SCALARS = frozenset(map(id, (type(None), bool, float)))
 
 
 def content_hash(slots: Mapping[str, Any]) -> str:
-    """Hash data, equally in every process; AuthoringError `bad_body` for what is no data."""
-    return f"rp1:{_digest(slots)}"
+    """Hash data, equally in every process; AuthoringError `bad_body` for what is no data.
+
+    Passwords in URLs are markers, as all secrets are; in code a literal counts as it is written.
+    """
+    return f"rp1:{_digest(slots, _hide_url_passwords)}"
 
 
 def code_hash(
@@ -183,10 +187,14 @@ def _hash(roots: tuple[str | None, ...], parts: tuple[tuple[str, str], ...]) -> 
     return f"rc1:{_digest([list(roots), list(map(list, parts))])}"
 
 
-def _digest(data: Any) -> str:
+def _digest(data: Any, change: Callable[[bytes], bytes] = bytes) -> str:
     digest = sha256()
-    canonical.write(data, digest.update)
+    canonical.write(data, lambda stream: digest.update(change(stream)))
     return digest.hexdigest()
+
+
+def _hide_url_passwords(stream: bytes) -> bytes:
+    return without_url_passwords(stream.decode()).encode() if b"://" in stream else stream
 
 
 def _reached(

