@@ -37,6 +37,7 @@ stub = lambda name: ["force_fx_stub", {"effect": name, "response": 1}]
 repl_pair.mode("dear", args={"a": 2})
 repl_pair.story("order", component=order)
 repl_pair.variant("order/Sent", decorators=[stub("shop/send"), stub("json.loads")])
+repl_pair.variant("order/Later", tags=["xfail"])
 repl_pair.variant("order/Fixed", args={"a": repl_pair.fixture("number")})
 repl_pair.story("needs", component=lambda a: a, variants={"Given": {"decorators": ["gives"]}})
 """

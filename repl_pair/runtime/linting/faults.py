@@ -19,6 +19,7 @@ from repl_pair.runtime.registry.steps import (
     public_methods,
     taker_of,
 )
+from repl_pair.runtime.registry.tags import ACTING
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.paths import parse_path
 
@@ -53,8 +54,8 @@ def entries_of(*kinds: str) -> Iterator[Entry]:
 
 
 def unknown_names(entry: Entry, kind: str, names: Iterable[str]) -> Iterator[Fault]:
-    """Report the names that no entry of a kind has."""
-    known = REGISTRY.ids(kind)
+    """Report the names that no entry of a kind has; some tags count as marks without one."""
+    known = [*REGISTRY.ids(kind), *(ACTING if kind == "tag" else ())]
     for name in dict.fromkeys(names):
         if name not in known:
             what = f"there is no {kind} {name!r}.{did_you_mean(name, known)}"
