@@ -9,6 +9,7 @@ from repl_pair.runtime.values import canonical
 from repl_pair.runtime.values.classes import fields_of, is_map, is_row, per_class, real_class
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import (
+    SCALARS,
     EnumMember,
     Frozen,
     Given,
@@ -21,7 +22,6 @@ from repl_pair.runtime.values.frozen import (
 from repl_pair.runtime.values.paths import join_path
 from repl_pair.runtime.values.thaw import refuse_ref, thaw
 
-_SCALARS = frozenset({type(None), bool, int, float, str})
 _FROZEN = frozenset({Record, Ref, Secret, Given, EnumMember})
 _Instance: TypeAlias = tuple[Any, Mapping[str, Frozen], str]
 """An instance, its frozen fields and its place."""
@@ -52,7 +52,7 @@ def _instances(value: Any, frozen: Frozen, where: str) -> Iterator[_Instance]:
     """Return the instances in a value whose constructor has code, those inside others first."""
     if type(frozen) is Secret:
         frozen = frozen.value
-    if type(frozen) in _SCALARS or type(value) in _FROZEN:
+    if type(frozen) in SCALARS or type(value) in _FROZEN:
         return
     fields = fields_of(value)
     if fields is not None:

@@ -11,8 +11,7 @@ from struct import unpack_from
 from typing import Any, NamedTuple
 
 from repl_pair.runtime.secrets.forms import forms_of, parts_of
-from repl_pair.runtime.values.marks import url_password_spans
-from repl_pair.wire import REDACTED
+from repl_pair.runtime.values.marks import hide_spans, url_password_spans
 
 _WORD_BYTES = {"I": array("I").itemsize, "Q": array("Q").itemsize}
 _NUMERIC = re.compile(r"[\d.eE+-]+")
@@ -179,11 +178,8 @@ class Needles:
 
 def _replace(text: str, forms: Collection[str], end: int) -> tuple[str, int]:
     spans = [span for span in _spans(text, forms) if span[0] < end]
-    pieces, at = list[str](), 0
-    for start, stop in spans:
-        pieces += text[at:start], REDACTED
-        at = stop
-    return "".join((*pieces, text[at : max(at, end)])), len(spans)
+    shown = max([end, *(stop for _, stop in spans[-1:])])
+    return hide_spans(text[:shown], spans), len(spans)
 
 
 def _spans(text: str, forms: Collection[str]) -> list[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, cast
 
@@ -224,8 +225,13 @@ def url_password_spans(text: str) -> list[tuple[int, int]]:
 
 def without_url_passwords(text: str) -> str:
     """Return a text with `[redacted]` for what `url_password_spans` finds in it."""
+    return hide_spans(text, sorted(url_password_spans(text)))
+
+
+def hide_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return a text with `[redacted]` in spans of it, which come in order and do not overlap."""
     pieces, at = list[str](), 0
-    for start, stop in sorted(url_password_spans(text)):
+    for start, stop in spans:
         pieces += text[at:start], REDACTED
         at = stop
     return "".join((*pieces, text[at:]))
