@@ -11,3 +11,16 @@ class Scheduling(LoadFileScheduling):
         file = super()._split_scope(nodeid)
         is_shared = is_first_part(self.config) and file.startswith("tests/browser/")
         return "tests/browser" if is_shared else file
+
+    def remove_node(self, node) -> str | None:
+        """Return the test in which a worker ended; without this the next worker runs it again.
+
+        A test that always hangs would end one worker after the other, and the run never.
+        """
+        units = self.assigned_work[node].values()
+        waiting = ((unit, test) for unit in units for test, is_done in unit.items() if not is_done)
+        unit, crashed = next(waiting, ({}, None))
+        if crashed is not None:
+            unit[crashed] = True
+        super().remove_node(node)
+        return crashed
