@@ -21,7 +21,13 @@ from repl_pair.runtime.values.classes import (
 )
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.library import columns_of
-from repl_pair.runtime.values.marks import is_needle, is_secret_key, is_secret_label
+from repl_pair.runtime.values.marks import (
+    holds_named_secret,
+    is_needle,
+    is_secret_key,
+    is_secret_label,
+    names_own_value,
+)
 from repl_pair.runtime.values.value_parts import plain_array
 
 DEEPEST = 64
@@ -174,21 +180,30 @@ def _walk(
         if _is_leaf(part) or depth == 0 or (id(part), inside) in met:
             continue
         met[id(part), inside] = part
+        rows = table(part) if is_table(part) else _parts_of(part)
+        named = _slot_beside_its_name(rows)
         waiting.extend(
-            (str(key), item, inside or _is_secret(key), depth - 1)
-            for key, item in _pairs_of(part, table)
+            (str(key), item, inside or _is_secret(key, named), depth - 1)
+            for key, item in _pairs_in(rows)
         )
 
 
-def _pairs_of(value: Any, table: Callable[[Any], Any]) -> Iterable[tuple[Any, Any]]:
-    rows = table(value) if is_table(value) else _parts_of(value)
+def _slot_beside_its_name(rows: Any) -> int | str | None:
+    """Return where the secret stands in a pair, or in a `{"name": …, "value": …}`, of a secret."""
+    if type(rows) is tuple:
+        return 1 if holds_named_secret(rows) else None
+    return "value" if is_map(rows) and names_own_value(rows) else None
+
+
+def _pairs_in(rows: Any) -> Iterable[tuple[Any, Any]]:
     if type(rows) is Secret:
         return [("", rows)]
     return rows.items() if is_map(rows) else enumerate(() if rows is None else rows)
 
 
-def _is_secret(key: Any) -> bool:
-    return isinstance(key, str) and is_secret_key(key)
+def _is_secret(key: Any, named: int | str | None) -> bool:
+    is_beside = type(key) in (int, str) and key == named
+    return is_beside or (isinstance(key, str) and is_secret_key(key))
 
 
 def _secret_leaves(value: Any, table: Callable[[Any], Any], *, inside: bool) -> Iterator[Any]:
@@ -215,7 +230,7 @@ def leaves_of(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
 def _at(value: Any, place: tuple[str, ...]) -> list[Any]:
     if not place:
         return [value]
-    pairs = _pairs_of(value, _secret_columns)
+    pairs = _pairs_in(_secret_columns(value) if is_table(value) else _parts_of(value))
     below = [item for key, item in pairs if place[0] in (str(key), "*")]
     return [found for item in below for found in _at(item, place[1:])]
 

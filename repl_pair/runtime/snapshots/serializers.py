@@ -5,11 +5,12 @@ could read: these have rows in `library_states`. The person adds rows with `@ser
 """
 
 import copyreg
-from collections.abc import Callable, Reversible, Set
+from collections.abc import Callable, Reversible, Sequence, Set
+from dataclasses import fields as dataclass_fields
 from typing import Any, cast
 
 from repl_pair.errors import AuthoringError, text_of
-from repl_pair.runtime.reading.fields import declares_secret, read_fields
+from repl_pair.runtime.reading.fields import declares_secret, read_fields, read_items
 from repl_pair.runtime.snapshots.library_states import ROWS
 from repl_pair.runtime.snapshots.secret_parts import hide_unnamed
 from repl_pair.runtime.snapshots.states import State, Unstorable, Words, hide_declared
@@ -20,6 +21,7 @@ from repl_pair.runtime.values.classes import (
     names_in,
     qualname_of,
     real_class,
+    root_of,
 )
 from repl_pair.runtime.values.frozen import Secret
 
@@ -67,14 +69,17 @@ def _picklable_state(value: Any) -> State | Words:
     if _is_unordered(value, cls) and len(args) and type(args[0]) is list:
         args = [set[Any](args[0]), *args[1:]]
     if made is _NEW or made is _NEW_KEYWORDS:  # what they make is their first arg
-        args = [
-            Secret(arg) if declares_secret(value, at) else arg for at, arg in enumerate(args[1:])
-        ]
-    fields = _fields_of(state)
+        args = args[1:]
+    names, fields = _names_of_places(value, cls), _fields_of(state)
+    if type(state) is list and len(names) == len(cast("list[Any]", state)):
+        fields = dict(zip(names, cast("list[Any]", state), strict=True))
+    elif names and len(names) == len(args):
+        args, fields = [], dict(zip(names, map(hide, args), strict=True)) | (fields or {})
     if fields is None:
         args, fields = (*args, state), {}
     if any("__getstate__" in names_in(base) for base in lineage(cls)[:-1]):
         fields = _in_order(value, fields)
+    args = [Secret(arg) if declares_secret(value, at) else arg for at, arg in enumerate(args)]
     return State(
         qualname_of(cls),
         tuple(map(hide, args)),
@@ -82,6 +87,20 @@ def _picklable_state(value: Any) -> State | Words:
         None if items is None else list(items),
         None if pairs is None else list(pairs),
     )
+
+
+def _names_of_places(value: Any, cls: type[Any]) -> Sequence[str]:
+    """Name what pickle keeps of an instance by place: none where the person wrote what it keeps.
+
+    It is so for named tuples, structs of msgspec, and frozen dataclasses with slots.
+    """
+    keeper = next(base for base in lineage(cls) if not _KEEPING.isdisjoint(names_in(base)))
+    space = names_in(keeper)
+    if "_fields" in space:
+        return read_items(value)[1]
+    if getattr(space.get("__getstate__"), "__module__", "") == "dataclasses":
+        return [field.name for field in dataclass_fields(cls)]
+    return getattr(cls, "__struct_fields__", ()) if root_of(keeper) == "msgspec" else ()
 
 
 def _is_unordered(value: Any, cls: type[Any]) -> bool:
@@ -111,5 +130,6 @@ def _fields_of(state: Any) -> dict[str, Any] | None:
     return found
 
 
+_KEEPING = frozenset({"__reduce__", "__reduce_ex__", "__getnewargs__", "__getstate__"})
 _NEW: Any = cast("Any", copyreg).__newobj__
 _NEW_KEYWORDS: Any = cast("Any", copyreg).__newobj_ex__

@@ -66,6 +66,12 @@ def test_one_object_is_a_secret_only_where_a_name_makes_it_one():
     assert list(short_secrets([part, part])) == []
 
 
+def test_a_secret_is_found_by_the_name_beside_it():
+    named = {"name": "api_key", "value": "hun8r"}, Account(pin="17"), {"value": "plain"}
+    pairs = ("password", "hun7r"), ["token", "a list"], ("state", "fine")
+    assert sorted(short_secrets([named, pairs])) == ["17", "hun7r", "hun8r"]
+
+
 @pytest.fixture
 def few_parts(monkeypatch):
     monkeypatch.setattr(expansion, "MAX_PARTS", 10_000)
