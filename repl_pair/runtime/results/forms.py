@@ -44,6 +44,10 @@ class Report:
         """Return one sentence on what did not pass."""
         raise NotImplementedError
 
+    def __repr__(self) -> str:
+        """Return the text form: what ran may hold secrets, and a list of runs shows their reprs."""
+        return mime_bundle(self)["text/plain"]
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return mime_bundle(self)
 

@@ -89,6 +89,8 @@ class RunRecord(Report):
     registered: RegisteredAt = field(default_factory=RegisteredAt)
     dependencies: tuple[Dependency, ...] = ()
 
+    __repr__ = Report.__repr__
+
     def lines(self) -> list[RunResult]:
         """Return the one line of the run."""
         reasons: list[str] = []

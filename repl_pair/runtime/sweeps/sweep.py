@@ -51,6 +51,8 @@ class Sweep(Report):
     reason: str = ""
     elapsed_ms: float = 0.0
 
+    __repr__ = Report.__repr__
+
     @property
     def failing(self) -> tuple[SweepRow, ...]:
         """Return the rows that did not pass."""

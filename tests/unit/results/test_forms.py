@@ -93,6 +93,13 @@ def test_no_form_holds_a_secret_an_address_or_markup_of_the_persons(sums):
     assert failed.value._render_traceback_() == [f"VariantFailed: {failed.value.message}"]
 
 
+def test_a_list_of_runs_shows_their_texts_and_no_value_that_ran(sums):
+    repl_pair.variant("sums/Login", args={"a": "", "b": "hunter-2"})
+    runs = [repl_pair.run("sums/Login"), repl_pair.run_variants(["sums/Login"])]
+    assert repr(runs).startswith("[PASS sums/Login: 0 assertions, PASS sums/Login: 0 assertions\n")
+    assert "hunter" not in repr(runs)
+
+
 def test_a_cell_shows_what_it_checks_once(sums):
     shell = InteractiveShell.instance()
     shell.user_ns["run"] = repl_pair.run
