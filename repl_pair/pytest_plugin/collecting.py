@@ -74,7 +74,7 @@ class StoriesFile(pytest.Module):
         """Load the file as the commands and a kernel do; pytest asks for it once."""
         project = project_of(self.config)
         for folder in (project.base, project.root):
-            put_on_path(folder)
+            put_on_path(folder, project.import_mode)
         try:
             module = load_file(self.path, project, set())
         except ReplPairError as error:

@@ -46,7 +46,7 @@ def _make(config: pytest.Config) -> Project:
             _start_of(config),
             folders=[Path(arg).absolute() for arg in config.args],
             not_entered=config.getini("norecursedirs"),
-            by_path=config.getoption("importmode") == "importlib",
+            import_mode=config.getoption("importmode"),
             namespaces=pytest.version_tuple >= (8, 1) and config.getini(_NAMESPACES),
         )
     except AuthoringError as error:

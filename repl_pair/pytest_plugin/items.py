@@ -4,6 +4,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -49,7 +50,7 @@ def items_of(parent: pytest.Module, choices: Iterable[Choice]) -> "Iterator[Vari
             fn = _function(choice)
             kinds[kind] = fn, _functions_of(parent, choice, fn)
         fn, made = kinds[kind]
-        yield from (_item(parent, choice, fn, function) for function in made)
+        yield from (_item(parent, choice, fn, one, several=len(made) > 1) for one in made)
 
 
 def _is_plain(value: Any) -> bool:
@@ -72,9 +73,11 @@ def _functions_of(parent: Any, choice: Choice, fn: Any) -> Sequence[Any]:
         delattr(parent.obj, _NAME)
 
 
-def _item(parent: pytest.Module, choice: Choice, fn: Any, function: Any) -> "VariantItem":
+def _item(
+    parent: pytest.Module, choice: Choice, fn: Any, function: Any, *, several: bool
+) -> "VariantItem":
     kind: Any = VariantItem
-    how = {"callobj": fn, "fixtureinfo": function._fixtureinfo}
+    how = {"callobj": fn, "fixtureinfo": function._fixtureinfo, "several": several}
     if hasattr(function, "callspec"):
         how |= {"callspec": function.callspec, "originalname": choice.name}
     name = function.name.replace(_NAME, choice.name, 1)
@@ -87,11 +90,11 @@ _BLIND = frozenset({"capsys", "capsysbinary", "capteesys", "capfd", "capfdbinary
 
 
 class VariantItem(RunningItem):
-    """A run of one variant."""
+    """A run of one variant, with one of `several` combinations of parameters or the only one."""
 
-    def __init__(self, *, choice: Choice, **how: Any) -> None:
+    def __init__(self, *, choice: Choice, several: bool = False, **how: Any) -> None:
         super().__init__(**how)  # pyright: ignore[reportUnknownMemberType]  pytest does not give all types
-        self.choice = choice
+        self.choice, self.several = choice, several
         self.variant_tags = choice.tags
         # pytest reads the ids that it kept: all brackets are apart from the name there.
         item: Any = self
@@ -141,7 +144,7 @@ class VariantItem(RunningItem):
         self._refuse_fixtures()
         plays = None if choice.play is None else [choice.play]
         pairing = Pairing(choice.entry.id, choice.modes, choice.refusal)
-        loop, rules = loop_of(self._fixtureinfo.name2fixturedefs), rules_in(self.config)
+        loop, rules = loop_of(self._fixtureinfo.name2fixturedefs), self._rules()
         wait_for = on_private_loop if loop is None else on_loop(loop)
         given, check = fixtures_from(self._fixture), partial(refuse_replaced, self.config)
         with listen_to_runs() as listener, given, share_context(), rules, defer_stops():
@@ -157,6 +160,16 @@ class VariantItem(RunningItem):
             raise NotPassed(record, listener.raised)
         if refused:
             raise RefusedWarning(refused)
+
+    def _rules(self) -> AbstractContextManager[None]:
+        callspec: Any = getattr(self, "callspec", None) if self.several else None
+        there, marks = self._fixtureinfo.name2fixturedefs, list[str]()
+        for name in () if callspec is None else callspec.params:
+            if name in there and name[:2] != "__":  # as that of a plugin that repeats items
+                is_direct = there[name][-1].func.__module__.startswith("_pytest.")
+                how = "" if is_direct else ", indirect=True"
+                marks.append(f"pytest.mark.parametrize({name!r}, [one of them]{how})")
+        return rules_in(self.config, marks)
 
     def _is_awaited(self, error: BaseException) -> bool:
         """Return whether an `xfail` names the class of an error, which pytest compares itself."""

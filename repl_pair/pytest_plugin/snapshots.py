@@ -58,9 +58,18 @@ def note_run(config: pytest.Config, choice: Choice, record: RunRecord) -> None:
         _session(config).passed.add((choice.entry.id, choice.modes, choice.play))
 
 
-def rules_in(config: pytest.Config) -> AbstractContextManager[None]:
-    """Let the rules of this session hold for a block."""
-    return rules_of(_session(config).rules)
+def rules_in(config: pytest.Config, marks: Sequence[str] = ()) -> AbstractContextManager[None]:
+    """Let the rules of this session hold for a block.
+
+    `marks` are those that choose one of the parameters with which the block's variant runs: all
+    have one snapshot, which no update can give outputs that differ.
+    """
+    rules = _session(config).rules
+    if marks:
+        apart = f"give each parameter its own variant, with marks=[{', '.join(marks)}]"
+        accept = f"{rules.accept} Where it is not the same with each parameter, {apart}."
+        rules = replace(rules, accept=accept, apart=apart)
+    return rules_of(rules)
 
 
 def share_rules(config: pytest.Config) -> None:

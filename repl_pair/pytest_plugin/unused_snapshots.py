@@ -46,8 +46,8 @@ def remove_unused(config: pytest.Config) -> bool:
         kept_in(config, USE_LINES).append("\n  ".join([what, *map(str, unreadable)]))
     labels = Counter(label for label, _ in use["met"])
     if twice := [label for label, digests in labels.items() if digests > 1]:
-        what = "snapshots that were given outputs that differ, by several processes:"
-        kept_in(config, USE_LINES).append("\n  ".join([what, *twice]))
+        what = "snapshots that were given outputs that differ, by several processes; give each its "
+        kept_in(config, USE_LINES).append("\n  ".join([f"{what}own name or variant:", *twice]))
     return not unreadable and not twice
 
 

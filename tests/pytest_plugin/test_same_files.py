@@ -71,14 +71,30 @@ LAYOUTS = {
         },
         ["in.package"],
     ),
-    "modules named by paths, with the folder of a file last on the import path": (
+    **{
+        f"the folder of a file last on the import path, with {mode}": (
+            {
+                "pytest.ini": f"[pytest]\naddopts = --import-mode={mode}\n",
+                "t/mailbox.py": "",
+                "t/helper_t.py": "",
+                "t/stories_a.py": story(
+                    "last",
+                    "import mailbox, helper_t\nmailbox.Maildir\n"
+                    f"assert ('.' in __name__) == {mode == 'importlib'}\n",
+                ),
+            },
+            ["last"],
+        )
+        for mode in ("append", "importlib")
+    },
+    "folders of pythonpath, the first before the second": (
         {
-            "pytest.ini": "[pytest]\naddopts = --import-mode=importlib\n",
-            "t/mailbox.py": "",
-            "t/helper_t.py": "",
-            "t/stories_a.py": story("last", "import mailbox, helper_t\nmailbox.Maildir"),
+            "pytest.ini": "[pytest]\npythonpath = one two\n",
+            "one/of_both.py": "NAME = 'one'\n",
+            "two/of_both.py": "NAME = 'two'\n",
+            "stories_a.py": story("a", "from of_both import NAME\nassert NAME == 'one'\n"),
         },
-        ["last"],
+        ["a"],
     ),
     "namespace packages": (
         {
@@ -217,6 +233,23 @@ def test_pytest_and_the_loader_find_and_load_the_same_files(pytester, put, load,
     collected = [line.partition("::")[2] for line in result.outlines if "::" in line]
     assert sorted(one for one in collected if "/" in one) == [f"{id}/V" for id in ids]
     assert load() == ids
+
+
+@pytest.mark.parametrize("mode", ["append", "importlib"])
+def test_where_pytest_puts_no_folder_first_that_of_the_project_is_not_first(
+    pytester, put, load, mode
+):
+    files = {
+        "pytest.ini": f"[pytest]\naddopts = --import-mode={mode}\n",
+        "mailbox.py": "",
+        "helper_t.py": "",
+        "stories_a.py": story("last", "import mailbox, helper_t\nmailbox.Maildir"),
+    }
+    # The folder that pytest is started in is first by Python's own rule.
+    put({f"below/{name}": text for name, text in files.items()})
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "below")
+    result.assert_outcomes(passed=1)
+    assert load(pytester.path / "below") == ["last"]
 
 
 def test_below_the_folder_of_the_project_both_look_from_there(pytester, put, load, monkeypatch):

@@ -223,6 +223,39 @@ def test_what_differs_with_one_parameter_is_kept_where_it_matches_with_another(s
     assert any("rows" in path.read_text() for path in kept), failed.out
 
 
+@pytest.mark.parametrize(
+    ("parameters", "mark"),
+    [
+        (PARAMETERS, "pytest.mark.parametrize('db', [one of them], indirect=True)"),
+        (
+            "def pytest_generate_tests(metafunc):\n"
+            "    is_given = list(metafunc.definition.iter_markers('parametrize'))\n"
+            "    if 'db' in metafunc.fixturenames and not is_given:\n"
+            "        metafunc.parametrize('db', ['sqlite', 'postgres'])\n",
+            "pytest.mark.parametrize('db', [one of them])",
+        ),
+    ],
+    ids=["fixture", "no fixture"],
+)
+def test_outputs_that_differ_by_a_parameter_are_stored_by_the_marks_that_the_refusal_names(
+    stored, parameters, mark
+):
+    stored.write("conftest.py", parameters)
+    stored.write("stories_rows.py", ROWS.replace('"rows": 2', '"db": db, "rows": 2'))
+    for words in (["--pair-update"], []):
+        assert f"its own variant, with marks=[{mark}]." in stored.pytest(*words).out
+    own = "\n".join(
+        f"rp.variant('rows/{db}', args={{'db': rp.fixture('db')}}, play=[check.matches_snapshot()],"
+        f" marks=[{mark.replace('one of them', repr(db))}])"
+        for db in ("sqlite", "postgres")
+    )
+    rows = ROWS.replace('"rows": 2', '"db": db, "rows": 2').partition("rp.variant")[0]
+    stored.write("stories_rows.py", f"import pytest\n{rows}{own}")
+    assert stored.pytest("--pair-update").code == 0
+    changed = stored.pytest(BROKEN="sqlite").out
+    assert ("1 failed" in changed, "marks=" in changed) == (True, False), changed
+
+
 @pytest.mark.full
 def test_two_outputs_of_one_name_fail_an_update_in_several_processes_too(stored):
     stored.write("stories_rows.py", ROWS.replace('os.environ.get("BROKEN") == db', "db[0] == 's'"))

@@ -18,6 +18,7 @@ from repl_pair.runtime.reading.comparing import has_own_equality
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.build import find_member
 from repl_pair.runtime.values.classes import (
+    attrs_fields,
     fields_of,
     is_array_scalar,
     is_map,
@@ -198,10 +199,13 @@ def _set_difference(expected: Any, actual: Any, path: str) -> str | None:
 
 def compared_fields(value: Any, named: Any) -> dict[str, Any]:
     """Return the fields of a record that count: none that its class leaves out, unless `named`."""
-    if not dataclasses.is_dataclass(value):
-        return fields_of(value) or {}
-    fields = dataclasses.fields(value)
-    return {f.name: getattr(value, f.name) for f in fields if f.compare or f.name in named}
+    if dataclasses.is_dataclass(value):
+        fields = dataclasses.fields(value)
+        return {f.name: getattr(value, f.name) for f in fields if f.compare or f.name in named}
+    if (declared := attrs_fields(real_class(value))) is not None:
+        counted = {n: f for n, f in declared.items() if f.compared or n in named}
+        return {name: getattr(value, field.name) for name, field in counted.items()}
+    return fields_of(value) or {}
 
 
 def _leaf_difference(expected: Any, actual: Any, path: str) -> str | None:

@@ -45,7 +45,10 @@ class Tolerance:
                 raise ValueError(f"a tolerance is a number from 0, not {given!r}")
         if rel is None:
             rel = REL if abs is None else 0.0
-        return cls(abs=float(ABS if abs is None else abs), rel=float(rel))
+        try:
+            return cls(abs=float(ABS if abs is None else abs), rel=float(rel))
+        except OverflowError:
+            raise ValueError("a tolerance is at most 1.7e308, as floats are") from None
 
     def holds(self, one: Any, other: Any) -> bool:
         """Return whether two numbers are near; NaN is near NaN alone."""
@@ -170,7 +173,7 @@ def _number(value: Any) -> Any:
     if classes.is_array_scalar(value) and value.dtype.kind in "biufc":
         value = value.item()
     if isinstance(value, Decimal):
-        return float(value)
+        return math.nan if value.is_nan() else float(value)
     return value if _is_number(value) else None
 
 

@@ -6,7 +6,14 @@ from typing import Any, TypeAlias, cast
 
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.values import canonical
-from repl_pair.runtime.values.classes import fields_of, is_map, is_row, per_class, real_class
+from repl_pair.runtime.values.classes import (
+    attrs_fields,
+    fields_of,
+    is_map,
+    is_row,
+    per_class,
+    real_class,
+)
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import (
     SCALARS,
@@ -84,7 +91,8 @@ def _check_rebuilt(value: Any, fields: Mapping[str, Frozen], where: str) -> None
     if any(type(node) is Ref for node in nodes_in(fields)):
         return  # what its loader makes is known at a run
     cls = real_class(value)
-    names = [field.name for field in dataclass_fields(cls)] if is_dataclass(cls) else fields
+    declared = dataclass_fields(cls) if is_dataclass(cls) else (attrs_fields(cls) or {}).values()
+    names = [field.name for field in declared] or fields
     made = _build(fields, cls, where)
     for name in names:
         given, rebuilt = _content(value, name), _content(made, name)

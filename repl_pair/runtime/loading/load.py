@@ -51,8 +51,10 @@ def load_stories(
     SkippedFile warning names the former. NoStories `not_found` where there is no file.
     """
     project = read_project((start or Path.cwd()).resolve())
-    for folder in (*project.import_paths, project.base, project.root):
+    for folder in reversed(project.import_paths):
         put_on_path(folder)
+    for folder in (project.base, project.root):
+        put_on_path(folder, project.import_mode)
     again = set(sys.modules)
     REGISTRY.begin_load()
     loaded: list[Path] = []

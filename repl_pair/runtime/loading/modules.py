@@ -25,7 +25,7 @@ def name_of(file: Path, project: Project) -> str:
         parts = file.relative_to(project.root).with_suffix("").parts
         path = ".".join(part.replace(".", "_") for part in parts)
     names = [package, path, whole]
-    if "." not in package and project.by_path:
+    if "." not in package and project.import_mode == "importlib":
         names = [path, file.stem, whole]
     if loaded := [name for name in names if _is_of(sys.modules.get(name), file)]:
         return loaded[0]
@@ -39,8 +39,9 @@ def execute(
 
     The folder of its outermost package, or its own in no package, is put on the import path.
     """
+    mode = "prepend" if project is None else project.import_mode
     for known in (name, _name_in_package(file, project is not None and project.namespaces)):
-        put_on_path(file.parents[known.count(".")], last=project is not None and project.by_path)
+        put_on_path(file.parents[known.count(".")], mode)
     parent, _, tail = name.rpartition(".")
     _import_packages(parent, file.parent)
     if module is None and _is_of(imported := sys.modules.get(name), file):
@@ -63,11 +64,11 @@ def execute(
     return module
 
 
-def put_on_path(folder: Path, *, last: bool = False) -> None:
-    """Put a folder first on the import path, or last."""
+def put_on_path(folder: Path, mode: str = "prepend") -> None:
+    """Put a folder first on the import path; in pytest's other import modes last."""
     name = str(folder.resolve())
     if name not in sys.path:
-        sys.path.insert(len(sys.path) if last else 0, name)
+        sys.path.insert(0 if mode == "prepend" else len(sys.path), name)
 
 
 def _name_in_package(file: Path, namespaces: bool) -> str:

@@ -39,7 +39,7 @@ class Project:
     ignored: Sequence[str] = ()
     enters_venv: bool = False
     import_paths: Sequence[Path] = ()
-    by_path: bool = False
+    import_mode: str = "prepend"
     namespaces: bool = False
 
     def holds(self, file: Path) -> bool:
@@ -82,7 +82,7 @@ def read_project(start: Path) -> Project:
         ignored=pytest.ignored,
         enters_venv=pytest.enters_venv,
         import_paths=[pytest.root / word for word in pytest.pythonpath],
-        by_path=pytest.by_path,
+        import_mode=pytest.import_mode,
         namespaces=pytest.namespaces,
     )
 

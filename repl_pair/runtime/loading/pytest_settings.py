@@ -20,8 +20,7 @@ NOT_ENTERED = ("*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", 
 class PytestSettings:
     """The settings of one configuration; lists are empty where nothing is set.
 
-    `root` is pytest's rootdir, `by_path` whether modules are named by their paths
-    (`--import-mode=importlib`), `namespaces` whether they are found in folders without
+    `root` is pytest's rootdir, `namespaces` whether modules are found in folders without
     `__init__.py` (`consider_namespace_packages`).
     """
 
@@ -32,7 +31,7 @@ class PytestSettings:
     pythonpath: Sequence[str] = ()
     ignored: Sequence[str] = ()
     enters_venv: bool = False
-    by_path: bool = False
+    import_mode: str = "prepend"
     namespaces: bool = False
     strict_xfail: bool = False
     image_tolerance: float = 0.0
@@ -59,7 +58,7 @@ def read_settings(start: Path) -> PytestSettings:
         pythonpath=_words(table, "pythonpath"),
         ignored=[*given.ignore, *given.ignore_glob],
         enters_venv=given.collect_in_virtualenv,
-        by_path=given.import_mode == "importlib",
+        import_mode=given.import_mode,
         namespaces=_is_on(table.get("consider_namespace_packages")),
         image_tolerance=_share(table, "repl_pair_image_tolerance"),
         strict_xfail=_is_on(strict),

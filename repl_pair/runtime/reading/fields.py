@@ -10,6 +10,7 @@ from types import GetSetDescriptorType, MemberDescriptorType, ModuleType, Simple
 from typing import Any, NamedTuple, TypeVar, cast
 
 from repl_pair.runtime.values.classes import (
+    attrs_fields,
     is_genuine,
     lineage,
     per_class,
@@ -170,7 +171,7 @@ def _layout_of(cls: type[Any]) -> Layout | None:
     bases = lineage(cls)
     stores = [space_of(base) for base in bases]
     fields: Any = _first(stores, "__dataclass_fields__")
-    dataclass = real_class(fields) is dict
+    dataclass, attrs = real_class(fields) is dict, attrs_fields(cls)
     closed = any(root_of(base) in MACHINERY for base in bases) and not dataclass
     opaque = any(base is type or base is ModuleType for base in bases)
     if closed or opaque or (is_static(cls) and cls is not SimpleNamespace):
@@ -185,6 +186,7 @@ def _layout_of(cls: type[Any]) -> Layout | None:
     }
     order = [
         *(name for name in (fields if dataclass else ()) if type(name) is str and name in slots),
+        *(one.name for one in (attrs or {}).values() if one.name in slots),
         *slots,
     ]
     return Layout(
@@ -192,7 +194,7 @@ def _layout_of(cls: type[Any]) -> Layout | None:
         names=names if is_named else (),
         storage=dict_reader(cls),
         sensitive=frozenset(name for base in bases for name in _sensitive_names(base)),
-        record=dataclass or any(base is SimpleNamespace for base in bases),
+        record=dataclass or attrs is not None or any(base is SimpleNamespace for base in bases),
     )
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 from repl_pair.errors import nearest
 from repl_pair.runtime.values.classes import (
+    attrs_fields,
     is_array_scalar,
     is_map,
     is_polars,
     kind_of,
     real_class,
 )
-from repl_pair.runtime.values.paths import Cut, Key, join_path
+from repl_pair.runtime.values.paths import Cut, Key, join_path, position_of
 
 _NEAR_LIMIT = 8
 _MISSING = object()
@@ -102,17 +103,16 @@ def _read_attribute(value: Any, key: Key) -> Any:
 
 
 def _read_index(value: Any, key: Key) -> Any:
-    if isinstance(key, str) and key.isascii() and key.isdecimal():
-        key = int(key)
-    if not isinstance(key, int) or isinstance(value, str | bytes | Mapping):
+    at = position_of(key)
+    if at is None or isinstance(value, str | bytes | Mapping):
         return _MISSING
     rows = value.iloc if kind_of(value) in ("frame", "series") else value
     if not hasattr(real_class(rows), "__getitem__") or not hasattr(real_class(value), "__len__"):
         return _MISSING
-    if not -len(value) <= key < len(value):
+    if not -len(value) <= at < len(value):
         return _MISSING
     is_frame = is_polars(value, "DataFrame")
-    return value.row(key, named=True) if is_frame else rows[key]
+    return value.row(at, named=True) if is_frame else rows[at]
 
 
 def _member_names(value: Any) -> list[str]:
@@ -124,4 +124,5 @@ def _member_names(value: Any) -> list[str]:
         return list(value.dtype.names)
     names = [*getattr(value, "__dict__", {}), *getattr(value, "_fields", ())]
     names += getattr(real_class(value), "__dataclass_fields__", {})
+    names += [one.name for one in (attrs_fields(real_class(value)) or {}).values()]
     return [n for n in dict.fromkeys(names) if not n.startswith("_")]

@@ -37,7 +37,7 @@ from repl_pair.runtime.values.classes import (
     space_of,
 )
 from repl_pair.runtime.values.marks import NAME_SLOTS
-from repl_pair.runtime.values.paths import Cut, Key, format_part, whole_slice
+from repl_pair.runtime.values.paths import Cut, Key, format_part, position_of, whole_slice
 
 _NAMES_LIMIT = 1000
 
@@ -100,9 +100,8 @@ def names_beside(value: Any, key: Key | Cut) -> list[Any]:
 def _field_at(value: Any, key: Key | Cut) -> Any:
     """Return the name of the field at a position of a named tuple, or the key."""
     names = read_items(value)[1] if _plain_base(value, _TUPLE, ()) else ()
-    is_digits = type(key) is str and key.isascii() and key.isdecimal()
-    at = int(cast("str | int", key)) if type(key) is int or is_digits else len(names)
-    return names[at] if -len(names) <= at < len(names) else key
+    at = position_of(key)
+    return key if at is None or not -len(names) <= at < len(names) else names[at]
 
 
 def _read(value: Any, key: Key | Cut) -> Any:
@@ -198,13 +197,11 @@ def _read_position(value: Any, key: Key | Cut) -> Any:
             raise PathMiss(format_part(cut), reason=f"at most {MAX_SLICED:,} parts at a time")
         items = cast("list[Any]", value)
         return items[cut] if type(value) is not deque else steady(lambda: list(items))[cut]
-    base = _plain_base(value, _LISTS, ("__getitem__",))
-    if type(key) is str and key.isascii() and key.isdecimal():
-        key = int(key)
-    if base is None or type(key) is not int:
+    base, at = _plain_base(value, _LISTS, ("__getitem__",)), position_of(key)
+    if base is None or at is None:
         return _MISSING
     size = base.__len__(value)
-    return base.__getitem__(value, key) if -size <= key < size else _MISSING
+    return base.__getitem__(value, at) if -size <= at < size else _MISSING
 
 
 def _open_names(value: Any) -> list[str]:

@@ -230,9 +230,8 @@ def _two_outputs(key: SnapshotKey, given: Stored, rules: review.Rules) -> Verdic
         return None
     rules.note(key, "differs")
     return Verdict.of(
-        f"{key.label} gave two outputs that differ in one update. Give each its own name, "
-        "check.matches_snapshot('first'), or its own variant; what changes from run to run can't "
-        "be stored.",
+        f"{key.label} gave two outputs that differ in one update: {rules.apart}. What changes from "
+        "run to run can't be stored.",
         actual=given.text,
     )
 

@@ -32,6 +32,8 @@ class Rules:
     update: str = ""
     accept: str = ""
     """How what came is accepted, where it is not by a call."""
+    apart: str = "give each its own name, check.matches_snapshot('first'), or its own variant"
+    """How outputs that differ are kept apart."""
     tolerance: float = 0.0
     artifacts: Callable[[], Path] | None = None
     met: dict[SnapshotKey, str] = field(default_factory=dict[SnapshotKey, str])

@@ -70,19 +70,15 @@ def _picklable_state(value: Any) -> State | Words:
         args = [set[Any](args[0]), *args[1:]]
     if made is _NEW or made is _NEW_KEYWORDS:  # what they make is their first arg
         args = args[1:]
-    names, fields = _names_of_places(value, cls), _fields_of(state)
-    if type(state) is list and len(names) == len(cast("list[Any]", state)):
-        fields = dict(zip(names, cast("list[Any]", state), strict=True))
-    elif names and len(names) == len(args):
-        args, fields = [], dict(zip(names, map(hide, args), strict=True)) | (fields or {})
-    if fields is None:
-        args, fields = (*args, state), {}
+    is_usual = not reduce and (made is _NEW or made is cls)
+    names = _names_of_places(value, cls) if is_usual else ()
+    args, fields = _by_name(names, tuple(map(hide, args)), state, hide)
     if any("__getstate__" in names_in(base) for base in lineage(cls)[:-1]):
         fields = _in_order(value, fields)
     args = [Secret(arg) if declares_secret(value, at) else arg for at, arg in enumerate(args)]
     return State(
         qualname_of(cls),
-        tuple(map(hide, args)),
+        tuple(args),
         hide_declared(value, fields),
         None if items is None else list(items),
         None if pairs is None else list(pairs),
@@ -96,11 +92,23 @@ def _names_of_places(value: Any, cls: type[Any]) -> Sequence[str]:
     """
     keeper = next(base for base in lineage(cls) if not _KEEPING.isdisjoint(names_in(base)))
     space = names_in(keeper)
-    if "_fields" in space:
+    if "_fields" in space and _KEEPING.intersection(space) <= {"__getnewargs__"}:
         return read_items(value)[1]
     if getattr(space.get("__getstate__"), "__module__", "") == "dataclasses":
         return [field.name for field in dataclass_fields(cls)]
     return getattr(cls, "__struct_fields__", ()) if root_of(keeper) == "msgspec" else ()
+
+
+def _by_name(
+    names: Sequence[str], args: Sequence[Any], state: Any, hide: Callable[[Any], Any]
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """Return the args and the fields in what pickle keeps: by name what has one."""
+    fields = _fields_of(state)
+    if names and len(names) == len(args) and fields is not None:
+        return (), dict(zip(names, args, strict=True)) | fields
+    if names and type(state) is list and len(names) == len(cast("list[Any]", state)):
+        return args, dict(zip(names, hide(state), strict=True))
+    return (args, fields) if fields is not None else ((*args, hide(state)), {})
 
 
 def _is_unordered(value: Any, cls: type[Any]) -> bool:

@@ -1,5 +1,6 @@
 """Copies of values in which some fields are others."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import is_dataclass, replace
 from typing import Any, cast
@@ -21,7 +22,7 @@ def patched(id: str, value: Any, fields: Mapping[str, Any]) -> Any:
         return {**cast("dict[str, Any]", value), **fields}
     known = fields_of(value)
     if known is None:
-        what = "fields of a dict, a dataclass, a named tuple or a model"
+        what = "fields of a dict, a dataclass, a class of attrs, a named tuple or a model"
         raise AuthoringError("bad_body", f"{id}: patch takes {what}, not of {kind.__name__}.")
     for name in fields:
         if name not in known:
@@ -35,8 +36,9 @@ def patched(id: str, value: Any, fields: Mapping[str, Any]) -> Any:
         return value._replace(**fields)
     if is_model_class(kind):
         return value.model_copy(update=dict(fields))
-    assert is_dataclass(value)
-    return replace(cast("Any", value), **fields)
+    if is_dataclass(value):
+        return replace(cast("Any", value), **fields)
+    return sys.modules["attr"].evolve(value, **fields)
 
 
 def field_of(value: Any, name: str) -> Any:
@@ -45,4 +47,4 @@ def field_of(value: Any, name: str) -> Any:
         return NOTHING
     if isinstance(value, dict):
         return cast("dict[str, Any]", value).get(name, NOTHING)
-    return getattr(value, name, NOTHING)
+    return (fields_of(value) or {}).get(name, NOTHING)

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from repl_pair.records import row
 from repl_pair.runtime.values.classes import (
+    attrs_fields,
     has_fields,
     hint_class,
     is_named_tuple,
@@ -154,6 +155,8 @@ def class_hints(cls: type) -> dict[str, Hint]:
     if known is None:
         hints, is_complete = hints_of(cls)
         known = {name: read_hint(hint) for name, hint in hints.items()}
+        for given_as, one in (attrs_fields(cls) or {}).items():
+            known[given_as] = known.get(one.name, ANYTHING)
         if is_complete:
             _FIELDS[cls] = known
     return known

@@ -18,7 +18,8 @@ Place = tuple[str, ...]
 
 LEGAL_FORM = 'result.lines[0].sku, totals["a key"] or a list such as ["result", "lines", 0]'
 _NAME = re.compile(r"""[^\s.\[\]"']+""")
-_INDEX = re.compile(r"\[(-?[0-9]{1,100})\]")
+_MOST_DIGITS = 100
+_INDEX = re.compile(rf"\[(-?[0-9]{{1,{_MOST_DIGITS}}})\]")
 _CUT = re.compile(r"""\[((?:[^\[\]"']|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')*)\]""", re.DOTALL)
 _QUOTED = re.compile(r"""\[(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\]""", re.DOTALL)
 
@@ -37,6 +38,12 @@ def parse_path(path: str | Sequence[Any]) -> Steps:
         what = f"item {odd[0]} is not a text or whole number" if odd else "it is empty"
         raise _bad_path(list(path), what)
     return tuple(path)
+
+
+def position_of(key: Any) -> int | None:
+    """Return the position that a key of a path is, also as text; None where it is none."""
+    is_digits = type(key) is str and key.isascii() and key.isdecimal() and len(key) <= _MOST_DIGITS
+    return int(key) if is_digits or type(key) is int else None
 
 
 def keys_of(path: Any) -> Steps:

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary, ref
 
 from repl_pair.records import record
 from repl_pair.runtime.values.classes import (
+    attrs_fields,
     dataclass_names,
     is_model_class,
     is_named_tuple,
@@ -198,6 +199,9 @@ def field_names(cls: Any) -> tuple[Sequence[str], Sequence[str]]:
     if is_model_class(cls):
         infos = cls.model_fields
         return list(infos), [name for name, info in infos.items() if info.is_required()]
+    if (declared := attrs_fields(cls)) is not None:
+        given = {name: one.needed for name, one in declared.items() if one.init}
+        return list(given), [name for name, is_needed in given.items() if is_needed]
     takes = takes_of(cls)  # it was declared, and was defined again
     given = (takes.parameters or {}).items()
     return list(takes.hints), [n for n, p in given if n in takes.hints and p.default is p.empty]

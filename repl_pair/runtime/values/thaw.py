@@ -1,6 +1,7 @@
 """Frozen args rebuilt for one run: fresh containers, today's classes, declared types."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
 from itertools import repeat
@@ -188,7 +189,8 @@ def _build_map(
 def _build_key(key: Any, hint: Hint, where: str) -> Any:
     """Build one key; JSON has text keys only, so digits are taken for a whole number."""
     if hint.only is int and isinstance(key, str) and key.removeprefix("-").isdecimal():
-        return int(key)
+        with suppress(ValueError):  # more digits than Python reads
+            return int(key)
     return _thaw(key, hint, _no_key, where, True)
 
 

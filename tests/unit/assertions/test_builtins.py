@@ -5,6 +5,7 @@ import enum
 import sys
 import threading
 from dataclasses import dataclass
+from decimal import Decimal
 
 import pytest
 
@@ -449,6 +450,8 @@ def test_the_text_of_what_was_displayed_is_what_counts():
         (["length", "result.lines", True], "a length is a whole number or {min, max}, not True"),
         (["approx", "result.total", 1, {"abs": -1}], "a tolerance is a number from 0, not -1"),
         (["approx", "result.total", 1, {"rel": "x"}], "a tolerance is a number from 0, not 'x'"),
+        (["approx", "result.total", 1, {"abs": 10**400}], "a tolerance is at most 1.7e308"),
+        (["approx", "result.total", Decimal("sNaN")], "result.total: expected about Decimal('s"),
         (["path_matches", "result.total", {"type": "numb"}], "the schema is not valid: 'numb' is"),
         (["path_matches", "result.total", 3], "the schema is not valid: it is a mapping, not 3"),
         (["dispatched", 3], "an event is a name or [name, {payload}], not 3"),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import attrs
 import httpx
 import numpy as np
 import pandas as pd
@@ -51,6 +52,12 @@ class Name:
 
     def __eq__(self, other):
         return self.text.lower() == other.text.lower()
+
+
+@attrs.define
+class Box:
+    _size: int
+    seen: Any = attrs.field(default=None, eq=False)
 
 
 class Point(NamedTuple):
@@ -301,6 +308,9 @@ def test_a_json_form_is_taken_to_the_actual_type(expected, actual, taken):
             pl.DataFrame([nanoseconds(1000)]).with_columns(n=1),
         ),
         ({True: "a", 2: "b"}, {True: "a", 2: "b"}),
+        (Box(1), Box(1, seen=2)),
+        ({"size": 1}, Box(1, seen=2)),
+        ({"size": 1, "seen": 2}, Box(1, seen=2)),
         ({1.0: "a"}, {1: "a"}),
         (
             {"12345678123456781234567812345678": 1},
@@ -433,6 +443,8 @@ def test_no_series_is_made_of_the_columns_of_frames_that_are_equal_or_frozen(mon
         (["1970-01-01T00:00:00"], nanoseconds(7), "r[0]: expected '1970-01-01T00:00:00', got ("),
         ({1: "a"}, {True: "a"}, "r: expected a key 1, there is none"),
         ({True: "a"}, {1: "a"}, "r: expected a key True, there is none"),
+        (Box(1), Box(2), "r.size: expected 1, got 2"),
+        ({"size": 1, "seen": 3}, Box(1, seen=2), "r.seen: expected 3, got 2"),
     ],
 )
 def test_the_first_difference_is_reported_with_its_path(expected, actual, words):

@@ -5,6 +5,7 @@ import threading
 from collections import namedtuple
 from dataclasses import InitVar, dataclass, field
 
+import attrs
 import pytest
 from pydantic import BaseModel, field_validator
 
@@ -76,6 +77,14 @@ class Node:
         BUILT.append(1)
 
 
+@attrs.define
+class Padded:
+    _text: str
+
+    def __attrs_post_init__(self):
+        self._text += "!"
+
+
 class Doubled(BaseModel):
     price: int
 
@@ -102,6 +111,7 @@ CHANGED = {
     "set_later": (rich(), "balance"),
     "init_var": (Scaled(3), "factor"),
     "model": (Doubled(price=2), "price"),
+    "attrs": (Padded("a"), "_text"),
     "named_tuple": (Pair(1, 2), "left"),
 }
 

@@ -4,6 +4,7 @@ import gc
 import weakref
 from dataclasses import dataclass
 
+import attrs
 import pytest
 
 import repl_pair
@@ -33,6 +34,14 @@ def declared():
     return dataclass(slotted())
 
 
+def of_attrs():
+    @attrs.define
+    class Model:
+        n: int = 1
+
+    return Model
+
+
 def read(cls):
     found = read_fields(cls())
     assert found is not None
@@ -52,7 +61,7 @@ def run(cls):
 
 
 @pytest.mark.parametrize("look", [read, send, run])
-@pytest.mark.parametrize("define", [plain, slotted, declared])
+@pytest.mark.parametrize("define", [plain, slotted, declared, of_attrs])
 def test_a_class_that_was_looked_at_lives_no_longer_than_the_person_keeps_it(define, look):
     cls = define()
     look(cls)

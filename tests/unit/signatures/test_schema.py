@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 from uuid import UUID
 
+import attrs
 import jsonschema
 import numpy as np
 import pytest
@@ -40,6 +41,15 @@ class Line:
 class Tree:
     value: int
     children: "list[Tree]"
+
+
+@attrs.define
+class Parcel:
+    _sku: Annotated[str, "the article"]
+    price: Decimal
+    quantity: int = 1
+    tags: list[str] = attrs.Factory(list)
+    number: int = attrs.field(default=0, init=False)
 
 
 class Address(TypedDict):
@@ -148,6 +158,7 @@ def test_skipped_parameters_do_not_show():
         (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
         (dict[str, Any], {"type": "object"}),
         (Line, LINE),
+        (Parcel, LINE),
         (list[Line | None], {"type": "array", "items": LINE}),
         (
             Address,

@@ -146,7 +146,7 @@ def test_two_outputs_under_one_name_are_not_stored_over_each_other(store):
     with rules_of(Rules(update="--update")):
         first, second = (outcome("counting/It") for _ in range(2))
     assert (first.passed, second.passed) == (True, False)
-    assert "gave two outputs that differ in one update. Give each its own name" in second.reason
+    assert "gave two outputs that differ in one update: give each its own name" in second.reason
     assert store.find(SnapshotKey(variant_id="counting/It")).text == "0\n"
 
 

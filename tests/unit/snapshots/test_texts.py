@@ -28,7 +28,7 @@ import uuid
 import weakref
 import xml.etree.ElementTree as ET
 import zoneinfo
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from typing import Annotated, NamedTuple
 
 import attrs
@@ -528,6 +528,9 @@ class Variable:
     value: str
 
 
+Setting = collections.namedtuple("Setting", "name value")
+
+
 def queried(how):
     engine = sqlalchemy.create_engine("sqlite://")
     with engine.connect() as connection:
@@ -545,6 +548,56 @@ def of_arrow(name):
     whole = {"schema": schema, "columns": [type("ChunkedArray", (), column)()]}
     parts = column if name == "Array" else whole
     return type(name, (), {"__module__": "pyarrow.lib", **parts})()
+
+
+CLASSES = {
+    "named tuple": lambda *names: collections.namedtuple("Made", names),
+    "subclass of a named tuple": lambda *names: type(
+        "Made", (collections.namedtuple("Base", names),), {"__slots__": ()}
+    ),
+    "named tuple with a dict": lambda *names: type(
+        "Made", (collections.namedtuple("Base", names),), {}
+    ),
+    "dataclass": lambda *names: make_dataclass("Made", names),
+    "frozen dataclass with slots": lambda *names: make_dataclass(
+        "Made", names, frozen=True, slots=True
+    ),
+    "struct": lambda *names: msgspec.defstruct("Made", names),
+    "attrs": lambda *names: attrs.make_class("Made", names),
+}
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_fields_have_their_names_so_that_one_that_was_renamed_or_swapped_shows(kind, monkeypatch):
+    def text_of(*names):
+        made = CLASSES[kind](*names)
+        monkeypatch.setitem(globals(), "Made", made)
+        made.__module__, made.__qualname__ = __name__, "Made"
+        return write_text([made(1, 2)], hide=str)
+
+    assert text_of("x", "y") == "[\n  Made(x=1, y=2),\n]"
+    assert text_of("x", "width") == "[\n  Made(x=1, width=2),\n]"
+    assert "x=2" in text_of("y", "x")
+
+
+class Kept(collections.namedtuple("Base", "x y")):
+    def __getnewargs__(self):
+        return self.y, self.x
+
+
+class Stated(NamedTuple):
+    x: int
+    y: int
+
+    def __getstate__(self):
+        return [self.x]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(Kept(1, 2), "Kept(2, 1)"), (Stated(1, 2), "Stated(1, 2, [1])")]
+)
+def test_what_a_class_itself_says_that_pickle_keeps_has_no_names(value, text):
+    assert write_text([value], hide=str) == f"[\n  {text},\n]"
 
 
 Named = collections.namedtuple("Named", "name api_token")
@@ -569,6 +622,7 @@ UNNAMED = {
     "pair of bytes": [(b"cookie", b"pw-1")],
     "key of bytes": {b"password": b"pw-1"},
     "value of a record": Variable("DB_PASSWORD", "pw-1"),
+    "value of a named tuple": Setting("DB_PASSWORD", "pw-1"),
     "URL of yarl, which keeps its parts": [("https", "ann:pw-1@h", "/db", "", "")],
     "row of a query": queried("all"),
     "row of a query as a mapping": queried("mappings"),
@@ -619,7 +673,9 @@ def test_a_secret_of_an_exception_is_a_placeholder_where_a_library_changed_how_i
 def test_what_is_no_secret_stays_where_no_name_is_written():
     split = urllib.parse.urlsplit("https://ann@h:80/db")
     assert '"ann@h:80"' in write_text(split, hide=str)
-    assert write_text([Struct("ann", None)], hide=str) == '[\n  Struct("ann", None),\n]'
+    assert write_text([Struct("ann", None)], hide=str) == (
+        '[\n  Struct(name="ann", api_token=None),\n]'
+    )
     headers = write_text(httpx.Headers({"accept": "*/*"}), hide=str)
     assert "(b'accept', b'accept', b'*/*')" in headers
     assert write_text([("token", 1, 2)], hide=str) == '[\n  ("token", 1, 2),\n]'

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Mapping
 from typing import Annotated, Literal, NamedTuple, NotRequired, Protocol, TypedDict
 
+import attrs
 import numpy as np
 import pydantic
 import pytest
@@ -25,6 +26,12 @@ class Row:
 class Point(NamedTuple):
     x: int
     y: int
+
+
+@attrs.frozen
+class Box:
+    _size: int
+    kind: str = ""
 
 
 class Order(TypedDict):
@@ -179,6 +186,7 @@ def test_of_several_items_none_is_published_where_one_does_not_fit(train):
         (Row(1), {"name": "x"}, Row(1, "x")),
         (Point(1, 2), {"y": 5}, Point(1, 5)),
         (Model(), {"n": 4}, Model(n=4)),
+        (Box(1), {"size": 4}, Box(4)),
     ],
     ids=str,
 )
@@ -202,6 +210,8 @@ def test_a_patch_publishes_a_copy_with_other_fields(train, value, changes, patch
         (Row(1), "name", "cell.name takes str, not list"),
         (Point(1, 2), "y", "cell.y takes int, not list"),
         (Model(), "n", "cell.n takes int, not list"),
+        (Box(1), "nn", "no field 'nn'"),
+        (Box(1), "size", "cell.size takes int, not list"),
     ],
 )
 def test_a_patch_of_what_has_no_such_field_or_does_not_fit_it_is_refused(

@@ -22,6 +22,7 @@ from typing import (
 )
 from uuid import UUID
 
+import attrs
 import numpy as np
 import pandas as pd
 import pytest
@@ -134,6 +135,14 @@ class Guarded:
 class Point(NamedTuple):
     x: int
     y: int = 0
+
+
+@attrs.define
+class Parcel:
+    sku: str
+    _weight: Decimal = Decimal(1)
+    _code: Annotated[str, Sensitive] = "c"
+    label: str = attrs.field(default="new", init=False)
 
 
 class Address(TypedDict):
@@ -338,6 +347,17 @@ def test_an_instance_of_a_class_that_the_hint_does_not_state_becomes_a_record(hi
     frozen = freeze(value, hint)
     assert frozen.type == TypeRef(__name__, "RushOrder")
     assert frozen.fields["hours"] == 4
+
+
+def test_an_instance_of_attrs_is_data_by_the_names_that_its_constructor_takes():
+    parcel = Parcel("a", Decimal("1.5"))
+    fields = {"sku": "a", "weight": Decimal("1.5"), "code": Secret("c")}
+    assert freeze(parcel, Parcel) == fields
+    assert freeze(parcel) == Record(TypeRef(__name__, "Parcel"), fields)
+    assert freeze({**fields, "code": "c"}, Parcel) == fields
+    json = {"sku": "a", "weight": "1.5"}
+    for frozen, hint in ((fields, Parcel), (freeze(parcel), Any), (json, Parcel)):
+        assert rebuilt(frozen, hint) == parcel
 
 
 def test_nested_instances_are_frozen_by_the_hints_of_their_fields():
@@ -589,6 +609,9 @@ def test_a_whole_number_is_taken_for_a_float_as_it_is():
         (Line, {"sku": "a", "prize": 1}, "Line has no field 'prize'. Nearest: price"),
         (Line, {"sku": "a"}, "Line lacks price"),
         (Address, {"zip": "1"}, "Address lacks city"),
+        (Parcel, {"sku": "a", "wait": 1}, "Parcel has no field 'wait'. Nearest: weight"),
+        (Parcel, {"sku": "a", "label": "b"}, "Parcel has no field 'label'."),
+        (Parcel, {"weight": "1"}, "Parcel lacks sku"),
         (Point, [1, 2, 3], "Point has 2 fields, got 3"),
         (Picky, {"size": -1}, "Picky cannot be built: ValueError: negative: -1"),
         (Picky, {"size": 0}, "Picky cannot be built: WithoutWordsError: <unreadable>"),
@@ -601,6 +624,12 @@ def test_what_does_not_fit_is_refused_with_its_place(hint, form, words):
     message = refusal({"order": [form]}, dict[str, list[hint]])
     assert message.startswith("args.order[0]: ")
     assert words in message
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_a_key_of_more_digits_than_python_reads_is_no_whole_number(sign):
+    message = refusal({f"{sign}{'9' * 5000}": 1}, dict[int, int])
+    assert message.endswith("9: expected int (a whole number), got str.")
 
 
 def test_a_secret_comes_back_live_and_never_in_a_refusal():
