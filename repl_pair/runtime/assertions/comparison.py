@@ -18,8 +18,6 @@ from repl_pair.runtime.reading.comparing import has_own_equality
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.build import find_member
 from repl_pair.runtime.values.classes import (
-    attrs_fields,
-    fields_of,
     is_array_scalar,
     is_map,
     is_of,
@@ -30,6 +28,10 @@ from repl_pair.runtime.values.classes import (
     real_class,
     same_class,
     type_ref,
+)
+from repl_pair.runtime.values.declared_fields import (
+    attrs_fields,
+    fields_of,
 )
 from repl_pair.runtime.values.frozen import EnumMember, Record, Secret, to_plain
 from repl_pair.runtime.values.leaves import nearest_leaf, read_leaf

@@ -22,6 +22,7 @@ from repl_pair.runtime.assertions.tables import (
 )
 from repl_pair.runtime.reading.expansion import as_rows
 from repl_pair.runtime.values import classes
+from repl_pair.runtime.values.declared_fields import fields_of
 from repl_pair.runtime.values.frozen import to_plain
 from repl_pair.runtime.values.library import all_values, columns_of, has_finer_moments
 from repl_pair.runtime.values.paths import join_path
@@ -75,10 +76,9 @@ def apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | 
     expected, actual = (
         all_values(one) if classes.is_map(one) else one for one in (expected, actual)
     )
-    wanted = expected if classes.is_map(expected) else classes.fields_of(expected)
-    fields = (
-        actual if classes.is_map(expected) and classes.is_map(actual) else classes.fields_of(actual)
-    )
+    wanted = expected if classes.is_map(expected) else fields_of(expected)
+    are_maps = classes.is_map(expected) and classes.is_map(actual)
+    fields = actual if are_maps else fields_of(actual)
     kinds = classes.real_class(expected), classes.real_class(actual)
     is_map = classes.is_map(expected) or classes.is_map(actual)
     if wanted is None or fields is None or not (is_map or classes.same_class(*kinds)):

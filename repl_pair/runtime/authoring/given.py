@@ -7,12 +7,14 @@ from typing import Any, TypeAlias, cast
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.values import canonical
 from repl_pair.runtime.values.classes import (
-    attrs_fields,
-    fields_of,
     is_map,
     is_row,
     per_class,
     real_class,
+)
+from repl_pair.runtime.values.declared_fields import (
+    attrs_fields,
+    fields_of,
 )
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import (

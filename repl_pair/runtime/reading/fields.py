@@ -10,7 +10,6 @@ from types import GetSetDescriptorType, MemberDescriptorType, ModuleType, Simple
 from typing import Any, NamedTuple, TypeVar, cast
 
 from repl_pair.runtime.values.classes import (
-    attrs_fields,
     is_genuine,
     lineage,
     per_class,
@@ -18,6 +17,7 @@ from repl_pair.runtime.values.classes import (
     root_of,
     space_of,
 )
+from repl_pair.runtime.values.declared_fields import attrs_fields
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.marks import Sensitive, is_secret_key, secret_type
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from repl_pair.errors import nearest
 from repl_pair.runtime.values.classes import (
-    attrs_fields,
     is_array_scalar,
     is_map,
     is_polars,
     kind_of,
     real_class,
 )
+from repl_pair.runtime.values.declared_fields import attrs_fields
 from repl_pair.runtime.values.paths import Cut, Key, join_path, position_of
 
 _NEAR_LIMIT = 8

@@ -11,8 +11,8 @@ from repl_pair.runtime.values.classes import (
     is_map,
     is_row,
     is_set,
-    is_typed_dict,
 )
+from repl_pair.runtime.values.declared_fields import is_typed_dict
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Frozen, Secret, sensitive_paths
 from repl_pair.runtime.values.hints import (

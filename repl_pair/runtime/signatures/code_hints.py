@@ -9,10 +9,10 @@ from repl_pair.runtime.values.classes import (
     hint_class,
     is_map,
     is_row,
-    is_typed_dict,
     real_class,
     spell,
 )
+from repl_pair.runtime.values.declared_fields import is_typed_dict
 from repl_pair.runtime.values.hints import Hint, class_hints, item_hint, read_hint
 from repl_pair.runtime.values.takes import takes_of
 

@@ -14,15 +14,17 @@ from repl_pair.runtime.values.classes import (
     ORDERED,
     SETS,
     current_class,
-    has_fields,
     hint_class,
     is_map,
-    is_model_class,
-    is_named_tuple,
     is_of,
     is_row,
     is_secret_class,
     real_class,
+)
+from repl_pair.runtime.values.declared_fields import (
+    has_fields,
+    is_model_class,
+    is_named_tuple,
 )
 from repl_pair.runtime.values.hints import (
     ANYTHING,

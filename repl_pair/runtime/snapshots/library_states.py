@@ -9,13 +9,13 @@ from repl_pair.runtime.snapshots.secret_parts import hide_in_array
 from repl_pair.runtime.snapshots.states import State, Unstorable, Words, hide_declared
 from repl_pair.runtime.values.classes import (
     is_library_scalar,
-    is_model_class,
     lineage,
     name_of,
     qualname_of,
     real_class,
     root_of,
 )
+from repl_pair.runtime.values.declared_fields import is_model_class
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.library import exact_columns
 from repl_pair.runtime.values.marks import is_secret_label

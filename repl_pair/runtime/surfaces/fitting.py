@@ -10,13 +10,13 @@ from typing import Any, Literal, cast, get_args, get_origin
 
 from repl_pair.runtime.values.classes import (
     hint_class,
-    is_typed_dict,
     per_class,
     real_class,
     same_class,
     spell,
     type_name,
 )
+from repl_pair.runtime.values.declared_fields import is_typed_dict
 from repl_pair.runtime.values.hints import Container, Hint, class_hints, read_hint, required_keys
 
 Check = Callable[[Any, str], str]

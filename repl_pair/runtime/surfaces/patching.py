@@ -8,7 +8,12 @@ from typing import Any, cast
 from repl_pair.errors import AuthoringError, did_you_mean
 from repl_pair.runtime.store import NOTHING
 from repl_pair.runtime.surfaces.fitting import checker
-from repl_pair.runtime.values.classes import fields_of, is_model_class, is_named_tuple, real_class
+from repl_pair.runtime.values.classes import real_class
+from repl_pair.runtime.values.declared_fields import (
+    fields_of,
+    is_model_class,
+    is_named_tuple,
+)
 from repl_pair.runtime.values.hints import ANYTHING, class_hints
 
 

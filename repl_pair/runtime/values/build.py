@@ -10,12 +10,14 @@ from repl_pair.runtime.values.classes import (
     class_behind,
     current_class,
     is_map,
-    is_model_class,
-    is_named_tuple,
     is_row,
-    is_typed_dict,
     same_class,
     type_ref,
+)
+from repl_pair.runtime.values.declared_fields import (
+    is_model_class,
+    is_named_tuple,
+    is_typed_dict,
 )
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, sensitive_paths
 from repl_pair.runtime.values.hints import ANYTHING, Hint, class_hints, item_hint

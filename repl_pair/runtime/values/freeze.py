@@ -12,12 +12,10 @@ from typing import Any, TypeGuard
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.values import canonical
 from repl_pair.runtime.values.classes import (
-    fields_of,
     hint_class,
     is_library_scalar,
     is_map,
     is_of,
-    is_plain_container,
     is_row,
     is_secret_class,
     is_set,
@@ -26,6 +24,10 @@ from repl_pair.runtime.values.classes import (
     root_of,
     same_class,
     type_ref,
+)
+from repl_pair.runtime.values.declared_fields import (
+    fields_of,
+    is_plain_container,
 )
 from repl_pair.runtime.values.frozen import (
     SCALARS,

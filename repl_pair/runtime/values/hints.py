@@ -13,13 +13,15 @@ from weakref import WeakKeyDictionary
 
 from repl_pair.records import row
 from repl_pair.runtime.values.classes import (
-    attrs_fields,
-    has_fields,
     hint_class,
-    is_named_tuple,
     is_secret_class,
     real_class,
     spell,
+)
+from repl_pair.runtime.values.declared_fields import (
+    attrs_fields,
+    has_fields,
+    is_named_tuple,
 )
 from repl_pair.runtime.values.marks import Sensitive
 

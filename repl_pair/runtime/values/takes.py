@@ -12,13 +12,15 @@ from weakref import WeakKeyDictionary, ref
 
 from repl_pair.records import record
 from repl_pair.runtime.values.classes import (
+    lineage,
+    real_class,
+)
+from repl_pair.runtime.values.declared_fields import (
     attrs_fields,
     dataclass_names,
     is_model_class,
     is_named_tuple,
     is_typed_dict,
-    lineage,
-    real_class,
 )
 from repl_pair.runtime.values.hints import (
     Hint,

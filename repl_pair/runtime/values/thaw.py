@@ -27,7 +27,6 @@ from repl_pair.runtime.values.classes import (
     SETS,
     class_behind,
     current_class,
-    has_fields,
     hint_class,
     is_map,
     is_row,
@@ -38,6 +37,7 @@ from repl_pair.runtime.values.classes import (
     spell,
     type_ref,
 )
+from repl_pair.runtime.values.declared_fields import has_fields
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Given, Record, Ref, Secret
 from repl_pair.runtime.values.hints import ANYTHING, Hint, item_hint, read_hint
 from repl_pair.runtime.values.leaves import LEAVES, read_leaf

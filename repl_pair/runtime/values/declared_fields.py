@@ -1,0 +1,103 @@
+"""The fields that a class declares: dataclasses, attrs, models, named tuples, typed dicts."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields as dataclass_fields, is_dataclass
+from typing import Any, NamedTuple, cast
+
+from repl_pair.runtime.values.classes import (
+    PLAIN,
+    hint_class,
+    is_exactly,
+    is_of,
+    lineage,
+    names_in,
+    per_class,
+    real_class,
+    space_of,
+)
+
+
+def has_fields(cls: Any) -> bool:
+    """Return whether a class is built from a mapping of declared fields."""
+    if not isinstance(cls, type) or (type(cls) is type and cls in PLAIN):
+        return False  # the answer for most values
+    is_more = is_typed_dict(cls) or is_named_tuple(cls) or is_model_class(cls)
+    return is_dataclass(cls) or is_more or attrs_fields(cast("Any", cls)) is not None
+
+
+@per_class
+def dataclass_names(cls: Any) -> tuple[Sequence[str], Sequence[str]]:
+    """Name the fields that a dataclass is built from, and those that must be given."""
+    taken = [f for f in dataclass_fields(cls) if f.init]
+    needed = [f.name for f in taken if f.default is MISSING and f.default_factory is MISSING]
+    return [f.name for f in taken], needed
+
+
+class AttrsField(NamedTuple):
+    """A field of a class of attrs: where it is, whether it is given, has to be, and is compared."""
+
+    name: str
+    init: bool
+    needed: bool
+    compared: bool
+
+
+@per_class
+def attrs_fields(cls: Any) -> Mapping[str, AttrsField] | None:
+    """Return the fields that attrs declares, as its constructor calls them; None of other classes.
+
+    That is `x` for the attribute `_x`.
+    """
+    attr: Any = sys.modules.get("attr")
+    spaces, plain = map(space_of, lineage(cls)), cast("Any", tuple)
+    found = next((s["__attrs_attrs__"] for s in spaces if "__attrs_attrs__" in s), None)
+    if attr is None or not is_of(found, tuple):
+        return None
+    return {
+        one.alias: AttrsField(one.name, one.init, one.default is attr.NOTHING, one.eq)
+        for one in plain.__iter__(found)
+        if is_exactly(one, attr.Attribute)
+    }
+
+
+@per_class
+def is_plain_container(cls: Any) -> bool:
+    """Return whether a class is dict, list, tuple, or a dataclass with no base that is more."""
+    is_dataclass_alone = "__dataclass_fields__" in names_in(cls) and lineage(cls)[1:] == (object,)
+    return cls is dict or cls is list or cls is tuple or is_dataclass_alone
+
+
+def fields_of(value: Any) -> dict[str, Any] | None:
+    """Return the fields that build an instance of a declared class, None for other objects."""
+    cls = real_class(value)
+    if is_dataclass(cls):
+        names = attributes = dataclass_names(cls)[0]
+    elif is_named_tuple(cls):
+        names = attributes = cls._fields
+    elif is_model_class(cls):
+        return {n: getattr(value, n) for n in cls.model_fields} | (value.model_extra or {})
+    elif (declared := attrs_fields(cls)) is not None:
+        names = [given_as for given_as, field in declared.items() if field.init]
+        attributes = [declared[given_as].name for given_as in names]
+    else:
+        return None
+    pairs = zip(names, attributes, strict=True)
+    fields = {name: getattr(value, attribute, MISSING) for name, attribute in pairs}
+    return {name: field for name, field in fields.items() if field is not MISSING}
+
+
+def is_named_tuple(cls: Any) -> bool:
+    """Return whether a class is a tuple with named fields."""
+    return issubclass(cls, tuple) and getattr(hint_class(cls), "_fields", None) is not None
+
+
+def is_typed_dict(cls: Any) -> bool:
+    """Return whether a class is a TypedDict."""
+    return issubclass(cls, dict) and getattr(hint_class(cls), "__total__", None) is not None
+
+
+def is_model_class(cls: Any) -> bool:
+    """Return whether `cls` is a pydantic model."""
+    base = getattr(sys.modules.get("pydantic"), "BaseModel", None)
+    return isinstance(base, type) and isinstance(cls, type) and issubclass(cls, base)
