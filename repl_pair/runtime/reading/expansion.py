@@ -186,6 +186,13 @@ def _walk(
             (str(key), item, inside or _is_secret(key, named), depth - 1)
             for key, item in _pairs_in(rows)
         )
+        waiting.extend(("", Secret(item), True, depth - 1) for item in _private_secrets(part))
+
+
+def _private_secrets(value: Any) -> list[Any]:
+    """Return the secrets in private fields of an object, whose other private fields stay unread."""
+    is_closed = _is_leaf(value) or is_table(value) or is_map(value) or is_set(value)
+    return [] if is_closed else (read_fields(value) or ({}, [], 0))[1]
 
 
 def _slot_beside_its_name(rows: Any) -> int | str | None:

@@ -73,7 +73,8 @@ def read_fields(
     fields, left = _stored(value, layout)
     met: list[Any] = []
     if inner := [name for name in fields if name[:1] == "_"]:
-        met += [fields[name] for name in inner if is_secret_key(name)]
+        secret = [name for name in inner if is_secret_key(name) or name in layout.sensitive]
+        met += [fields[name] for name in secret]
         for name in _MODEL_STORES.intersection(inner):
             more = cast("dict[Any, Any]", fields[name] if real_class(fields[name]) is dict else {})
             met += [item for key, item in more.items() if type(key) is str and is_secret_key(key)]

@@ -72,6 +72,17 @@ def test_a_secret_is_found_by_the_name_beside_it():
     assert sorted(short_secrets([named, pairs])) == ["17", "hun7r", "hun8r"]
 
 
+def test_secrets_in_private_fields_are_found_and_other_private_fields_are_not_followed():
+    @dataclass
+    class Hidden:
+        _pin: Annotated[str, Sensitive]
+        _password: str
+        _engine: Any
+
+    value = Hidden("47x", "pw7", {"token": "of an engine"})
+    assert sorted(short_secrets({"of": value})) == ["47x", "pw7"]
+
+
 @pytest.fixture
 def few_parts(monkeypatch):
     monkeypatch.setattr(expansion, "MAX_PARTS", 10_000)
