@@ -320,7 +320,7 @@ PROBES, SITES = 12, 14
 CONTROL = """
 def find_clean(forms):
     for variant in repl_pair.registry.ids("variant", "vault."):
-        whole = repr(repl_pair.run(variant))
+        whole = repr(vars(repl_pair.run(variant)))
         if variant != "vault.echo/Plain" and not any(form in whole for form in forms):
             yield variant
 print(json.dumps(list(find_clean(json.loads(%r)))))
