@@ -60,7 +60,7 @@ def read_settings(start: Path) -> PytestSettings:
         enters_venv=given.collect_in_virtualenv,
         import_mode=given.import_mode,
         namespaces=_is_on(table.get("consider_namespace_packages")),
-        image_tolerance=_share(table, "repl_pair_image_tolerance"),
+        image_tolerance=read_share(table, "repl_pair_image_tolerance"),
         strict_xfail=_is_on(strict),
     )
 
@@ -118,7 +118,8 @@ def _is_on(value: Any) -> bool:
     return str(value).lower() in ("1", "yes", "true", "on")
 
 
-def _share(table: Mapping[str, Any], name: str) -> float:
+def read_share(table: Mapping[str, Any], name: str) -> float:
+    """Return a setting that is a share from 0 to 1, 0 if it is not set; `bad_body` for others."""
     try:
         share = float(table.get(name, 0))
     except ValueError:

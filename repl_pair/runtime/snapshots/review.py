@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from repl_pair.records import Undo, record
+from repl_pair.runtime.loading.pytest_settings import read_share
 from repl_pair.runtime.registry.ids import name_run
 from repl_pair.runtime.snapshots.artifacts import ACTUAL
 from repl_pair.runtime.snapshots.records import About, SnapshotKey, Stored
@@ -48,8 +49,8 @@ _rules = Rules()
 def current_rules() -> Rules:
     """Return the rules as they are set, else those of the environment."""
     rules, folder = _rules, os.environ.get(ARTIFACTS)
-    if not rules.tolerance and (share := os.environ.get(TOLERANCE)):
-        rules = replace(rules, tolerance=float(share))
+    if not rules.tolerance and os.environ.get(TOLERANCE):
+        rules = replace(rules, tolerance=read_share(os.environ, TOLERANCE))
     if rules.artifacts is None and folder:
         rules = replace(rules, artifacts=lambda: Path(folder))
     if rules.update or os.environ.get(UPDATE) != "1":

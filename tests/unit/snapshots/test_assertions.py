@@ -377,6 +377,15 @@ def test_what_is_shown_has_no_secret_and_a_repr_of_its_own_comes_first(store, mo
     ]
 
 
+def test_a_tolerance_of_the_environment_that_is_no_share_fails_and_is_named(store, monkeypatch):
+    repl_pair.story("one", component=lambda: 1)
+    repl_pair.variant("one/It", play=[check.matches_snapshot()])
+    monkeypatch.setenv("REPL_PAIR_IMAGE_TOLERANCE", "2%")
+    found = outcome("one/It")
+    assert not found.passed
+    assert "REPL_PAIR_IMAGE_TOLERANCE is a share from 0 to 1, not '2%'." in found.reason
+
+
 def test_without_a_folder_they_are_kept_with_the_project(tmp_path, monkeypatch):
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / "deep" / "er").mkdir(parents=True)
