@@ -132,6 +132,29 @@ def _set_signals(was: list[Any]) -> None:
             _signal.signal(number, handler)
 
 
+_TIMERS = [
+    getattr(_signal, name)
+    for name in ("ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF")
+    if hasattr(_signal, name)  # not on Windows
+]
+
+
+def _timers() -> list[tuple[float, float]]:
+    return [_signal.getitimer(which) for which in _TIMERS]
+
+
+def _set_timers(was: list[tuple[float, float]]) -> None:
+    for which, now, (left, interval) in zip(_TIMERS, _timers(), was, strict=True):
+        if bool(now[0]) != bool(left) or now[1] != interval:
+            _signal.setitimer(which, left, interval)
+
+
+def _is_as_timers(was: list[tuple[float, float]]) -> bool:
+    """Return whether no timer was begun or ended; one that goes on has less time left."""
+    pairs = zip(_timers(), was, strict=True)
+    return all((bool(now[0]), now[1]) == (bool(one[0]), one[1]) for now, one in pairs)
+
+
 def _logging() -> list[Any]:
     root: Any = sys.modules["logging"].root
     return [root.manager.disable, root.level, root.handlers[:], root.filters[:], _disabled()]
@@ -274,6 +297,8 @@ SETTINGS = (
     Setting("gc", "gc", _gc, _set_gc),
     Setting("trace functions", "sys", _traces, _set_traces, _is_as_traces, is_kept=False),
     Setting(STREAMS, "sys", _streams, _set_streams, _is_as_streams, is_kept=False),
+    # Before the handlers: a timer that ends without its handler ends the process.
+    Setting("timers", "sys", _timers, _set_timers, _is_as_timers, is_kept=False),
     Setting("signals", "sys", _signals, _set_signals, is_kept=False),
     Setting("logging", "logging", _logging, _set_logging, is_kept=False),
     Setting("random", "random", _random, _set_random, _is_as_random),

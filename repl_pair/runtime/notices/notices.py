@@ -82,7 +82,7 @@ def report_notice(
     }
     found = connection.execute(
         "SELECT max(number) FROM notices WHERE subject = :subject AND kind = :kind"
-        " AND recipient = :recipient AND created_at > :since",
+        " AND recipient = :recipient AND created_at BETWEEN :since AND :now",
         new,
     ).fetchone()
     if found[0] is None:

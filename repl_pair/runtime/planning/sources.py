@@ -28,9 +28,8 @@ from repl_pair.runtime.values.classes import module_of, name_of, qualname_of
 PARSE_TRIES = 5
 _TARGETS = (ast.Name, ast.Subscript, ast.Attribute)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_MAX_FILES = 256
-_MAX_SOURCES = 4096
-"""Files, and cells: a notebook of more cells is parsed again for each hash."""
+_MAX_FILES, _MAX_CELLS = 256, 4096
+"""A notebook of more cells is parsed again for each hash."""
 
 
 @record
@@ -60,8 +59,8 @@ class Assigned:
     """A Target; a type checker takes a function that a class has for a method."""
 
 
-_SOURCES: dict[str, tuple[list[str], str]] = {}
-"""Files by name: the lines as linecache holds them, and their text."""
+_FILES: dict[str, tuple[list[str], Index]] = {}
+"""Files by name: the lines as linecache holds them, and their index, until they are edited."""
 
 
 def _index_of(filename: str, space: dict[str, Any], indexes: dict[str, Index]) -> Index:
@@ -70,16 +69,26 @@ def _index_of(filename: str, space: dict[str, Any], indexes: dict[str, Index]) -
         return found
     linecache.checkcache(filename)
     lines = linecache.getlines(filename, space)
-    known = _SOURCES.get(filename)
-    if known is None or known[0] is not lines:
-        if len(_SOURCES) >= _MAX_FILES:
-            _SOURCES.clear()
-        known = _SOURCES[filename] = lines, "".join(lines)
-    indexes[filename] = found = index(known[1])
+    is_of_cell = is_cell(linecache.cache.get(filename, ()))
+    found = _index_cell("".join(lines)) if is_of_cell else _index_file(filename, lines)
+    indexes[filename] = found
     return found
 
 
-@lru_cache(maxsize=_MAX_SOURCES)
+def _index_file(filename: str, lines: list[str]) -> Index:
+    known = _FILES.get(filename)
+    if known is None or (known[0] is not lines and known[0] != lines):
+        if len(_FILES) >= _MAX_FILES:
+            _FILES.clear()
+        known = _FILES[filename] = lines, index("".join(lines))
+    return known[1]
+
+
+@lru_cache(maxsize=_MAX_CELLS)
+def _index_cell(source: str) -> Index:
+    return index(source)
+
+
 def index(source: str) -> Index:
     """Index a source without its docstrings; what does not parse defines nothing."""
     found = Index(functions={}, named={}, classes={}, assignments={}, rebound=set())
@@ -228,7 +237,7 @@ def _class_definitions(cls: type[Any], indexes: dict[str, Index]) -> Iterator[Se
     if module_of(cls) == "__main__":
         for source in _cells():
             if name_of(cls) in source:
-                yield index(source).classes.get(name, [])[-1:]
+                yield _index_cell(source).classes.get(name, [])[-1:]
 
 
 def _assignments(of: Assigned, indexes: dict[str, Index]) -> Iterator[Sequence[ast.AST]]:
@@ -237,7 +246,7 @@ def _assignments(of: Assigned, indexes: dict[str, Index]) -> Iterator[Sequence[a
         names = re.compile(rf"\b{re.escape(of.name)}\b")
         for source in _cells():
             if of.name in source and names.search(source):
-                yield index(source).assignments.get(of.name, ())
+                yield _index_cell(source).assignments.get(of.name, ())
     yield _index_of(file_of(of.reader), space, indexes).assignments.get(of.name, ())
 
 

@@ -56,6 +56,7 @@ class Connections:
                 return
             try:
                 connection.execute("BEGIN")
+                self._refuse_newer(connection)
                 yield connection
             finally:
                 connection.rollback()
@@ -68,12 +69,19 @@ class Connections:
             assert not connection.in_transaction, "a change within a change"
             try:
                 connection.execute("BEGIN IMMEDIATE")
+                self._refuse_newer(connection)
                 self._writing = threading.get_ident()
                 yield connection
                 connection.commit()
             finally:
                 self._writing = None
                 connection.rollback()
+
+    def _refuse_newer(self, connection: sqlite3.Connection) -> None:
+        """Refuse a file that another process has brought to a newer version meanwhile."""
+        if version_of(connection) > VERSION:
+            self.close()
+            check_file(find_file(self._root))
 
     def version(self) -> tuple[object, ...] | None:
         """Return what differs after any change by any connection of any process; None before."""

@@ -41,7 +41,7 @@ class Registry:
         self._runs: dict[str, Any] = {}
         """Origin key of each registering module -> its latest known run."""
         self._places: dict[str, set[tuple[str, str]]] = {}
-        """Origin key -> kinds and ids registered there, perhaps retired since."""
+        """Key of an origin of the person's -> kinds and ids from there, perhaps retired since."""
         self._doubled: dict[tuple[str, str], tuple[Entry, Entry]] = {}
         """By kind and id, what came twice from modules: the first, and the last."""
         self._load_began = 0
@@ -90,8 +90,8 @@ class Registry:
             self._runs.setdefault(origin.key, origin.run)
         elif origin.key.startswith(SCRIPT):
             self._runs[origin.key] = origin.run
-        self._places.setdefault(origin.key, set()).add((kind, id))
-        if not is_agents(origin):
+        if not is_agents(origin):  # an agent's origin is never retired
+            self._places.setdefault(origin.key, set()).add((kind, id))
             self.store.put(known.collection, id, entry)
             self._bring_back(f"{id}/" if kind == "story" else "")
             return entry
@@ -259,7 +259,8 @@ class Registry:
             for (kind, id), entry in saved.items():
                 if kind not in self.kinds:
                     continue  # its kind was taken out with all of its entries
-                if self.store.put(self.kinds[kind].collection, id, entry, over=None):
+                is_back = self.store.put(self.kinds[kind].collection, id, entry, over=None)
+                if is_back and not is_agents(entry.origin):
                     self._places.setdefault(entry.origin.key, set()).add((kind, id))
 
         return undo

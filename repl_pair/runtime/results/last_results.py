@@ -20,6 +20,8 @@ RESULTS = Collection(name="results", doc="The last run of each variant.")
 STORE.declare(RESULTS)
 
 
+MAX_GONE, _LOOK_EACH = 500, 100
+"""How many results are kept of variants that are gone: they may be registered again."""
 MAX_IN_MODES = 20
 """How many failures of one variant in modes of its own are kept beside its last run."""
 
@@ -44,7 +46,19 @@ def keep_result(record: RunRecord) -> None:
         earlier = tuple(r for r in beside if not any(r is one for one in in_modes[MAX_IN_MODES:]))
         kept = replace(record, **lighter, earlier=earlier)
         if STORE.put(RESULTS.name, record.variant_id, kept, over=old):
-            return _total.note(record.variant_id, kept)
+            _total.note(record.variant_id, kept)
+            if old is None and next(_firsts) % _LOOK_EACH == 0:
+                _forget_gone()
+            return
+
+
+def _forget_gone() -> None:
+    """Remove the earliest results of variants that are gone, but for MAX_GONE of them."""
+    variants, kept = KINDS["variant"].collection, STORE.snapshot(RESULTS.name)
+    gone = [run for id, run in kept.items() if STORE.item(variants, id) is None]
+    for run in sorted(gone, key=lambda run: run.order)[:-MAX_GONE]:
+        if STORE.remove(RESULTS.name, run.variant_id, only=run):
+            _total.forget(run.variant_id)
 
 
 def _show_no_more(variant_id: str) -> None:
@@ -54,7 +68,7 @@ def _show_no_more(variant_id: str) -> None:
 
 
 _total = Total(_show_no_more)
-_orders = count(1)
+_orders, _firsts = count(1), count(1)
 
 
 def last_result(variant_id: str, principal: str = PERSON) -> RunRecord | None:

@@ -23,6 +23,8 @@ GONE = "[no longer kept: later runs took its place; run it again]"
 _HELD = ("effective_args", "assertions", "events", "effects")
 _STREAMS = ("stdout", "stderr", "unattributed", "logs", "warnings")
 _MAX_PARTS, _MAX_TEXT, _MAX_CELLS = 2000, 20_000, 8000
+_MAX_HELD = 100_000
+"""How many characters of texts a slot keeps as they are."""
 
 
 def lighten(record: RunRecord) -> dict[str, Any]:
@@ -33,25 +35,34 @@ def lighten(record: RunRecord) -> dict[str, Any]:
     places, secrets = record.sensitive, record.secrets
     lighter: dict[str, Any] = {}
     for slot in _HELD:
-        if _is_light(value := getattr(record, slot)):
+        room = _Room(_MAX_HELD)
+        if _is_light(value := getattr(record, slot), room):
             continue
         if is_of(value, dict):
-            lighter[slot] = _lighter(value, below(places, slot), secrets)
+            lighter[slot] = _lighter(value, below(places, slot), room, secrets)
         else:  # however many records there are, they stay records
             inner = [below(below(places, slot), at) for at in range(len(value))]
-            lighter[slot] = tuple(map(partial(_lighter, secrets=secrets), value, inner))
+            one = partial(_lighter, room=room, secrets=secrets)
+            lighter[slot] = tuple(map(one, value, inner))
     return lighter
 
 
+class _Room:
+    """How many characters may still be kept as they are."""
+
+    def __init__(self, chars: int) -> None:
+        self.chars = chars
+
+
 def _lighter(
-    value: Any, places: Sequence[Place], secrets: CallSecrets | None, depth: int = 0
+    value: Any, places: Sequence[Place], room: _Room, secrets: CallSecrets | None, depth: int = 0
 ) -> Any:
-    if _is_light(value):
+    if _is_light(value, room):
         return value
 
     def parts(found: Mapping[Any, Any]) -> dict[Any, Any]:
         rows = found.items()
-        return {key: _lighter(v, below(places, key), secrets, depth + 1) for key, v in rows}
+        return {key: _lighter(v, below(places, key), room, secrets, depth + 1) for key, v in rows}
 
     kind: Any = real_class(value)
     if hasattr(kind, "__record__"):
@@ -68,21 +79,27 @@ def _lighter(
     return send_out(live_to_plain(value), sensitive=places, limits=SHOWN, secrets=secrets).value
 
 
-def _is_light(value: Any) -> bool:
-    """Return whether a value is small enough to be kept; objects are not taken apart."""
+def _is_light(value: Any, room: _Room) -> bool:
+    """Return whether a value is kept as it is, and count its texts; objects are not taken apart."""
     waiting: list[Any] = [value]
-    room = _MAX_PARTS
-    while waiting and room > 0:
+    left, chars = _MAX_PARTS, room.chars
+    while waiting and left > 0:
         node = waiting.pop()
-        room -= 1
+        left -= 1
         if id(real_class(node)) in _SMALL:
             continue
         if (parts := _parts_of(node)) is not None:
-            room -= len(parts)
-            waiting.extend(parts if room > 0 else ())
-        elif _is_large(node):
+            left -= len(parts)
+            waiting.extend(parts if left > 0 else ())
+        elif (text := _base_of(node, _TEXTS)) is not None:
+            chars -= text.__len__(node)
+            if text.__len__(node) > _MAX_TEXT or chars < 0:
+                return False
+        elif kind_of(node) is not None and node.size > _MAX_CELLS:
             return False
-    return room > 0
+    if left > 0:
+        room.chars = chars
+    return left > 0
 
 
 def _parts_of(node: Any) -> Any:
@@ -108,12 +125,6 @@ def _base_of(node: Any, bases: dict[int, Any]) -> Any:
     return found or next((bases[id(cls)] for cls in lineage(kind) if id(cls) in bases), None)
 
 
-def _is_large(node: Any) -> bool:
-    if (text := _base_of(node, _TEXTS)) is not None:
-        return text.__len__(node) > _MAX_TEXT
-    return kind_of(node) is not None and node.size > _MAX_CELLS
-
-
 class Total:
     """Counts what the kept runs show, and has the earliest show less once it is too much."""
 
@@ -122,6 +133,11 @@ class Total:
         self._chars: dict[str, int] = {}
         self._all = 0
         self._lock = threading.Lock()
+
+    def forget(self, id: str) -> None:
+        """Count the run of a variant no more: it was removed."""
+        with self._lock:
+            self._all -= self._chars.pop(id, 0)
 
     def note(self, id: str, record: RunRecord) -> None:
         """Count the run that is kept of a variant now."""

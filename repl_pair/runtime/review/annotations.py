@@ -115,7 +115,8 @@ def create_annotation(
         if parent_id is not None or review_id is not None:  # which may have changed meanwhile
             place = find_place(connection, *asked)
         words = {**place, "principal": view.principal, "quote": quote, "content": content}
-        same = connection.execute(_SAME, {**words, "after": time.time() - REPEATED_S}).fetchone()
+        times = {"after": (now := time.time()) - REPEATED_S, "now": now}
+        same = connection.execute(_SAME, words | times).fetchone()
         if same is None:
             check_count(connection, view)
             row = _insert(connection, words)
@@ -200,8 +201,8 @@ def read_rows(database: Database, rows: Sequence[Row]) -> list[Annotation]:
 _SAME = (
     "SELECT * FROM annotations WHERE principal = :principal AND target = :target"
     " AND section = :section AND quote = :quote AND content = :content"
-    " AND parent_id IS :parent_id AND review_id IS :review_id AND created_at > :after"
-    " ORDER BY created_at DESC LIMIT 1"
+    " AND parent_id IS :parent_id AND review_id IS :review_id"
+    " AND created_at BETWEEN :after AND :now ORDER BY created_at DESC LIMIT 1"
 )
 _ANSWERED = (
     "UPDATE annotations SET status = 'replied', updated_at = ?"

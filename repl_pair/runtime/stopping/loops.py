@@ -47,7 +47,8 @@ class LoopThread:
     def loop(self) -> asyncio.AbstractEventLoop:
         """Return the loop, running."""
         with self._lock:
-            if self._loop is None:
+            # A process that was forked has none of the threads of its parent.
+            if self._loop is None or self._thread is None or not self._thread.is_alive():
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
                     target=self._serve, args=(self._loop,), name=self.name, daemon=True

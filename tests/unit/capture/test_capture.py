@@ -417,6 +417,29 @@ def test_filters_that_a_run_replaces_end_with_it():
     assert (warnings.filters, list(warnings.filters)) == before
 
 
+def test_a_timer_that_a_run_began_ends_with_it_and_one_of_the_person_goes_on():
+    which, number = signal.ITIMER_VIRTUAL, signal.SIGVTALRM
+    before = signal.getsignal(number)
+    with capture(exclusive=True, restores=True) as captured:
+        signal.signal(number, lambda *_: None)
+        signal.setitimer(which, 50)
+    assert signal.getitimer(which) == (0, 0)
+    assert signal.getsignal(number) is before
+    assert list(captured.restored.values()) == ["timers", "signals"]
+    signal.setitimer(which, 50, 9)
+    try:
+        with capture(exclusive=True, restores=True) as captured:
+            pass
+        assert captured.restored == {}
+        with capture(exclusive=True, restores=True):
+            signal.setitimer(which, 0)
+        left, interval = signal.getitimer(which)
+        assert 40 < left < 60
+        assert interval == pytest.approx(9)
+    finally:
+        signal.setitimer(which, 0)
+
+
 @pytest.mark.parametrize("action", ["always", "error"])
 def test_options_of_pandas_are_given_back_without_its_warnings_of_old_ones(action):
     options = pandas.options.display.max_rows, pandas.options.future.distinguish_nan_and_na

@@ -1,4 +1,5 @@
 import functools
+import gc
 import importlib
 import importlib.util
 import json
@@ -17,6 +18,7 @@ import pytest
 
 import repl_pair
 from repl_pair.runtime.planning.identity import MAX_REACHED, UNKNOWN, code_hash, edited_file
+from repl_pair.runtime.planning.sources import Index
 
 ROOT = Path(__file__).parents[3]
 
@@ -481,6 +483,23 @@ def test_an_edited_and_reloaded_module_shows(tmp_path, monkeypatch, old, new):
     path.write_text(MODULE.replace(old, new) + "\n")
     os.utime(path, (1, 1))
     assert code_hash([load(path, "pricing_of_a_test")["render"]]) != before
+
+
+def test_of_the_versions_of_a_file_that_were_reloaded_one_is_kept(tmp_path, monkeypatch):
+    path = tmp_path / "often_edited.py"
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def count_versions(number):
+        path.write_text(f"def total(): return {number}\n")
+        linecache.checkcache(str(path))
+        module = importlib.import_module("often_edited")
+        assert code_hash([importlib.reload(module).total]) != UNKNOWN
+        gc.collect()
+        return sum(type(each) is Index and "total" in each.named for each in gc.get_objects())
+
+    first, *later = map(count_versions, range(100, 1_000_000, 200_000))
+    assert later == [first] * len(later)
 
 
 def test_a_class_of_data_that_is_edited_and_not_reloaded_is_named(tmp_path, monkeypatch):

@@ -445,6 +445,21 @@ def test_a_file_that_is_not_as_it_should_be_is_refused_and_never_written(databas
     assert subjects(database) == ["new"]
 
 
+def test_a_file_that_becomes_newer_while_it_is_open_is_written_no_more(database):
+    add(database, "one")
+    assert subjects(database) == ["one"]
+    in_process(
+        database,
+        "import sqlite3; c = sqlite3.connect(database.file)\n"
+        f"c.execute('PRAGMA user_version = {VERSION + 1}'); c.commit(); c.close()\n",
+    )
+    for use in (lambda: add(database, "two"), lambda: subjects(database)) * 2:
+        with pytest.raises(RequestError, match=f"is of version {VERSION + 1}"):
+            use()
+    with closing(sqlite3.connect(database.file)) as connection:
+        assert connection.execute("SELECT count(*) FROM known_contracts").fetchone() == (1,)
+
+
 @pytest.mark.parametrize("link", ["folder", "file", "file to be made"])
 def test_a_link_out_of_the_project_is_neither_read_nor_written(tmp_path, link):
     outside, database = Database(tmp_path / "outside"), Database(tmp_path / "project")

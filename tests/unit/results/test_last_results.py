@@ -6,7 +6,7 @@ import pytest
 
 import repl_pair
 from repl_pair import check
-from repl_pair.runtime.results import retention
+from repl_pair.runtime.results import last_results, retention
 from repl_pair.runtime.results.last_results import forget_result, keep_result, last_result
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.store import STORE
@@ -93,6 +93,26 @@ def test_large_args_are_kept_as_bounded_json_and_the_rest_as_it_is():
     assert run.effective_args["rows"][0] == {"pin": "3358", "notes": "[redacted]"}
     assert "$elided" in run.events[0][1]["text"]
     assert args["rows"] is rows
+
+
+def test_many_texts_of_args_are_kept_up_to_a_bound_in_all():
+    texts = [f"{n} " + "x" * 19_000 for n in range(90)]
+    args = {"few": texts[:2], "many": texts, "rows": [{"of": texts}]}
+    keep_result(RunRecord(variant_id="shop/A", status="pass", effective_args=args))
+    kept = last_result("shop/A").effective_args
+    assert kept["few"] == texts[:2]
+    assert kept["many"][:2] == texts[:2]
+    assert len(json.dumps(kept)) < 1_000_000 < len(json.dumps(args))
+
+
+def test_results_of_variants_that_are_gone_are_bounded_in_number(monkeypatch):
+    monkeypatch.setattr(last_results, "MAX_GONE", 3)
+    monkeypatch.setattr(last_results, "_LOOK_EACH", 1)
+    repl_pair.story("shop", component=lambda: 1)
+    repl_pair.variant("shop/Here")
+    for id in ("Here", 0, 1, 2, 0, 3):
+        keep_result(RunRecord(variant_id=f"shop/{id}", status="pass"))
+    assert [id for id in ("Here", *range(4)) if last_result(f"shop/{id}")] == ["Here", 0, 2, 3]
 
 
 def test_the_earliest_runs_show_no_more_once_all_show_too_much(monkeypatch):

@@ -175,6 +175,17 @@ def test_an_agent_writes_so_many_remarks_an_hour_and_others_go_on(database, rema
     remark(CLAUDE, "one more")
 
 
+def test_remarks_of_a_clock_that_was_ahead_stand_in_the_way_of_none(database, remark):
+    first = remark(CLAUDE, "0")
+    for n in range(1, MAX_IN_AN_HOUR):
+        remark(CLAUDE, f"{n}", parent_id=first["id"])
+    with database.writing() as connection:
+        connection.execute("UPDATE annotations SET created_at = created_at + 86400")
+    later = remark(CLAUDE, "0")
+    assert "duplicate" not in later
+    assert later["id"] != first["id"]
+
+
 def test_two_replies_in_the_same_words_to_two_remarks_are_two(database, remark):
     replies = [
         remark(CLAUDE, "Done.", parent_id=remark(ME, words)["id"]) for words in ("One.", "Two.")
