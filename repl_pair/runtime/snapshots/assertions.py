@@ -118,27 +118,27 @@ def accept_snapshot(variant_id: str, name: str = "", *, modes: Sequence[str] | N
     """Store what the last run of a variant gave, so that `matches_snapshot` passes from then on.
 
     For the person: look at the run's output first. Where outputs in several modes wait, `modes`
-    chooses one; `bad_arguments` without it, `not_found` where none waits. Gives the text that was
-    stored.
+    chooses one; `bad_arguments` without it, `not_found` where none waits, `cannot_run` where the
+    file cannot be written. Gives the text that was stored.
     """
     wanted = None if modes is None else tuple(sorted(modes))
-    waiting = [one.key for one in review.waiting_snapshots().values() if one.key.name == name]
-    fitting = [k for k in waiting if k.variant_id == variant_id and wanted in (None, k.modes)]
+    waiting = [one for one in review.waiting_snapshots().values() if one.key.name == name]
+    of_variant = [one for one in waiting if one.key.variant_id == variant_id]
+    fitting = [one for one in of_variant if wanted in (None, one.key.modes)]
     if len(fitting) > 1:
-        choices = " or ".join(f"modes={list(key.modes)}" for key in fitting)
+        choices = " or ".join(f"modes={list(one.key.modes)}" for one in fitting)
         what = f"Several outputs of {variant_id} wait: choose one with {choices}."
         raise RequestError("bad_arguments", what)
-    found = review.stop_waiting(fitting[0]) if fitting else None
-    if found is None:
+    if not fitting:
         label = SnapshotKey(variant_id=str(variant_id), modes=wanted or (), name=name).label
         raise RequestError(
             "not_found",
             f"No run of {label} gave a snapshot that waits to be accepted."
-            f"{did_you_mean(str(variant_id), sorted({key.variant_id for key in waiting}))} "
+            f"{did_you_mean(str(variant_id), sorted({one.key.variant_id for one in waiting}))} "
             "Run it first: what does not match waits.",
         )
-    review.accept(found)
-    return found.given.text
+    review.accept(fitting[0])
+    return fitting[0].given.text
 
 
 def snapshot_text(settled: RunView) -> str:

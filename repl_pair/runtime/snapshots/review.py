@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import field, replace
 from pathlib import Path
 
+from repl_pair.errors import RequestError, error_text
 from repl_pair.records import Undo, record
 from repl_pair.runtime.loading.pytest_settings import read_share
 from repl_pair.runtime.registry.ids import name_run
@@ -154,9 +155,17 @@ def _id_of(key: SnapshotKey) -> str:
 
 
 def accept(waiting: WaitingSnapshot) -> Undo:
-    """Store what waits; the undo stores what was there before, and lets it wait again."""
+    """Store what waits; the undo stores what was there before, and lets it wait again.
+
+    RequestError `cannot_run` where the file cannot be written: then it waits on.
+    """
     before = SNAPSHOTS.find(waiting.key)
-    SNAPSHOTS.write(waiting.key, waiting.given)
+    try:
+        SNAPSHOTS.write(waiting.key, waiting.given)
+    except OSError as error:
+        raise RequestError(
+            "cannot_run", f"{waiting.key.label} was not stored, and waits on: {error_text(error)}."
+        ) from error
     PERSON_STORE.remove(WAITING.name, waiting.id, only=waiting)
     PERSON_STORE.put(ACCEPTED.name, waiting.id, waiting)
 

@@ -377,6 +377,18 @@ def test_what_is_shown_has_no_secret_and_a_repr_of_its_own_comes_first(store, mo
     ]
 
 
+def test_an_output_whose_file_cannot_be_written_waits_on(store, quote, tmp_path, monkeypatch):
+    repl_pair.run("quote/One")
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(store, "folder", tmp_path / "file" / "below")
+    with pytest.raises(RequestError, match="quote/One was not stored, and waits on") as refused:
+        repl_pair.accept_snapshot("quote/One")
+    assert refused.value.code == "cannot_run"
+    monkeypatch.setattr(store, "folder", tmp_path)
+    repl_pair.accept_snapshot("quote/One")
+    assert repl_pair.run("quote/One").status == "pass"
+
+
 def test_a_tolerance_of_the_environment_that_is_no_share_fails_and_is_named(store, monkeypatch):
     repl_pair.story("one", component=lambda: 1)
     repl_pair.variant("one/It", play=[check.matches_snapshot()])
