@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from contextlib import asynccontextmanager
 
 import pytest
 from front_ends.bounds import BOUND_S
@@ -26,6 +27,18 @@ class Page:
     def _repr_html_(self):
         return <page>
 
+class Links:
+    def _repr_html_(self):
+        return <links>
+
+class Wide:
+    def _repr_html_(self):
+        return "<table>" + "".join(f"<td>{1000.5 + at}" for at in range(40))
+
+class Error:
+    def __init__(self):
+        raise ValueError("\\n".join(f"line {at}" for at in range(400)))
+
 class Svg:
     def _repr_svg_(self):
         return (
@@ -45,7 +58,7 @@ class Png:
 
 class Told:
     def _repr_markdown_(self):
-        return "some **bold** words"
+        return "some **bold** words and [a link](<web>/text)"
 
 class Any(anywidget.AnyWidget):
     _esm = "export default { render({ el }) { el.textContent = 'alive from anywidget'; } }"
@@ -53,7 +66,8 @@ class Any(anywidget.AnyWidget):
 MADE = {
     "Text": lambda: "just words", "Data": lambda: {"total": 9.5},
     "Table": lambda: [{"sku": "a", "price": 1.5}, {"sku": "b", "price": 2.0}],
-    "Html": Html, "Page": Page, "Svg": Svg, "Png": Png, "Markdown": Told, "Any": Any,
+    "Html": Html, "Page": Page, "Links": Links, "Wide": Wide, "Error": Error, "Svg": Svg,
+    "Png": Png, "Markdown": Told, "Any": Any,
     "Plain": lambda: ipywidgets.IntSlider(description="amount", value=5),
 }
 
@@ -66,7 +80,8 @@ def kinds(kind: str):
 for kind in MADE:
     repl_pair.variant(f"shop.kinds/{kind}", args={"kind": kind})
 '''
-SRC = "http://127.0.0.1:9/of-a-page"
+WEB = "http://127.0.0.1:9"
+SRC = f"{WEB}/of-a-page"
 PAGE = f"""
 <p id=p>as it came</p><script>p.textContent = "its script ran"</script>
 <p id=q>untouched</p><img src=x onerror="q.textContent = 'its handler ran'">
@@ -75,7 +90,17 @@ PAGE = f"""
 <script>fetch("{SRC}").catch(() => 0)</script>
 <script>try {{ parent.document.title = "escaped" }} catch {{}}</script>
 """
-KINDS = KINDS.replace("<page>", repr(PAGE))
+IMAGE = "data:image/gif;base64,R0lGODlhAQABAIAAAP///wAAACwAAAAAAQABAAACAkQBADs="
+LINKS = f"""
+<meta http-equiv="refresh" content="0; url={SRC}"><form action="{SRC}"><button>Send</button></form>
+<a href="{WEB}/plain">plain</a> <a href="lab?reset">of the workspace</a>
+<a href="javascript:parent.document.title = 'escaped'">script</a> <a href="#there">down</a>
+<svg height="50"><a xlink:href="{WEB}/drawn"><text y="20">drawn</text></a>
+<a><set attributeName="href" to="{SRC}"/><text y="40">set later</text></a></svg>
+<img usemap="#map" src="{IMAGE}" width="50" height="20">
+<map name="map"><area href="{WEB}/area" shape="default"></map><p id="there">
+"""
+KINDS = KINDS.replace("<page>", repr(PAGE)).replace("<links>", repr(LINKS)).replace("<web>", WEB)
 SHOP = """
 import repl_pair
 from repl_pair import check
@@ -121,6 +146,11 @@ def canvas_of(notebook):
     return notebook.page.locator(".rp-canvas")
 
 
+def inner_of(canvas):
+    """The HTML of a component, which is in a frame of a frame."""
+    return canvas.frame_locator("iframe.rp-frame").frame_locator("iframe")
+
+
 async def look(notebook, **focus):
     await notebook.run_code(f"shell.view.context.set_focus(Focus(**{focus!r}))")
 
@@ -138,7 +168,7 @@ async def test_every_kind_of_output_is_shown_and_html_stays_in_its_frame(lab):
     shown = {
         "Data": canvas.get_by_text('"total": 9.5'),
         "Table": canvas.get_by_role("cell", name="2", exact=True),
-        "Html": canvas.frame_locator("iframe").get_by_role("heading", name="Rich heading"),
+        "Html": inner_of(canvas).get_by_role("heading", name="Rich heading"),
         "Svg": canvas.locator("img[src^=blob]"),
         "Png": canvas.locator("img[src^='data:image/png']"),
         "Markdown": canvas.locator("strong", has_text="bold"),
@@ -155,7 +185,8 @@ async def test_every_kind_of_output_is_shown_and_html_stays_in_its_frame(lab):
 
 
 CONTRAST = """frame => {
-  const page = frame.contentDocument, title = page && page.querySelector("h2");
+  const page = frame.contentDocument?.querySelector("iframe")?.contentDocument;
+  const title = page && page.querySelector("h2");
   if (!title) return 0;  // another frame is about to take its place
   const light = (colour) => {
     const [r, g, b, alpha] = colour.match(/[\\d.]+/g).map(Number);
@@ -176,34 +207,41 @@ async def test_html_is_read_in_either_theme(lab):
         await expect(canvas).to_have_attribute("data-theme", theme)
         await canvas.get_by_role("button", name="Run", exact=True).click()
         frame = canvas.locator("iframe.rp-frame")
-        await expect(canvas.frame_locator("iframe.rp-frame").get_by_role("heading")).to_be_visible()
+        await expect(inner_of(canvas).get_by_role("heading")).to_be_visible()
         async with asyncio.timeout(BOUND_S):
             while await frame.evaluate(CONTRAST) <= 0.6:
                 await asyncio.sleep(0.05)
 
 
-async def test_html_runs_no_script_until_the_person_asks_and_loads_nothing(lab):
+@asynccontextmanager
+async def web():
+    """A server, as its address and the paths that it was asked for."""
     heard = []
 
-    async def hear(reader, writer):
-        heard.append(await reader.readline())
+    async def answer(reader, writer):
+        if line := await reader.readline():  # a browser opens connections to spare
+            heard.append(line.decode().split()[1])
+        page = b"<title>of the web</title><link rel=icon href=data:,>"
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" + page)
         writer.close()
 
-    async with await asyncio.start_server(hear, "127.0.0.1", 0) as listener:
-        port = listener.sockets[0].getsockname()[1]
-        kinds = KINDS.replace("127.0.0.1:9/", f"127.0.0.1:{port}/")
-        notebook = await lab.notebook(kinds, show("shop.kinds/Page"))
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as listener:
+        yield f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}", heard
+
+
+async def test_html_runs_no_script_until_the_person_asks_and_loads_nothing(lab):
+    async with web() as (address, heard):
+        notebook = await lab.notebook(KINDS.replace(WEB, address), show("shop.kinds/Page"))
         await notebook.run_all()
         canvas = canvas_of(notebook)
         await canvas.get_by_role("button", name="Run", exact=True).click()
         shown = canvas.locator("iframe.rp-frame")
-        frame = canvas.frame_locator("iframe.rp-frame")
-        await expect(frame.locator("#p")).to_have_text("as it came")
-        await expect(frame.locator("#q")).to_have_text("untouched")
+        inner = inner_of(canvas)
+        await expect(inner.locator("#p")).to_have_text("as it came")
+        await expect(inner.locator("#q")).to_have_text("untouched")
         await expect(shown).to_have_attribute("style", re.compile("height"))
         await canvas.get_by_role("button", name="Run its scripts").click()
         await expect(canvas.get_by_role("button", name="Run its scripts")).to_have_count(0)
-        inner = frame.frame_locator("iframe")
         await expect(inner.locator("#p")).to_have_text("its script ran")
         await expect(inner.locator("#q")).to_have_text("its handler ran")
         await expect(shown).to_have_attribute("style", re.compile("height"))
@@ -211,6 +249,63 @@ async def test_html_runs_no_script_until_the_person_asks_and_loads_nothing(lab):
         await expect(inner.locator("#p")).to_have_count(0)
     assert heard == []
     assert "escaped" not in await notebook.page.title()
+
+
+async def test_a_link_opens_alone_and_nothing_else_takes_a_frame_or_the_page_away(lab):
+    async with web() as (address, heard):
+        notebook = await lab.notebook(KINDS.replace(WEB, address), show("shop.kinds/Links"))
+        await notebook.run_all()
+        canvas, page = canvas_of(notebook), notebook.page
+        before, opened = page.url, []
+
+        async def opens(act):
+            async with page.context.expect_page() as opening:
+                await act
+            tab = await opening.value
+            await expect(tab).to_have_title("of the web")
+            opened.append(tab.url.removeprefix(address))
+            assert await tab.evaluate("[opener, document.referrer]") == [None, ""]
+            await tab.close()
+
+        await canvas.get_by_role("button", name="Run", exact=True).click()
+        inner = inner_of(canvas)
+        plain = inner.get_by_role("link", name="plain")
+        await expect(plain).to_have_attribute("title", f"{address}/plain")
+        for name in ("of the workspace", "script", "down"):
+            await inner.get_by_role("link", name=name).click()
+        await inner.get_by_role("button", name="Send").click()
+        await opens(plain.click())
+        await opens(plain.press("Enter"))
+        await opens(plain.click(button="middle"))
+        await opens(inner.get_by_text("drawn").click())
+        await opens(inner.locator("img").click())
+        await inner.get_by_text("set later").click()
+        await expect(plain).to_have_count(0)
+        await look(notebook, variant="shop.kinds/Markdown")
+        await canvas.get_by_role("button", name="Run", exact=True).click()
+        await opens(canvas.get_by_role("link", name="a link").click())
+        assert opened == heard == ["/plain", "/plain", "/plain", "/drawn", "/area", "/text"]
+        assert page.url == before
+
+
+async def test_what_is_wide_or_long_is_read_by_scrolling(lab):
+    notebook = await lab.notebook(KINDS, show("shop.kinds/Wide"))
+    await notebook.run_all()
+    canvas = canvas_of(notebook)
+    await canvas.get_by_role("button", name="Run", exact=True).click()
+    number = inner_of(canvas).get_by_role("cell", name="1000.5")
+    await expect(number).to_be_visible()
+    assert (await number.bounding_box())["height"] < 30
+    sizes = "(all) => [all.scrollWidth > all.clientWidth, all.scrollHeight > all.clientHeight]"
+    await expect(canvas.locator("iframe.rp-frame")).to_have_attribute("style", re.compile("height"))
+    assert await inner_of(canvas).locator("html").evaluate(sizes) == [True, False]
+    await look(notebook, variant="shop.kinds/Error")
+    await canvas.get_by_role("button", name="Run", exact=True).click()
+    notice = canvas.locator(".rp-look .rp-notice")
+    await expect(notice).to_be_visible()
+    assert "line 1\nline 2" in await notice.inner_text()
+    assert await notice.evaluate(sizes) == [False, True]
+    assert (await notice.bounding_box())["height"] < 150
 
 
 async def test_how_a_variant_was_made_is_reported_tab_by_tab(lab):

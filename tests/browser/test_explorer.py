@@ -135,7 +135,9 @@ async def test_dots_follow_runs_of_cells_and_of_the_panel_and_lead_to_failures(l
     await expect(row(page, "shop")).to_have_attribute(
         "aria-label", "shop, folder, 5 variants: 5 passed"
     )
-    await expect(page.get_by_role("status")).to_contain_text("5 run: 5 passed")
+    await expect(page.locator(".rp-explorer").get_by_role("status")).to_contain_text(
+        "5 run: 5 passed"
+    )
 
 
 async def test_search_and_filters_narrow_the_tree_and_failures_stay(lab):

@@ -198,13 +198,51 @@ async def test_a_reload_shows_the_shell_as_it_stands_now(lab):
     await expect(region(page, "Acme")).to_have_count(0)
 
 
-async def test_a_restart_states_that_the_cell_is_to_be_run_again(lab):
-    notebook = await lab.notebook(SHOP, SHOW)
+WIDTHS = """(all) => all.map((each) => ({
+  panel: each.closest("[data-panel]").dataset.panel,
+  beyond: each.scrollWidth - each.clientWidth,
+  isNarrow: each.clientWidth < 200,
+})).filter(({ beyond, isNarrow }) => beyond > 0 || isNarrow)"""
+
+
+async def test_no_panel_is_too_narrow_or_pushed_out_by_long_words_whatever_the_width(lab):
+    long = f"shop.sum/{'Long' * 40}"
+    variant = f"repl_pair.variant({long!r}, doc='see https://a.example/{'word' * 60}')"
+    notebook = await lab.notebook(SHOP, variant, "shown = repl_pair.show()\nshown")
     await notebook.run_all()
-    shell = notebook.page.locator(".rp-shell")
-    await expect(region(notebook.page, "Agents")).to_be_visible()
+    page = notebook.page
+    await notebook.run_code(
+        "from repl_pair.panels.base.context import Focus\n"
+        f"shown.view.context.set_focus(Focus(variant={long!r}))"
+    )
+    await expect(region(page, "Play")).to_contain_text("has not been run yet")
+    await expect(region(page, "Canvas")).to_contain_text("wordword")
+    for width in (1400, 1000, 560, 420):
+        await page.set_viewport_size({"width": width, "height": 900})
+        assert await page.locator(".rp-shell .rp-body").evaluate_all(WIDTHS) == []
+    shell = await page.locator(".rp-shell").bounding_box()
+    detach = await page.get_by_role("button", name="Detach").bounding_box()
+    assert detach["x"] + detach["width"] <= shell["x"] + shell["width"]
+
+
+async def test_a_restart_states_that_the_cell_is_to_be_run_again_and_no_button_is_left(lab):
+    notebook = await lab.notebook(SHOP, SHOW, "repl_pair.show(panel='agent')")
+    await notebook.run_all()
+    page = notebook.page
+    await expect(page.locator(".rp-agent button", has_text="Pause")).to_have_count(2)
+    await page.locator(".rp-agent button", has_text="Pause").first.focus()
     await notebook.restart_kernel()
-    await expect(shell).to_have_attribute("data-gone", "")
+    notices = page.get_by_role("status").filter(has_text="The kernel was restarted")
+    await expect(notices).to_have_count(2)
+    for at in range(2):
+        above = await notices.nth(at).bounding_box()
+        below = await page.locator(".rp-shell").nth(at).bounding_box()
+        assert above["y"] + above["height"] <= below["y"]
+    pauses = page.locator(".rp-agent button", has_text="Pause")
+    assert await pauses.evaluate_all("(all) => all.every((each) => each.closest('[inert]'))")
+    for key in "dd":
+        await page.keyboard.press(key)
+    await expect(notebook.cells).to_have_count(3)
 
 
 async def test_two_notebooks_show_one_kernel(lab):

@@ -117,8 +117,16 @@ async def test_a_later_run_is_followed_and_rows_are_copied_as_json(lab):
 
 
 async def test_where_nothing_ran_it_states_what_to_do(lab):
-    _, trace = await opened(lab, "repl_pair.show(panel='trace')")
+    notebook, trace = await opened(lab, "shown = repl_pair.show(panel='trace')\nshown")
     await expect(trace).to_contain_text("Choose a variant in the registry")
+    await notebook.run_code(
+        "from repl_pair.panels.base.context import Focus\n"
+        "shown.view.context.set_focus(Focus(variant='post/One'))"
+    )
+    await expect(trace).to_contain_text("press Run")
+    await notebook.run_code("repl_pair.registry.unregister('variant', 'post/One')")
+    await expect(trace).to_contain_text("Run the cell that registers it")
+    await expect(trace.get_by_role("button", name="Run", exact=True)).to_have_count(0)
 
 
 async def test_it_can_be_used_by_everyone_light_and_dark(lab):

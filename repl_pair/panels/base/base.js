@@ -47,6 +47,7 @@ function reveal(pane, part) {
 const BUSY_MS = 400;
 const HELLO_MS = 1000;
 const AGAIN_MS = 3000;
+const GONE = "The kernel was restarted: run the cell again.";
 
 /** Exchange messages with the view: `ask` is answered once, `listen` takes its patches. */
 function connect(model, root, signal) {
@@ -94,7 +95,7 @@ function connect(model, root, signal) {
     ask(type, payload = {}) {
       const id = `${mark}-${++count}`;
       const answered = new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
-      if (root.hasAttribute("data-gone")) throw new Error("The kernel was restarted: run the cell again.");
+      if (root.hasAttribute("data-gone")) throw new Error(GONE);
       setTimeout(() => waiting.has(id) && root.setAttribute("data-waiting", ""), BUSY_MS);
       model.send({ ask: type, id, args: payload });
       return answered;
@@ -180,11 +181,16 @@ function panel(name, draw) {
     async render({ model, el, signal, host }) {
       const root = h("div", { class: `rp rp-${name}` });
       root.addEventListener("keydown", (event) => event.stopPropagation());
-      followTheme(root, signal);
-      el.append(root);
+      const notice = h("div", { class: "rp rp-gone", role: "status" });
+      for (const part of [notice, root]) followTheme(part, signal);
+      el.append(notice, root);
       const link = connect(model, root, signal);
       // Jupyter's manager sends this event when the kernel was restarted; other front ends have none.
-      const leave = () => root.setAttribute("data-gone", "");
+      const leave = () => {
+        root.setAttribute("data-gone", "");
+        root.inert = true;
+        notice.textContent = GONE;
+      };
       model.on("comm_live_update", leave);
       signal.addEventListener("abort", () => model.off("comm_live_update", leave));
       try {
@@ -254,10 +260,16 @@ function showHtml(html) {
   return shown;
 }
 
-/** Make a frame of a document whose first words are the policy of what it loads, so nothing after widens it. */
-function frameOf(body, sandbox, loads) {
+/**
+ * Make a frame within a frame: the first words of the outer one are the policy of what is loaded, so
+ * nothing after widens it, and the inner one can go to no other address.
+ */
+function frameOf(html, sandbox, loads) {
+  const inner = h("iframe", { sandbox, style: "display:block;border:0;width:100%;height:100vh", title: "HTML output" });
+  inner.srcdoc = html;
   const frame = h("iframe", { class: "rp-frame", sandbox, title: "HTML output" });
-  frame.srcdoc = `<meta http-equiv="Content-Security-Policy" content="${loads}">${body}`;
+  const policy = `<meta http-equiv="Content-Security-Policy" content="${loads}">`;
+  frame.srcdoc = `${policy}<style>body{margin:0;overflow:hidden}</style>${inner.outerHTML}`;
   return frame;
 }
 
@@ -268,7 +280,7 @@ function styled(html) {
   const ground = theme.getPropertyValue("--jp-layout-color1") || (isDark ? "#16191d" : "#ffffff");
   return (
     `<style>:root{color-scheme:${isDark ? "dark" : "light"};background:${ground}}` +
-    `body{margin:4px;font:13px system-ui;color:${ink};overflow-wrap:anywhere}` +
+    `body{margin:4px;font:13px system-ui;color:${ink};overflow-wrap:break-word}` +
     `table{border-collapse:collapse}td,th{padding:2px 6px;border-bottom:1px solid #8884}</style>${html}`
   );
 }
@@ -277,23 +289,36 @@ function fitFrame(frame, height) {
   frame.style.height = `${Math.min(height + 4, 600)}px`;
 }
 
-/** Without scripts the frame may be of the page's origin, which reads its height. */
+/** Without scripts the frame may be of the page's origin, which reads its height and opens its links. */
 function stillFrame(html) {
   const frame = frameOf(styled(html), "allow-same-origin", FRAME_LOADS);
   frame.addEventListener("load", () => {
-    const body = frame.contentDocument?.body;
-    if (body) new ResizeObserver(() => fitFrame(frame, body.ownerDocument.documentElement.scrollHeight)).observe(body);
+    const inner = frame.contentDocument?.querySelector("iframe")?.contentDocument;
+    if (!inner) return;
+    const all = inner.documentElement;
+    const bar = () => inner.defaultView.innerHeight - all.clientHeight;
+    new ResizeObserver(() => fitFrame(frame, all.scrollHeight + bar())).observe(inner.body);
+    for (const link of inner.querySelectorAll("a[href], area[href]")) link.title = link.getAttribute("href");
+    for (const press of ["click", "auxclick"]) inner.addEventListener(press, openLink);
   });
   return frame;
 }
 
-/** Scripts get an origin of their own, in a frame within a frame: the policy of the outer one keeps it from leaving. */
+/** Open an address of the web in a tab of its own, which knows nothing of this page; follow no other one. */
+function openLink(event) {
+  const link = event.composedPath().find((each) => each.matches?.("a[*|href], area[href]"));
+  if (!link || event.button > 1) return;
+  event.preventDefault();
+  const address = link.getAttribute("href") ?? link.getAttribute("xlink:href");
+  if (address.startsWith("#")) link.ownerDocument.getElementById(address.slice(1))?.scrollIntoView();
+  else if (/^https?:\/\/[^\s<>"]+$/i.test(address)) window.open(address, "_blank", "noopener,noreferrer");
+}
+
+/** Scripts get an origin of their own. */
 function runningFrame(html) {
-  const measure = "new ResizeObserver(()=>parent.parent.postMessage({rpHeight:document.documentElement.scrollHeight},'*')).observe(document.body)";
-  const inner = h("iframe", { sandbox: "allow-scripts", style: "border:0;width:100%;height:100vh", title: "HTML output" });
-  inner.srcdoc = `${styled(html)}<script>${measure}</script>`;
+  const measure = "new ResizeObserver(()=>parent.parent.postMessage({rpHeight:((all)=>all.scrollHeight+innerHeight-all.clientHeight)(document.documentElement)},'*')).observe(document.body)";
   const loads = `${FRAME_LOADS}; script-src 'unsafe-inline' 'unsafe-eval' data: blob:; worker-src blob:`;
-  const frame = frameOf(`<style>body{margin:0;overflow:hidden}</style>${inner.outerHTML}`, "allow-scripts", loads);
+  const frame = frameOf(`${styled(html)}<script>${measure}</script>`, "allow-scripts", loads);
   addEventListener("message", function fit(event) {
     if (event.source === frame.contentWindow?.[0] && event.data?.rpHeight) {
       fitFrame(frame, event.data.rpHeight);

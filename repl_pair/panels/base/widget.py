@@ -2,7 +2,8 @@
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache, partial
 from importlib.resources import files
@@ -12,6 +13,9 @@ import traitlets
 from anywidget import AnyWidget
 from ipywidgets import Widget
 from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
 
 from repl_pair.errors import ReplPairError, RequestError, error_text
 from repl_pair.panels.base.context import PanelContext
@@ -23,11 +27,27 @@ from repl_pair.runtime.registry.model import Component, Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.markdown import Markdown, prose
 
-_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
+_WEB = re.compile(r"https?://", re.IGNORECASE)
+_ALONE = {"target": "_blank", "rel": "noopener noreferrer"}
+
+
+def _open_link(
+    renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, _env: Any
+) -> str:
+    tokens[at].attrs |= {"title": tokens[at].attrs["href"], **_ALONE}
+    return renderer.renderToken(tokens, at, options, _env)
+
+
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+_MARKDOWN.validateLink = lambda url: _WEB.match(url) is not None
+_MARKDOWN.add_render_rule("link_open", _open_link)
 
 
 def to_html(markdown: str) -> str:
-    """Return Markdown as HTML; HTML in it stays text."""
+    """Return Markdown as HTML that loads nothing; HTML in it stays text.
+
+    A link to an address of the web opens in a tab of its own, any other one stays text.
+    """
     return _MARKDOWN.render(str(markdown))
 
 

@@ -169,7 +169,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
     }
     if (head.refusal) return h("p", { class: "rp-notice rp-bad" }, head.refusal);
     const reason = head.last?.reason;
-    return reason ? h("p", { class: "rp-notice", "data-status": head.last.status }, reason) : null;
+    return reason ? h("p", { class: "rp-notice", tabindex: 0, "data-status": head.last.status }, reason) : null;
   }
 
   function choosers() {

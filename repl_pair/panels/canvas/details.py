@@ -65,7 +65,7 @@ def _bundle(bundle: Mapping[str, Any], hide: Hide) -> dict[str, str]:
         if parts.get(mime, "").startswith("["):  # a sentence on an image that was too large
             parts["text/plain"] = parts.pop(mime)
     if isinstance(bundle.get("text/markdown"), str):
-        parts["markup"] = markup(hide(bundle["text/markdown"]))
+        parts["markup"] = to_html(hide(bundle["text/markdown"]))
     widget: Any = bundle.get(VIEW)
     if isinstance(widget, Mapping):
         parts["widget"] = str(cast("Mapping[str, Any]", widget).get("model_id", ""))
@@ -73,11 +73,6 @@ def _bundle(bundle: Mapping[str, Any], hide: Hide) -> dict[str, str]:
         parts["models"] = models and json.dumps(hide(json.loads(models)))
     names = ", ".join(sorted(bundle)) or "it is empty"
     return parts or {"text/plain": f"No part of this output can be shown here: {names}."}
-
-
-def markup(text: str) -> str:
-    """Return Markdown as HTML that loads nothing from the net."""
-    return to_html(text.replace("![", "!\\["))
 
 
 def args_lines(focus: Focus) -> messages.Args:

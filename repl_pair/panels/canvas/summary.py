@@ -6,7 +6,7 @@ from typing import Any
 
 from repl_pair.errors import ReplPairError
 from repl_pair.panels.base.context import PanelContext, run_state
-from repl_pair.panels.canvas.details import markup
+from repl_pair.panels.base.widget import to_html
 from repl_pair.panels.canvas.messages import About, Card, LastRun, Layout, ModeChoice
 from repl_pair.runtime.authoring.substrates import list_substrates
 from repl_pair.runtime.planning.planner import plan_variant, snapshot_identity
@@ -82,7 +82,7 @@ def lay_out(context: PanelContext, body: Workspace) -> Layout:
         layout["blocks"] = [
             {"card": card_of(context, block["variant"])}
             if "variant" in block
-            else {"markup": markup(block["prose"])}
+            else {"markup": to_html(block["prose"])}
             for block in body.content
         ]
         return layout

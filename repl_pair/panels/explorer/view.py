@@ -131,7 +131,12 @@ class ExplorerView(View[messages.ExplorerPatch]):
     def on_where(self, key: str) -> int | None:
         """Open all rows above one; return its place, None where the filter leaves it out."""
         rows, version = self._loaded(), self._row_list.version
-        place = rows.reveal(key)
+        if (place := rows.reveal(key)) is None:
+            # A focus comes before the batch with the registration of what is in focus.
+            kind, id = read_key(key)
+            member = f"registry/{'story' if kind == 'path' else kind}"
+            rows.handle_changes({member: frozenset({id})})
+            place = rows.reveal(key)
         if rows.version != version:
             self.send({"moved": self._rows_moved()})
         return place

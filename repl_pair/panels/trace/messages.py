@@ -16,10 +16,16 @@ class Span(TypedDict):
     failed: bool
 
 
+class TraceHead(Head):
+    """The head of a run; whether its variant is registered now."""
+
+    registered: bool
+
+
 class Run(TypedDict):
     """A run without its rows: how many there are of each kind, and its phases."""
 
-    head: Head
+    head: TraceHead
     counts: Mapping[str, int]
     spans: Sequence[Span]
 
@@ -53,4 +59,4 @@ class TracePatch(TypedDict, total=False):
     """Another run or variant; the head where the same run began again or became stale."""
 
     run: Run
-    head: Head
+    head: TraceHead

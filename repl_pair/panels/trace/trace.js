@@ -4,11 +4,14 @@
  * @typedef {{ status?: string, reason?: string, stale?: boolean, what_if?: boolean, total?: number, passed?:
  *   number, modes?: string[], elapsed_ms?: number, variant: string | null, running: string | null }} Head
  * @typedef {{ place: number, phase: string, begin: number, ms: number, failed: boolean }} Span
- * @typedef {{ head: Head, counts: Record<string, number>, spans: Span[] }} Run
+ * @typedef {{ status?: string, reason?: string, stale?: boolean, what_if?: boolean, total?: number, passed?:
+ *   number, modes?: string[], elapsed_ms?: number, variant: string | null, running: string | null, registered:
+ *   boolean }} TraceHead
+ * @typedef {{ head: TraceHead, counts: Record<string, number>, spans: Span[] }} Run
  * @typedef {{ at: number, kind: string, place: number, text: string, failed: boolean }} TraceRow
  * @typedef {{ total: number, start: number, rows: TraceRow[] }} Page
  * @typedef {{ text: string, left: number }} CopiedRows
- * @typedef {{ run?: Run, head?: Head }} TracePatch
+ * @typedef {{ run?: Run, head?: TraceHead }} TracePatch
  * @typedef {{ start: ({}) => Run, rows: ({kinds: string[], text?: string, start?: number}) => Page, row: ({at:
  *   number}) => Record<string, any>, json: ({kinds: string[], text?: string}) => CopiedRows, run: ({}) => null }}
  *   Asks
@@ -56,7 +59,7 @@ async function draw({ root, ask, listen }) {
     const hasRun = head.status !== undefined;
     for (const part of [tools, both, timeline]) part.hidden = !hasRun;
     empty.hidden = hasRun;
-    if (!hasRun) fill(empty, ...emptyState());
+    drawEmpty();
     at = null;
     details.replaceChildren(h("p", { class: "rp-faint" }, "Choose a row to see all of it."));
     await refill();
@@ -185,7 +188,7 @@ async function draw({ root, ask, listen }) {
       head.what_if ? h("span", { class: "rp-stale", title: "A run with args or modes of its own: no verdict of the variant." }, "what-if") : null,
       head.stale ? h("span", { class: "rp-stale", title: "Run it again: what it rests on was registered again." }, "stale") : null,
       head.running ? h("span", { class: "rp-faint" }, head.running) : null,
-      head.variant ? h("button", { "data-key": "run", title: "Run (r)", onclick: () => run() }, "Run") : null,
+      head.registered ? h("button", { "data-key": "run", title: "Run (r)", onclick: () => run() }, "Run") : null,
     );
   }
 
@@ -237,8 +240,13 @@ async function draw({ root, ask, listen }) {
     await select(span.place);
   });
 
+  function drawEmpty() {
+    if (head.status === undefined) fill(empty, ...emptyState());
+  }
+
   function emptyState() {
     if (!head.variant) return [h("p", {}, "Choose a variant in the registry, or show one:"), h("pre", {}, 'repl_pair.show("story/Variant")')];
+    if (!head.registered) return [h("p", {}, `${head.variant} is not registered any more. Run the cell that registers it.`)];
     return [h("p", {}, `${head.variant} has not been run yet: press Run, or type`), h("pre", {}, `repl_pair.run("${head.variant}")`)];
   }
 
@@ -253,7 +261,7 @@ async function draw({ root, ask, listen }) {
     End: () => select(total - 1),
     "/": () => filter.focus(),
     y: () => copyRows(),
-    r: () => head.variant && run(),
+    r: () => head.registered && run(),
   });
   filter.addEventListener("keydown", (event) => {
     if (event.key === "Enter" || event.key === "ArrowDown") list.focus();
@@ -265,6 +273,7 @@ async function draw({ root, ask, listen }) {
   listen("head", (given) => {
     head = given;
     drawBar();
+    drawEmpty();
   });
   await show(await ask("start"));
 }

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from repl_pair.panels.base.context import BODIES, FOCUS, RUNNING, Head, PanelContext, head_of
+from repl_pair.panels.base.context import BODIES, FOCUS, RUNNING, PanelContext, head_of
 from repl_pair.panels.base.describing import (
     SHORT,
     Hide,
@@ -17,9 +17,18 @@ from repl_pair.panels.base.describing import (
 )
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
-from repl_pair.panels.trace.messages import CopiedRows, Page, Run, Span, TracePatch, TraceRow
+from repl_pair.panels.trace.messages import (
+    CopiedRows,
+    Page,
+    Run,
+    Span,
+    TraceHead,
+    TracePatch,
+    TraceRow,
+)
 from repl_pair.records import to_dict
 from repl_pair.runtime.reading.bounded import cut_text
+from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.last_results import RESULTS
 from repl_pair.runtime.results.markdown import Markdown, code, table
 from repl_pair.runtime.results.record import RunRecord
@@ -50,7 +59,7 @@ class TraceView(View[TracePatch]):
         self._run: RunRecord | None = None
         self._rows: Sequence[TraceRow] = ()
         self._variant: str | None = None
-        self._sent: Head | None = None
+        self._sent: TraceHead | None = None
         self._read()
 
     def handle_changes(self, changes: Changes) -> None:
@@ -61,14 +70,14 @@ class TraceView(View[TracePatch]):
             self._read()
             self.send({"run": self.on_start()})
         elif RUNNING in changes or any(member.startswith(BODIES) for member in changes):
-            head = head_of(self.context, self._run)
+            head = self._head()
             if head != self._sent:
                 self._sent = head
                 self.send({"head": head})
 
     def on_start(self) -> Run:
         """Return what stands above the rows: how many of each kind, and the phases as spans."""
-        self._sent = head_of(self.context, self._run)
+        self._sent = self._head()
         spans = [] if self._run is None else _spans_of(self._run)
         return {"head": self._sent, "counts": _count_kinds(self._rows), "spans": spans}
 
@@ -103,6 +112,10 @@ class TraceView(View[TracePatch]):
         counts = _count_kinds(self._rows).items()
         rows = [(kind, str(count)) for kind, count in counts if count]
         return Markdown(f"{code(self._run.variant_id)}\n\n{table(('kind', 'rows'), rows)}")
+
+    def _head(self) -> TraceHead:
+        is_there = REGISTRY.find("variant", self.context.focus.variant or "") is not None
+        return {"registered": is_there, **head_of(self.context, self._run)}
 
     def _read(self) -> None:
         self._variant = self.context.focus.variant

@@ -19,6 +19,8 @@ ALLOWED_ERRORS = (
     r"^TypeError: Cannot read properties of undefined \(reading 'schema'\)\s+at \S+/notebook/",
     # The browser names what it keeps the HTML of a component from.
     r"^Blocked script execution in 'about:srcdoc'",
+    r"^Refused to execute the redirect specified via",
+    r"because the form's frame is sandboxed",
     r"violates the (following|document's) Content Security Policy",
 )
 """Patterns of what the front ends themselves log as errors."""

@@ -482,6 +482,19 @@ def test_a_registration_reports_that_rows_moved_and_sends_none(seen, shop):
     assert "New" in seen.names()
 
 
+def test_a_row_is_found_before_its_registration_is_announced(seen, shop):
+    seen.rows()
+    seen.end()
+    repl_pair.story("shop.late", component=add)
+    repl_pair.variant("shop.cart/Late")
+    repl_pair.workspace("shop/Late", layout="grid", variants=["shop.cart/Late"])
+    for key in ("shop.late", "shop.cart/Late", "workspace:shop/Late"):
+        place = seen.view.on_where(key)
+        assert seen.rows()[place]["key"] == key
+        assert seen.view.on_state()["version"] == seen.sent_of("moved")[-1]["version"]
+    assert seen.view.on_where("shop.cart/Never") is None
+
+
 def test_a_burst_of_registrations_is_sent_in_few_messages(seen, shop):
     seen.rows()
     seen.sent.clear()

@@ -261,13 +261,34 @@ def test_a_widget_shows_its_text_where_no_browser_is():
     widget.close()
 
 
-def test_html_in_the_text_of_a_panel_stays_text():
+def link(address, words):
+    alone = 'target="_blank" rel="noopener noreferrer"'
+    return f'<a href="{address}" title="{address}" {alone}>{words}</a>'
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
+        ('[x](https://a.example/b "at home")', link("https://a.example/b", "x")),
+        ("<HTTP://a.example>", link("HTTP://a.example", "HTTP://a.example")),
+        ("![x](https://a.example/b.png)", f"!{link('https://a.example/b.png', 'x')}"),
+        ("![x](data:image/png;base64,AA)", "![x](data:image/png;base64,AA)"),
+        ("[x](lab?reset)", "[x](lab?reset)"),
+        ("[x](//a.example)", "[x](//a.example)"),
+        ("[x](#y)", "[x](#y)"),
+        ("[x](javascript:y)", "[x](javascript:y)"),
+        ("<mailto:a@b.example>", "&lt;mailto:a@b.example&gt;"),
+    ],
+)
+def test_of_html_in_the_text_of_a_panel_links_to_the_web_stay_and_open_alone(text, html):
     class Texted(Counting):
         def text(self) -> Markdown:
-            return Markdown("<script>alert(1)</script>")
+            return Markdown(text)
 
     widget = PanelWidget(Texted, PanelContext())
-    assert "<script>" not in widget._repr_mimebundle_()[0]["text/html"]
+    shown = widget._repr_mimebundle_()[0]["text/html"]
+    assert shown.partition("</p>")[0].removeprefix("<p>").strip() == html
     widget.close()
 
 

@@ -113,7 +113,9 @@ def test_many_rows_come_in_pages_and_are_copied_up_to_a_bound(opened):
 
 def test_another_run_is_sent_without_its_rows(opened):
     view, sent = opened(variant="post/One")
-    assert view.on_start()["head"] == {"variant": "post/One", "running": None}
+    assert view.on_start()["head"] == {
+        "variant": "post/One", "running": None, "registered": True,
+    }  # fmt: skip
     assert flush(PANEL_THREAD)
     sent.clear()  # the head that a late change of the registry called for
     repl_pair.run("post/One")
@@ -125,6 +127,9 @@ def test_another_run_is_sent_without_its_rows(opened):
     assert flush(PANEL_THREAD)
     assert list(sent[-1]) == ["head"]
     assert sent[-1]["head"]["stale"]
+    repl_pair.registry.unregister("variant", "post/One")
+    assert flush(PANEL_THREAD)
+    assert not sent[-1]["head"]["registered"]
 
 
 def test_what_is_declared_secret_is_hidden(opened):
