@@ -24,28 +24,36 @@ def show(
     """Show the panels over everything that is registered; `panel` shows that one alone.
 
     An id of a story, variant or workspace, or the URL of a shared one, is their focus; a variant
-    is run first, in this cell. Where nothing shows widgets, the answer is text: the same as in a
-    saved notebook, and equal for equal registries and results, with `[redacted]` for known
-    secrets. RequestError `not_found` for an unknown id.
+    is run first, in this cell. Where nothing shows widgets, the answer is text, also that of a
+    `panel`: the same as in a saved notebook, and equal for equal registries and results, with
+    `[redacted]` for known secrets. RequestError `not_found` for an unknown id.
     """
     shown = build_text(id, modes=modes, overrides=overrides)
     marimo = sys.modules.get("marimo")
     has_front_end = getattr(interactive_shell(), "kernel", None) is not None or (
         marimo is not None and marimo.running_in_notebook()
     )
-    if not has_front_end or find_spec("anywidget") is None:
+    has_widgets = find_spec("anywidget") is not None
+    if not has_front_end or not has_widgets:
         for bundle in shown.outputs if interactive_shell() is not None else ():
             ipython_module("display").display(dict(bundle), raw=True)
-        return shown.text
+        if panel is None or not has_widgets:
+            return shown.text
     # The widget libraries take longer to import than the rest of the package.
     from repl_pair.panels.shell.view import open_shell
 
     link = shown.about
     story = id if link.variant is None else story_of(link.variant)
     shared = ("variant", "workspace", "modes", "overrides", "tab", "substrate")
-    return open_shell(
+    opened = open_shell(
         shown.text,
         only=panel,
         story=story if link.variant or not link.workspace else None,
         **{slot: getattr(link, slot) for slot in shared},
     )
+    if has_front_end:
+        return opened
+    try:
+        return opened.view.text()
+    finally:
+        opened.close()

@@ -6,17 +6,24 @@ from typing import Any, TypedDict
 from repl_pair.runtime.op_base.approval_rows import ApprovalRow, GrantRow
 
 
+class Asked(ApprovalRow):
+    """A call that waits; `mark` changes with what it would do, and comes back with the answer."""
+
+    mark: str
+
+
 class Overview(TypedDict):
     """The principals of the clients, the calls that wait, the grants.
 
-    `refused` where no agent may attach.
+    `refused` where no agent may attach; `loses` is what of the person's a detach would end.
     """
 
     clients: Sequence[str]
     refused: bool
-    pending: Sequence[ApprovalRow]
+    pending: Sequence[Asked]
     grants: Sequence[GrantRow]
     paused: bool
+    loses: str
 
 
 class State(Overview):

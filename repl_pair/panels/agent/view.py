@@ -1,13 +1,19 @@
 """The agent panel: who is attached, what they called, and the calls that wait for approval."""
 
+import json
 from collections import Counter
+from collections.abc import Iterator
+from hashlib import sha256
 from typing import Literal
 
-from repl_pair.panels.agent.messages import AgentPatch, Detached, Overview, State
+from repl_pair.errors import RequestError
+from repl_pair.panels.agent.messages import AgentPatch, Asked, Detached, Overview, State
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
+from repl_pair.panels.explorer.watches import WATCHED
 from repl_pair.records import to_dict
 from repl_pair.runtime.clients.activity import ACTIVITY, LOG, Activity
+from repl_pair.runtime.clients.approval import Approval
 from repl_pair.runtime.clients.approvals import APPROVALS, GRANTS, QUEUE
 from repl_pair.runtime.clients.clients import (
     ATTACHED,
@@ -20,7 +26,7 @@ from repl_pair.runtime.clients.clients import (
 from repl_pair.runtime.clients.own_calls import PERSON
 from repl_pair.runtime.kernel import attach
 from repl_pair.runtime.op_base.approval_rows import describe_approval, describe_grant
-from repl_pair.runtime.results.markdown import Markdown, cell, code, fenced, table
+from repl_pair.runtime.results.markdown import Markdown, cell, code, fenced, prose, table
 from repl_pair.runtime.store import PERSON_STORE
 from repl_pair.runtime.sweeps.watching import WATCHES
 from repl_pair.runtime.values.invisible import escape_invisible
@@ -29,7 +35,7 @@ LATEST = 200
 """How many calls a panel begins with."""
 SENT = 20
 """Of how many of them the static form shows the code that was sent."""
-OVERVIEW_MEMBERS = (APPROVALS.name, GRANTS.name, ATTACHED.name, PAUSED.name)
+OVERVIEW_MEMBERS = (APPROVALS.name, GRANTS.name, ATTACHED.name, PAUSED.name, WATCHED)
 
 
 class AgentView(View[AgentPatch]):
@@ -59,10 +65,28 @@ class AgentView(View[AgentPatch]):
         return None if code is None else escape_invisible(code)
 
     def on_answer(
-        self, handle: str, decision: Literal["once", "session", "deny"], reason: str = ""
+        self,
+        handle: str,
+        decision: Literal["once", "session", "deny"],
+        mark: str,
+        reason: str = "",
     ) -> str:
-        """Approve or deny a call that waits; return its state."""
+        """Approve or deny a call that waits; return its state.
+
+        RequestError `cannot_run` for an approval where it would do something else than was shown.
+        """
+        approval = QUEUE.find(handle)
+        is_open = decision != "deny" and approval.state == "pending"
+        if is_open and _describe(approval)["mark"] != mark:
+            self.send({"overview": self._overview()})
+            why = "was not approved: what it would do changed since it was shown. Read it again."
+            raise RequestError("cannot_run", f"{approval.op} {why}")
         return QUEUE.answer(handle, decision, reason).state
+
+    def on_outcome(self, handle: str) -> str:
+        """Return what became of a call that waits no longer."""
+        state = QUEUE.find(handle).state
+        return "approved" if state == "used" else state
 
     def on_withdraw_grant(self, handle: str) -> bool:
         """Withdraw a grant: its calls need approval again."""
@@ -75,34 +99,70 @@ class AgentView(View[AgentPatch]):
     def on_detach(self, sure: bool = False) -> Detached:
         """Take the handlers of this package out of the kernel, and let no agent attach again.
 
-        Nothing is done before the person is `sure`, where something of theirs ends with it.
+        Nothing is done before the person is `sure`, where something else ends with it.
         """
-        waiting, watched = len(QUEUE.pending()), ", ".join(WATCHES.owned(PERSON))
-        loses = [f"calls that wait for you are withdrawn: {waiting}"] if waiting else []
-        loses += [f"your watches end: {watched}"] if watched else []
-        if sure or not loses:
+        loses = "" if sure else _find_losses()
+        if not loses:
             attach.detach()
-            loses = []
-        return {"detached": not loses, "loses": "; ".join(loses)}
+        return {"detached": not loses, "loses": loses}
 
     def text(self) -> Markdown:
-        """Return how often agents called each op, and the latest code that they sent."""
+        """Return what waits for the person, what agents called, and the code they sent."""
         latest = LOG.latest(LATEST)
         counts = Counter((activity.principal, activity.op) for activity in latest)
         rows = [(cell(who), code(op), str(n)) for (who, op), n in sorted(counts.items())]
         called = table(("agent", "called", "times"), rows) or "No agent called anything."
         sent = [(one, LOG.code_of(one.n)) for one in latest if one.has_code][:SENT]
         blocks = [f"{cell(_outcome_of(one))}\n\n{fenced(text)}" for one, text in sent if text]
-        return Markdown("\n\n".join([called, *blocks]))
+        return Markdown("\n\n".join([*_waiting_text(), called, *blocks]))
 
     def _overview(self) -> Overview:
         return {
-            "clients": [client.principal for client in CLIENTS.present()],
+            "clients": _principals(),
             "refused": CLIENTS.is_refused(),
-            "pending": [describe_approval(each) for each in QUEUE.pending()],
+            "pending": [_describe(each) for each in QUEUE.pending()],
             "grants": [describe_grant(each) for each in QUEUE.grants()],
             "paused": paused_since() is not None,
+            "loses": _find_losses(),
         }
+
+
+def _principals() -> list[str]:
+    return [escape_invisible(client.principal, keep="") for client in CLIENTS.present()]
+
+
+def _describe(approval: Approval) -> Asked:
+    row = describe_approval(approval)
+    shown = json.dumps([row["title"], row["text"]])
+    return {**row, "mark": sha256(shown.encode()).hexdigest()}
+
+
+def _find_losses() -> str:
+    """Return what of the person's a detach would end; empty where nothing."""
+    waiting, watched = len(QUEUE.pending()), ", ".join(WATCHES.owned(PERSON))
+    loses = [f"calls that wait for you are withdrawn: {waiting}"] if waiting else []
+    loses += [f"your watches end: {watched}"] if watched else []
+    return "; ".join(loses)
+
+
+def _waiting_text() -> Iterator[str]:
+    """Yield who is attached and whether agents are paused, and the calls that wait, if any."""
+    clients = _principals()
+    if clients:
+        yield prose(f"{len(clients)} attached: {', '.join(dict.fromkeys(clients))}")
+    if paused_since() is not None:
+        yield "Agents are paused."
+    rows = [
+        (
+            cell(asked["title"]),
+            cell(asked["principal"]),
+            code(asked["handle"]),
+            code(f"repl-pair approve {asked['handle']}"),
+        )
+        for asked in map(describe_approval, QUEUE.pending())
+    ]
+    if rows:
+        yield table(("waits for you", "agent", "handle", "answer in a terminal"), rows)
 
 
 def _outcome_of(call: Activity) -> str:

@@ -19,6 +19,9 @@ class Markdown(str):
     def _repr_markdown_(self) -> str:
         return str(self)
 
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        printer.text(escape_invisible(self))
+
 
 def cell(text: str) -> str:
     """Return a text as the one cell of a table that it is, on one line."""

@@ -1,13 +1,17 @@
-"""The agents' panel as text: what they called, and the code that they sent."""
+"""The agents' panel without a browser: its text, and which answers of the person it takes."""
 
 import asyncio
 
 import pytest
 
+import repl_pair
 from repl_pair.bridge.link.direct_link import DirectLink
+from repl_pair.errors import RequestError
 from repl_pair.panels.agent.view import AgentView
 from repl_pair.runtime.clients.activity import ACTIVITY
-from repl_pair.runtime.clients.approvals import APPROVALS, GRANTS
+from repl_pair.runtime.clients.approval import Asker
+from repl_pair.runtime.clients.approvals import APPROVALS, GRANTS, QUEUE
+from repl_pair.runtime.clients.clients import CLIENTS, Client, pause, resume
 from repl_pair.runtime.store import PERSON_STORE
 from repl_pair.wire import View
 
@@ -59,3 +63,59 @@ text = '''```<U+202E> [redacted]'''
 len(text)
 ````"""
     )
+
+
+def ask(op, **args):
+    return QUEUE.ask(op, args, asker=Asker(principal="claude"), access=("write",)).handle
+
+
+def test_calls_that_wait_stand_before_what_was_called_with_how_to_approve_them(
+    monkeypatch, open_view
+):
+    monkeypatch.setattr(CLIENTS, "present", lambda: [Client(id="c1", principal="claude", pid=1)])
+    view, _ = open_view(AgentView)
+    handle = ask("eval_code", code="1 + 1", scope="user")
+    pause()
+    try:
+        assert (
+            view.text()
+            == f"""\
+1 attached: claude
+
+Agents are paused.
+
+| waits for you | agent | handle | answer in a terminal |
+| --- | --- | --- | --- |
+| run code in your namespace | claude | `{handle}` | `repl-pair approve {handle}` |
+
+No agent called anything."""
+        )
+    finally:
+        resume()
+    QUEUE.answer(handle, "deny")
+    assert "repl-pair approve" not in view.text()
+
+
+def test_an_approval_is_refused_where_the_call_would_do_something_else_than_was_shown(open_view):
+    @repl_pair.story("shop.sum")
+    def add(a: int = 1) -> int:
+        return a + 1
+
+    view, sent = open_view(AgentView)
+    handle = ask("register_variant", variant_id="shop.sum/Two", body={"args": {"a": 2}})
+    (shown,) = view.on_state()["pending"]
+    repl_pair.variant("shop.sum/Two", args={"a": 1})
+    for decision in ("once", "session"):
+        with pytest.raises(RequestError, match="changed since it was shown"):
+            view.on_answer(handle, decision, shown["mark"])
+    assert QUEUE.find(handle).state == "pending"
+    (now,) = sent[-1]["overview"]["pending"]
+    assert '-    "a": 1' in now["text"]
+    assert view.on_answer(handle, "once", now["mark"]) == "approved"
+    assert view.on_outcome(handle) == "approved"
+
+
+def test_a_call_is_denied_whatever_was_shown_of_it(open_view):
+    view, _ = open_view(AgentView)
+    handle = ask("eval_code", code="1 + 1")
+    assert view.on_answer(handle, "deny", "") == "denied"

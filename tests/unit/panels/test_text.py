@@ -3,10 +3,12 @@
 from typing import Annotated
 
 import pytest
+from IPython.lib.pretty import pretty
 
 import repl_pair
 from repl_pair import Sensitive, check
 from repl_pair.errors import RequestError
+from repl_pair.runtime.results.markdown import Markdown
 
 
 @pytest.fixture
@@ -138,3 +140,18 @@ All of it.
 | `shop.sum/Right` | pass |
 | `shop.sum/Wrong` | not run |"""
     assert repl_pair.show("shop/Board") == expected
+
+
+def test_a_panel_that_is_named_is_shown_as_its_own_text(shop):
+    assert repl_pair.show(panel="agent") == "No agent called anything."
+    assert repl_pair.show(panel="trace") == "Nothing has been run yet."
+    assert "path_equals" in repl_pair.show("shop.sum/Right", panel="play")
+    repl_pair.panel("acme", title="Acme", placement="right", render=lambda: "12 EUR")
+    assert repl_pair.show(panel="acme") == "12 EUR"
+    with pytest.raises(RequestError, match="acme"):
+        repl_pair.show(panel="acmee")
+
+
+def test_text_prints_as_it_is_with_what_steers_a_terminal_spelled_out(shop):
+    assert pretty(repl_pair.show()) == repl_pair.show()
+    assert pretty(Markdown("two\nlines \x1b[2J")) == "two\nlines <U+001B>[2J"
