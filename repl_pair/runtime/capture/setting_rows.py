@@ -144,15 +144,18 @@ def _timers() -> list[tuple[float, float]]:
 
 
 def _set_timers(was: list[tuple[float, float]]) -> None:
-    for which, now, (left, interval) in zip(_TIMERS, _timers(), was, strict=True):
-        if bool(now[0]) != bool(left) or now[1] != interval:
-            _signal.setitimer(which, left, interval)
+    for which, now, before in zip(_TIMERS, _timers(), was, strict=True):
+        if not _goes_on(now, before):
+            _signal.setitimer(which, *before)
 
 
 def _is_as_timers(was: list[tuple[float, float]]) -> bool:
-    """Return whether no timer was begun or ended; one that goes on has less time left."""
-    pairs = zip(_timers(), was, strict=True)
-    return all((bool(now[0]), now[1]) == (bool(one[0]), one[1]) for now, one in pairs)
+    return all(map(_goes_on, _timers(), was))
+
+
+def _goes_on(now: tuple[float, float], was: tuple[float, float]) -> bool:
+    """Return whether a timer was neither begun nor ended; one that goes on has less time left."""
+    return (bool(now[0]), now[1]) == (bool(was[0]), was[1])
 
 
 def _logging() -> list[Any]:

@@ -1,7 +1,7 @@
 """Values opened to their leaves: containers, records and whole tables as dicts and lists."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any
 
@@ -79,14 +79,19 @@ def _is_leaf(value: Any) -> bool:
 
 def _parts_of(value: Any) -> Any:
     """Return a mapping or row of what is in a value, None where nothing is; tables are not read."""
+    return _read_parts(value)[0]
+
+
+def _read_parts(value: Any) -> tuple[Any, Sequence[Any]]:
+    """Return what `_parts_of` gives, and the secrets in private fields; no other one is read."""
     if _is_leaf(value):
-        return None
+        return None, ()
     if is_map(value) or is_set(value):
-        return value
+        return value, ()
     if is_row(value) and not hasattr(real_class(value), "_fields"):
-        return value
+        return value, ()
     found = read_fields(value)
-    return found[0] if found else None
+    return (found[0], found[1]) if found else (None, ())
 
 
 def as_rows(table: Any) -> Any:
@@ -180,19 +185,13 @@ def _walk(
         if _is_leaf(part) or depth == 0 or (id(part), inside) in met:
             continue
         met[id(part), inside] = part
-        rows = table(part) if is_table(part) else _parts_of(part)
+        rows, private = (table(part), ()) if is_table(part) else _read_parts(part)
         named = _slot_beside_its_name(rows)
         waiting.extend(
             (str(key), item, inside or _is_secret(key, named), depth - 1)
             for key, item in _pairs_in(rows)
         )
-        waiting.extend(("", Secret(item), True, depth - 1) for item in _private_secrets(part))
-
-
-def _private_secrets(value: Any) -> list[Any]:
-    """Return the secrets in private fields of an object, whose other private fields stay unread."""
-    is_closed = _is_leaf(value) or is_table(value) or is_map(value) or is_set(value)
-    return [] if is_closed else (read_fields(value) or ({}, [], 0))[1]
+        waiting.extend(("", Secret(item), True, depth - 1) for item in private)
 
 
 def _slot_beside_its_name(rows: Any) -> int | str | None:

@@ -46,7 +46,8 @@ class Report:
 
     def __repr__(self) -> str:
         """Return the text form: what ran may hold secrets, and a list of runs shows their reprs."""
-        return mime_bundle(self)["text/plain"]
+        learn_secrets()
+        return _text(self, self.lines())
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return mime_bundle(self)
@@ -81,8 +82,7 @@ def display(report: Report) -> None:
     """Show a report in the cell that runs; outside of notebooks print its text."""
     shell = interactive_shell()
     if shell is None:
-        learn_secrets()
-        print(_text(report, report.lines()))  # noqa: T201  the person asked for it to be shown
+        print(report)  # noqa: T201  the person asked for it to be shown
         return
     ipython_module("display").display(mime_bundle(report), raw=True)
     cell = shell.displayhook.exec_result
