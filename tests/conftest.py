@@ -18,9 +18,14 @@ from parts import find_stale, is_first_part, is_full, mark_full
 from ports import use_own_ports
 from scheduling import Scheduling
 
+from repl_pair.runtime.clients import clients
+from repl_pair.runtime.clients.activity import ACTIVITY
+from repl_pair.runtime.clients.approvals import APPROVALS, GRANTS
 from repl_pair.runtime.notices import deferred_writes, in_replies
 from repl_pair.runtime.project import database
+from repl_pair.runtime.snapshots.review import ACCEPTED, WAITING
 from repl_pair.runtime.stopping.stop import PendingStop
+from repl_pair.runtime.store import PERSON_STORE
 
 ROOT = Path(__file__).parent
 
@@ -138,6 +143,24 @@ def own_project(project_folder, monkeypatch):
             shutil.rmtree(own.file.parent)
     finally:
         writing.release()
+
+
+def forget_agents():
+    clients.resume()
+    for collection in (APPROVALS, GRANTS, ACTIVITY, WAITING, ACCEPTED):
+        if PERSON_STORE.keys(collection.name):
+            PERSON_STORE.reset(collection.name, {})
+
+
+@pytest.fixture(autouse=True)
+def no_agent_was_here():
+    """Let a test begin and end without what agents called and the person decided.
+
+    An approval that was still open is noted when its client leaves, which may be later.
+    """
+    forget_agents()
+    yield
+    forget_agents()
 
 
 @pytest.fixture(autouse=True)

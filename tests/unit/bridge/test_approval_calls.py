@@ -12,14 +12,12 @@ from repl_pair.bridge.ops.table import BridgeCall
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
 from repl_pair.errors import RequestError
-from repl_pair.runtime.clients import clients
-from repl_pair.runtime.clients.activity import ACTIVITY, LOG
+from repl_pair.runtime.clients.activity import LOG
 from repl_pair.runtime.clients.approvals import QUEUE
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.op_base.approval_rows import preview_call
 from repl_pair.runtime.op_base.descriptors import build_descriptor
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.store import PERSON_STORE
 
 pytestmark = pytest.mark.anyio
 
@@ -41,11 +39,9 @@ async def open_session():
         return opened[-1]
 
     yield make
-    clients.resume()
     for session in opened:
         await session.close()
     undo()
-    PERSON_STORE.reset(ACTIVITY.name, {})
 
 
 def register(session, tag="t_slow", **slots):

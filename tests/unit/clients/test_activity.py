@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 from repl_pair.bridge.link.direct_link import DirectLink
 from repl_pair.errors import ReplPairError
 from repl_pair.runtime.clients import clients
@@ -22,13 +20,6 @@ from repl_pair.runtime.store import PERSON_STORE, STORE, Store
 from repl_pair.wire import Request, View
 
 AGENT = View(principal="agent")
-
-
-@pytest.fixture(autouse=True)
-def clear():
-    yield
-    clients.resume()
-    PERSON_STORE.reset(ACTIVITY.name, {})
 
 
 def make_log():

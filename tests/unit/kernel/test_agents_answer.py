@@ -7,13 +7,12 @@ from uuid import uuid4
 import pytest
 from bounds import BOUND_S
 
-from repl_pair.runtime.clients.activity import ACTIVITY, LOG
+from repl_pair.runtime.clients.activity import LOG
 from repl_pair.runtime.clients.clients import CLIENTS, Client
 from repl_pair.runtime.kernel.agents_answer import answer_as_agent
 from repl_pair.runtime.kernel.host import Host
 from repl_pair.runtime.kernel.lanes import LocalLanes
 from repl_pair.runtime.secrets.handles import HANDLES
-from repl_pair.runtime.store import PERSON_STORE
 from repl_pair.wire import Request, View
 
 INSPECTOR = View(principal="claude", access=frozenset({"read", "run", "inspect"}))
@@ -47,7 +46,6 @@ def ask_host():
 
     yield ask
     host.close()
-    PERSON_STORE.reset(ACTIVITY.name, {})
 
 
 def without_handles(value):

@@ -23,6 +23,7 @@ def sent():
 def open_view():
     """Opens a view: `view, sent = open_view(PlayView, variant="a/B")`."""
     undos = []
+    assert flush(PANEL_THREAD)  # a shell that an earlier test left listens still
 
     def open_at(view_class, **focus):
         sent = []

@@ -8,23 +8,12 @@ import repl_pair
 from repl_pair.bridge.link.direct_link import DirectLink
 from repl_pair.errors import RequestError
 from repl_pair.panels.agent.view import AgentView
-from repl_pair.runtime.clients.activity import ACTIVITY
 from repl_pair.runtime.clients.approval import Asker
-from repl_pair.runtime.clients.approvals import APPROVALS, GRANTS, QUEUE
+from repl_pair.runtime.clients.approvals import QUEUE
 from repl_pair.runtime.clients.clients import CLIENTS, Client, pause, resume
-from repl_pair.runtime.store import PERSON_STORE
 from repl_pair.wire import View
 
 EVAL = View(principal="claude", access=frozenset({"read", "run", "eval"}))
-
-
-@pytest.fixture(autouse=True)
-def clear():
-    """Other tests call as agents too; an approval that one of them left is noted when it ends."""
-    reset = lambda: [PERSON_STORE.reset(c.name, {}) for c in (APPROVALS, GRANTS, ACTIVITY)]  # noqa: E731
-    reset()
-    yield
-    reset()
 
 
 def send(*codes, **args):

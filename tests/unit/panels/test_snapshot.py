@@ -16,9 +16,8 @@ from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.snapshot.view import SnapshotView
 from repl_pair.records import replace
 from repl_pair.runtime.snapshots.records import SnapshotKey, Stored
-from repl_pair.runtime.snapshots.review import MAX_WAITING, WAITING, waiting_snapshots
+from repl_pair.runtime.snapshots.review import MAX_WAITING, waiting_snapshots
 from repl_pair.runtime.snapshots.store import SNAPSHOTS
-from repl_pair.runtime.store import PERSON_STORE
 
 PLAY = [check.matches_snapshot()]
 PIXEL = (
@@ -30,9 +29,7 @@ PIXEL = (
 @pytest.fixture
 def store(monkeypatch, tmp_path):
     monkeypatch.setattr(SNAPSHOTS, "folder", tmp_path)
-    PERSON_STORE.reset(WAITING.name, {})
-    yield SNAPSHOTS
-    PERSON_STORE.reset(WAITING.name, {})
+    return SNAPSHOTS
 
 
 @pytest.fixture

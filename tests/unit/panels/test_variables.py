@@ -13,13 +13,12 @@ from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.base.widget import answer
 from repl_pair.panels.variables.view import MAX_LISTED, PAGE, VariablesView
 from repl_pair.records import replace
-from repl_pair.runtime.clients.activity import ACTIVITY, LOG
+from repl_pair.runtime.clients.activity import LOG
 from repl_pair.runtime.clients.approval import Asker
 from repl_pair.runtime.clients.approvals import QUEUE
 from repl_pair.runtime.clients.clients import CLIENTS, Client, pause, resume
 from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.registry.cells import CELLS
-from repl_pair.runtime.store import PERSON_STORE
 from repl_pair.wire import Request, View
 
 PASSWORD = "plover-7730-larch"
@@ -225,7 +224,6 @@ def test_rows_may_have_changed_when_code_of_an_agent_ended(opened, monkeypatch):
         answer_call({"ok": True, "result": None})
     assert flush(PANEL_THREAD)
     assert sent == [{"ended": 1}]
-    PERSON_STORE.reset(ACTIVITY.name, {})
 
 
 def test_what_the_panel_asks_is_no_call_of_an_agent(person, opened):
