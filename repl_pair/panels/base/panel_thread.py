@@ -10,7 +10,7 @@ from functools import partial
 
 from repl_pair.errors import error_text
 from repl_pair.records import Undo
-from repl_pair.runtime.capture.own_threads import start_thread
+from repl_pair.runtime.capture.own_threads import ServiceThread
 from repl_pair.runtime.store import PERSON_STORE, STORE
 
 Changes = Mapping[str, frozenset[str] | None]
@@ -37,7 +37,7 @@ class PanelThread:
         self._listeners: dict[object, tuple[Listener, object]] = {}
         self._listening = threading.RLock()
         self._wake = threading.Condition()
-        self._thread: threading.Thread | None = None
+        self._thread = ServiceThread(self._run, "panels")
         self._subscriptions = ExitStack()
 
     def submit(self, task: Callable[[], None]) -> None:
@@ -81,8 +81,7 @@ class PanelThread:
             self._wake_up()
 
     def _wake_up(self) -> None:
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = start_thread(self._run, name="panels")
+        self._thread.start()
         self._wake.notify()
 
     def _run(self) -> None:

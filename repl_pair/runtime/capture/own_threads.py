@@ -34,6 +34,32 @@ def start_thread(target: Callable[..., object], *args: Any, name: str) -> thread
     return thread
 
 
+class ServiceThread:
+    """A thread that ends when it has nothing to do; its owner calls `start` when there is work.
+
+    `start` and `end` are called with the owner's lock held. A forked process has no thread of its
+    parent, so there `start` starts one.
+    """
+
+    def __init__(self, target: Callable[[], object], name: str) -> None:
+        self._target, self._name = target, name
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether there is one that has not called `end`."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def start(self) -> None:
+        """Start the thread unless it is running."""
+        if not self.is_running:
+            self._thread = start_thread(self._target, name=self._name)
+
+    def end(self) -> None:
+        """Let the next `start` start another; the thread calls it and returns."""
+        self._thread = None
+
+
 @contextmanager
 def frames_of_threads() -> Generator[dict[int, FrameType]]:
     """Give the frame in which each thread is, by its ident, for a block that may follow `f_back`.

@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from repl_pair.records import Undo, mutable
-from repl_pair.runtime.capture.own_threads import start_thread
+from repl_pair.runtime.capture.own_threads import ServiceThread
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -100,7 +100,7 @@ class Timers:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
+        self._thread = ServiceThread(self._serve, "timers")
         self._count = itertools.count()
         self._due = 0
         self._linger_s = LINGER_S
@@ -111,8 +111,7 @@ class Timers:
         entry = _Entry(at=monotonic() + delay_s, fn=fn)
         with self._lock:
             self._due += 1
-            if self._thread is None:
-                self._thread = start_thread(self._serve, name="timers")
+            self._thread.start()
         self._new_entries.put(entry)
         return lambda: self._claim(entry)
 
@@ -179,7 +178,7 @@ class Timers:
         with self._lock:
             if self._due or (self._linger_s and monotonic() < until):
                 return True
-            self._thread = None
+            self._thread.end()
             return False
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from repl_pair.errors import RequestError, error_text
 from repl_pair.records import record, replace
-from repl_pair.runtime.capture.own_threads import start_thread
+from repl_pair.runtime.capture.own_threads import ServiceThread
 from repl_pair.runtime.project.database import close_project, project
 from repl_pair.runtime.store import STORE
 from repl_pair.wire import monotonic
@@ -39,7 +39,7 @@ class LaterWrites:
         self._changed = threading.Condition()
         self._writing = threading.Lock()
         self._waiting: dict[object, _Waiting] = {}
-        self._is_running = False
+        self._thread = ServiceThread(self._run, "database")
         self._wakes_at = -math.inf
         self._fault = ""
 
@@ -52,7 +52,7 @@ class LaterWrites:
             self._waiting[key] = _Waiting(due=due, write=write)
             if due < self._wakes_at:  # in a busy loop of runs the thread is left asleep
                 self._changed.notify()
-            self._start()
+            self._thread.start()
 
     def flush(self) -> None:
         """Make all changes that wait, on this thread; a fault of the database is raised."""
@@ -70,7 +70,7 @@ class LaterWrites:
         while True:
             with self._changed:
                 if not self._waiting:
-                    self._is_running = False
+                    self._thread.end()
                     return
                 self._wakes_at = min(one.due for one in self._waiting.values())
                 self._changed.wait(self._wakes_at - monotonic())
@@ -79,12 +79,6 @@ class LaterWrites:
                 self._write(monotonic())
             except Exception as error:  # noqa: BLE001  no caller waits who could be answered
                 self.report(error_text(error))
-
-    def _start(self) -> None:
-        """Start the thread; the caller has the lock."""
-        if not self._is_running:
-            self._is_running = True
-            start_thread(self._run, name="database")
 
     def _write(self, until: float) -> RequestError | None:
         """Make what is due until then; return why the database takes nothing now, if so.
@@ -119,7 +113,7 @@ class LaterWrites:
                 again = _Waiting(due=due, write=one.write, tries=one.tries + 1)
                 self._waiting.setdefault(key, again)
             if left:
-                self._start()
+                self._thread.start()
         return len(left) == len(taken)
 
     def report(self, fault: str) -> None:

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from repl_pair.records import Undo
-from repl_pair.runtime.capture.own_threads import start_thread
+from repl_pair.runtime.capture.own_threads import ServiceThread
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.results.last_results import RESULTS, is_current, is_stale, last_verdict
 from repl_pair.runtime.results.record import RunRecord
@@ -36,7 +36,8 @@ class _Checks:
         self._lock = threading.Lock()
         self._followers = set[object]()
         self._hooks = ExitStack()
-        self._is_due = self._is_checking = False
+        self._is_due = False
+        self._thread = ServiceThread(self._check_while_due, "worker outdated")
 
     def follow(self) -> Undo:
         """Keep OUTDATED up to date from now on, until the undo: its changes are in the store.
@@ -62,10 +63,7 @@ class _Checks:
     def _check(self) -> None:
         with self._lock:
             self._is_due = True
-            if self._is_checking:
-                return
-            self._is_checking = True
-        start_thread(self._check_while_due, name="worker outdated")
+            self._thread.start()
 
     def _check_while_due(self) -> None:
         while self._take_due():
@@ -75,9 +73,10 @@ class _Checks:
 
     def _take_due(self) -> bool:
         with self._lock:
-            self._is_checking = self._is_due and bool(self._followers)
-            self._is_due = False
-            return self._is_checking
+            is_due, self._is_due = self._is_due and bool(self._followers), False
+            if not is_due:
+                self._thread.end()
+            return is_due
 
 
 def _check_results() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from repl_pair.records import Undo
-from repl_pair.runtime.capture.own_threads import start_thread
+from repl_pair.runtime.capture.own_threads import ServiceThread
 from repl_pair.runtime.secrets.raised import text_of_raised
 from repl_pair.runtime.stopping.waiting import WaitEvent
 from repl_pair.runtime.store import NOTHING
@@ -32,21 +32,17 @@ class Worker:
     """Computes what it is asked for, one after the other; its thread ends when it is idle."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
         self._asked: dict[Computation, None] = {}
         self._changed = threading.Condition()
-        self._runs = False
+        self._thread = ServiceThread(self._run, f"projection {name}")
         self._free_at = 0.0
 
     def ask(self, computation: "Computation") -> None:
         """Let something be computed soon; asking again before it began changes nothing."""
         with self._changed:
             self._asked[computation] = None
-            if self._runs:
-                self._changed.notify()
-                return
-            self._runs = True
-        start_thread(self._run, name=f"projection {self._name}")
+            self._changed.notify()
+            self._thread.start()
 
     def _run(self) -> None:
         while (computation := self._next()) is not None:
@@ -61,7 +57,7 @@ class Worker:
             if not self._asked:
                 self._changed.wait(LINGER_S)
             if not self._asked:
-                self._runs = False
+                self._thread.end()
                 return None
             computation = next(iter(self._asked))
             del self._asked[computation]

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 from repl_pair.records import Undo, record
 from repl_pair.runtime.authoring.shared import SETTINGS
-from repl_pair.runtime.capture.own_threads import start_thread
+from repl_pair.runtime.capture.own_threads import ServiceThread
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.results.last_results import (
@@ -54,8 +54,8 @@ class Watches:
         """What each watched variant was when it last ran, or when its watch began, if planned."""
         self._due: dict[str, Watch] = {}
         self._running = False
-        self._is_checking = False
-        self._check_again = False
+        self._is_due = False
+        self._checks = ServiceThread(self._check_all, "worker drift")
         self._lock = threading.Lock()
         self._hooks = ExitStack()
 
@@ -95,11 +95,9 @@ class Watches:
     def check(self) -> None:
         """Check for drift on a thread of its own; what changes meanwhile is checked after it."""
         with self._lock:
-            self._check_again = self._is_checking
-            if self._is_checking or not self._watches:
-                return
-            self._is_checking = True
-        start_thread(self._check_all, name="worker drift")
+            self._is_due = bool(self._watches)
+            if self._is_due:
+                self._checks.start()
 
     def _end(self, token: object) -> None:
         self._forget.pop(token, lambda: None)()
@@ -118,16 +116,19 @@ class Watches:
             self.check()
 
     def _check_all(self) -> None:
-        while True:
+        while self._take_due():
             check = DriftCheck()
             for variant_id, watch in self._chosen().items():
                 if self._has_drifted(variant_id, check):
                     self._due.setdefault(variant_id, watch)
-            with self._lock:
-                self._is_checking, self._check_again = self._check_again, False
-                if not self._is_checking:
-                    break
         self._run_next()
+
+    def _take_due(self) -> bool:
+        with self._lock:
+            is_due, self._is_due = self._is_due, False
+            if not is_due:
+                self._checks.end()
+            return is_due
 
     def _has_drifted(self, variant_id: str, check: DriftCheck) -> bool:
         """Return whether a run is due; what cannot be planned may be registered later."""

@@ -1,13 +1,17 @@
 """Turns of the interpreter lock beside code that loops, and the frames of other threads."""
 
 import gc
+import os
+import queue
 import subprocess
 import sys
 import threading
 
 import pytest
+from bounds import BOUND_S
 
 from repl_pair.runtime.capture.own_threads import (
+    ServiceThread,
     frames_of_threads,
     short_switch_interval,
     shorten_switch_interval,
@@ -115,3 +119,38 @@ def test_collection_rests_until_the_last_block_ends_and_stays_off_where_it_was_o
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_a_thread_is_started_once_until_it_ends_and_then_again():
+    begun, go_on = queue.SimpleQueue(), threading.Event()
+    thread = ServiceThread(lambda: (begun.put(threading.current_thread()), go_on.wait()), "tests")
+    thread.start()
+    thread.start()
+    first = begun.get(timeout=BOUND_S)
+    assert begun.empty()
+    thread.end()
+    thread.start()
+    second = begun.get(timeout=BOUND_S)
+    assert second is not first
+    go_on.set()
+    for one in (first, second):
+        one.join(BOUND_S)
+    assert not thread.is_running
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_forked_process_starts_the_threads_that_its_parent_had():
+    code = """
+import os, threading
+from repl_pair.runtime.kernel.deadlines import Timers
+timers = Timers()
+called = threading.Event()
+timers.after(0.0, called.set)
+assert called.wait(60)
+if child := os.fork():
+    raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+called.clear()
+timers.after(0.0, called.set)
+os._exit(0 if called.wait(60) else 1)
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -54,7 +54,7 @@ def test_a_change_that_was_tried_too_often_is_reported_and_dropped(own_project, 
     later, reports = LaterWrites(), []
     undo = STORE.subscribe(lambda change: reports.append(change))
     later.put(keep("a"))
-    wait_until(lambda: not later._is_running, what="the end of its tries")
+    wait_until(lambda: not later._thread.is_running, what="the end of its tries")
     undo()
     locked()
     later.flush()
