@@ -42,8 +42,13 @@ def register_panels() -> None:
             REGISTRY.register("panel", view.name, body, origin=_ORIGIN)
 
 
+def find_view(entry: Entry) -> type[View[Any]] | None:
+    """Return the built-in view of a panel; None for a panel of a third party."""
+    is_builtin = entry.origin.key == BUILTIN
+    return next((view for view in VIEWS if is_builtin and view.name == entry.id), None)
+
+
 def shows_at_once(entry: Entry) -> bool:
     """Return whether a shell shows a panel before anyone asks for it."""
-    if entry.origin.key != BUILTIN:
-        return entry.body.placement != "modal"
-    return next(view.is_shown for view in VIEWS if view.name == entry.id)
+    view = find_view(entry)
+    return entry.body.placement != "modal" if view is None else view.is_shown

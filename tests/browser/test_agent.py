@@ -109,6 +109,19 @@ async def test_a_write_waits_until_it_is_approved_and_then_is_done_once(lab, att
             await decide(asked(notebook), "Deny")
 
 
+async def test_a_call_that_waits_is_counted_in_the_bar_while_the_panel_is_hidden(lab, attach):
+    notebook = await lab.notebook(SHOP, "repl_pair.show()")
+    await notebook.run_all()
+    bar = notebook.page.get_by_role("group", name="Panels")
+    await bar.get_by_role("button", name="Agents", exact=True).click()
+    await expect(panel(notebook)).to_have_count(0)
+    async with attach(notebook, "--ask", "write") as agent, asyncio.TaskGroup() as group:
+        group.create_task(register(agent))
+        await bar.get_by_role("button", name="Agents (1)", exact=True).click()
+        await decide(asked(notebook), "Deny")
+        await expect(bar.get_by_role("button", name="Agents", exact=True)).to_be_visible()
+
+
 WATCH = """
 from repl_pair.panels.explorer.watches import set_watch, watched_keys
 set_watch("shop.sum", True)

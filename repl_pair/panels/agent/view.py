@@ -44,6 +44,12 @@ class AgentView(View[AgentPatch]):
     name = "agent"
     title = "Agents"
     placement = "top"
+    waits_in = APPROVALS.name
+
+    @staticmethod
+    def count_waiting() -> int:
+        """Return how many calls wait for approval."""
+        return len(QUEUE.pending())
 
     def handle_changes(self, changes: Changes) -> None:
         """Send the calls that changed, and the overview where any of it did."""

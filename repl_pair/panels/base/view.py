@@ -27,11 +27,18 @@ class View(Generic[Patch]):
     placement: ClassVar[str] = "bottom"
     is_shown: ClassVar[bool] = True
     """Whether the shell shows it before anyone asks."""
+    waits_in: ClassVar[str] = ""
+    """The member of the person's store whose changes may change `count_waiting`."""
 
     def __init__(self, context: PanelContext, send: Callable[[Patch], None]) -> None:
         self.context = context
         self.send = send
         """Sends one patch to every place where the panel is shown; from any thread."""
+
+    @staticmethod
+    def count_waiting() -> int:
+        """Return how much waits in it for the person: the shell shows that, hidden or not."""
+        return 0
 
     def start(self) -> Mapping[str, Any]:
         """Return what the panel shows at first; it may be saved with the notebook."""

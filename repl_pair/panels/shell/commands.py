@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from repl_pair.panels.base.context import PanelContext
 from repl_pair.records import record
+from repl_pair.runtime.clients.clients import pause, resume
 from repl_pair.runtime.registry.registry import REGISTRY
 
 
@@ -32,6 +33,8 @@ def run_all(context: PanelContext, prefix: str = "") -> None:
 COMMANDS = {
     "run": Command(title="Run the variant or story in focus", act=run_focus),
     "run_all": Command(title="Run all variants", act=run_all),
+    "pause": Command(title="Pause agents", act=lambda _context: pause()),
+    "resume": Command(title="Resume agents", act=lambda _context: resume()),
     "snapshots": Command(
         title="Review the snapshots that wait", act=lambda context: context.open_panel("snapshot")
     ),

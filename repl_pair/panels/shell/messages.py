@@ -5,13 +5,17 @@ from typing import TypedDict
 
 
 class PanelShown(TypedDict):
-    """One panel; `ref` is its widget, None while it is made, or where there is a `fault`."""
+    """One panel; `ref` is its widget, None while it is made, or where there is a `fault`.
+
+    `waiting`: how much in it waits for the person.
+    """
 
     id: str
     title: str
     doc: str
     placement: str
     visible: bool
+    waiting: int
     ref: str | None
     fault: str | None
 

@@ -1,8 +1,8 @@
 /**
  * The messages between the view and this script, of the same shapes as in messages.py.
  *
- * @typedef {{ id: string, title: string, doc: string, placement: string, visible: boolean, ref: string | null,
- *   fault: string | null }} PanelShown
+ * @typedef {{ id: string, title: string, doc: string, placement: string, visible: boolean, waiting: number, ref:
+ *   string | null, fault: string | null }} PanelShown
  * @typedef {{ id: string, title: string }} CommandShown
  * @typedef {{ panels: PanelShown[] }} Panels
  * @typedef {{ panels: ({}) => PanelShown[], show: ({panel: string, visible: boolean}) => null, commands: ({}) =>
@@ -128,7 +128,7 @@ async function draw({ root, ask, listen, start, model, host, signal }) {
             title: entry.doc || entry.title,
             onclick: () => setVisible(entry.id, !entry.visible),
           },
-          entry.title,
+          entry.waiting ? `${entry.title} (${entry.waiting})` : entry.title,
         ),
       ),
     );

@@ -11,7 +11,7 @@ from repl_pair.panels.base.context import OPENED, Focus, PanelContext
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
 from repl_pair.panels.base.widget import PanelWidget, open_entry, ref_of, resolve_render
-from repl_pair.panels.builtin import register_panels, shows_at_once
+from repl_pair.panels.builtin import VIEWS, find_view, register_panels, shows_at_once
 from repl_pair.panels.shell.commands import COMMANDS
 from repl_pair.panels.shell.messages import CommandShown, Panels, PanelShown
 from repl_pair.runtime.ops.persons import PANEL_HOSTS
@@ -22,6 +22,8 @@ from repl_pair.runtime.results.markdown import Markdown
 from repl_pair.wire import Reply
 
 PANELS = "registry/panel"
+FOLLOWED = {PANELS, *(view.waits_in for view in VIEWS if view.waits_in)}
+"""The members of the stores whose changes change what is sent."""
 MAX_FOUND = 20
 """How many variants the palette lists at once."""
 
@@ -83,19 +85,12 @@ class Shell(View[Panels]):
         self.send(self.start())
 
     def handle_changes(self, changes: Changes) -> None:
-        """Show panels that came, and those that were replaced; drop those that left."""
+        """Show panels that came, were replaced or left, and how much waits in each."""
         for id in changes.get(OPENED) or ():
             self.on_show(id, True)
         if PANELS in changes:
-            entries = self._entries()
-            for id, (entry, _) in list(self._open.items()):
-                if id not in entries:
-                    self.close_panel(id)
-                elif entries[id] is not entry:
-                    self._make_widget(id)
-            for id, entry in entries.items():
-                if self._is_visible(entry) and id not in self._open:
-                    self._make_widget(id)
+            self._follow_registry()
+        if not FOLLOWED.isdisjoint(changes):
             self.send_panels()
 
     def on_panels(self) -> Sequence[PanelShown]:
@@ -147,17 +142,31 @@ class Shell(View[Panels]):
         entries = REGISTRY.snapshot("panel")
         return {id: entry for id, entry in entries.items() if self._only in (None, id)}
 
+    def _follow_registry(self) -> None:
+        """Make the widgets of panels that came and were replaced; drop those that left."""
+        entries = self._entries()
+        for id, (entry, _) in list(self._open.items()):
+            if id not in entries:
+                self.close_panel(id)
+            elif entries[id] is not entry:
+                self._make_widget(id)
+        for id, entry in entries.items():
+            if self._is_visible(entry) and id not in self._open:
+                self._make_widget(id)
+
     def _is_visible(self, entry: Entry) -> bool:
         return self._visible.get(entry.id, self._only is not None or shows_at_once(entry))
 
     def _shown(self, id: str, entry: Entry) -> PanelShown:
         body: Panel = entry.body
+        view = find_view(entry)
         return {
             "id": id,
             "title": body.title,
             "doc": body.doc,
             "placement": "centre" if self._only else body.placement,
             "visible": self._is_visible(entry),
+            "waiting": 0 if view is None else view.count_waiting(),
             "ref": ref_of(self._open[id][1]) if id in self._open else None,
             "fault": self._faults.get(id),
         }

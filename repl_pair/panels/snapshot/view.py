@@ -58,6 +58,12 @@ class SnapshotView(View[messages.SnapshotPatch]):
     placement = "modal"
     is_shown = False
     scripts = ("diff", "images")
+    waits_in = WAITING.name
+
+    @staticmethod
+    def count_waiting() -> int:
+        """Return how many outputs are not as they were stored."""
+        return len(waiting_snapshots())
 
     def __init__(
         self, context: PanelContext, send: Callable[[messages.SnapshotPatch], None]

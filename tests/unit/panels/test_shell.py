@@ -19,6 +19,9 @@ from repl_pair.panels.base.widget import PanelWidget, answer
 from repl_pair.panels.builtin import VIEWS
 from repl_pair.panels.shell.commands import COMMANDS
 from repl_pair.panels.shell.view import Shell
+from repl_pair.runtime.clients.approval import Asker
+from repl_pair.runtime.clients.approvals import QUEUE
+from repl_pair.runtime.clients.clients import paused_since
 from repl_pair.runtime.results.last_results import last_result
 from repl_pair.runtime.results.markdown import Markdown
 from repl_pair.runtime.store import STORE, Collection, Event, Store
@@ -54,9 +57,30 @@ def test_a_panel_of_a_third_party_is_hosted_by_its_id(eventually, shell):
         "doc": "",
         "placement": "right",
         "visible": True,
+        "waiting": 0,
         "ref": None,
         "fault": None,
     }
+
+
+def test_what_waits_for_the_person_is_counted_also_in_a_hidden_panel(shell, sent):
+    shell.on_show("agent", False)
+    before = len(sent)
+    asker = Asker(principal="claude")
+    waiting = QUEUE.ask("clear_all", {}, asker=asker, access=("write",))
+    assert flush(PANEL_THREAD)
+    shown = [one["waiting"] for one in sent[-1]["panels"] if one["id"] == "agent"]
+    assert (len(sent) > before, shown, listed(shell, "canvas")["waiting"]) == (True, [1], 0)
+    QUEUE.answer(waiting.handle, "deny")
+    assert flush(PANEL_THREAD)
+    assert {one["waiting"] for one in sent[-1]["panels"]} == {0}
+
+
+def test_the_palette_pauses_and_resumes_agents(shell):
+    shell.on_command("pause")
+    assert paused_since() is not None
+    shell.on_command("resume")
+    assert paused_since() is None
 
 
 def test_a_widget_of_another_kind_is_hosted_as_it_is(eventually, shell):
