@@ -40,6 +40,8 @@ from repl_pair.runtime.values.paths import join_path
 
 _NUMBER_WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _NO_KEY = object()
+_KEY_BITS = 2_000
+"""How long a whole number may be that a JSON key stands for: Python writes it at any limit."""
 
 
 def coerce(expected: Any, actual: Any) -> Any:
@@ -69,7 +71,8 @@ def key_like(expected: Any, actual: Mapping[Any, Any]) -> Any:
     if is_there and not (is_of(expected, int, float, complex, Decimal) and expected in (0, 1)):
         return expected
     for key in actual:
-        if _is_same(coerce(expected, key), key) or (type(key) is int and str(key) == expected):
+        is_short = type(key) is int and key.bit_length() < _KEY_BITS
+        if _is_same(coerce(expected, key), key) or (is_short and str(key) == expected):
             return key
     return _NO_KEY if is_there else expected
 

@@ -442,6 +442,7 @@ def test_no_series_is_made_of_the_columns_of_frames_that_are_equal_or_frozen(mon
         ),
         (["1970-01-01T00:00:00"], nanoseconds(7), "r[0]: expected '1970-01-01T00:00:00', got ("),
         ({1: "a"}, {True: "a"}, "r: expected a key 1, there is none"),
+        ({"7": "a"}, {10**5_000: "a"}, "r: expected a key '7', there is none"),
         ({True: "a"}, {1: "a"}, "r: expected a key True, there is none"),
         (Box(1), Box(2), "r.size: expected 1, got 2"),
         ({"size": 1, "seen": 3}, Box(1, seen=2), "r.seen: expected 3, got 2"),
