@@ -28,6 +28,8 @@ REFUSED = {
     "many keys": json.dumps({str(n): n for n in range(100_000)}),
     "a long key": json.dumps({"k" * 300_000: 1}),
     "a huge number": "9" * 4_000,
+    "what is no number of JSON": "NaN",
+    "an infinity, deep within": '{"a": [-Infinity]}',
 }
 
 

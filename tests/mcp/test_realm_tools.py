@@ -216,11 +216,11 @@ def test_a_project_of_no_realm_is_answered_with_the_commands_for_the_person(
             reply = agent.ask(tool, **dict.fromkeys(needed, "x"))
             assert reply["error"]["code"] == "not_found", tool
             assert reply["hints"][0] == "repl-pair realm join ../realm"
-        named = agent.ask("realm_status", realm="../realm")["result"]
-        assert (named["realm"], named["current_repo"]) == ("shop", None)
-        lone = agent.ask("worktree_create", rfc="x", realm="../realm")
-        assert "name repos" in lone["error"]["message"]
-        for realm in ("/etc", "../api", "nowhere"):
-            assert agent.ask("realm_check", realm=realm)["error"]["code"] == "not_found"
+        for realm in ("../realm", str(tmp_path / "realm"), "/etc", "../api", "nowhere"):
+            for tool in sorted(TOOLS):
+                needed = manifest.by_name()[tool]["input_schema"]["required"]
+                refused = agent.ask(tool, **dict.fromkeys(needed, "pricing"), realm=realm)["error"]
+                assert refused["code"] == "not_found", (tool, realm)
+                assert refused["message"].startswith(f"There is no realm {realm!r}."), tool
     assert [file.name for file in outside.iterdir()] == ["pyproject.toml"]
     assert Path(tmp_path, "realm", "worktrees").exists() is False

@@ -1,6 +1,6 @@
 """Follows an agent's path from a variable: to its value, and whether that stands under a secret."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from repl_pair.errors import RequestError, did_you_mean, next_step
@@ -65,7 +65,7 @@ def look_up(
 
     def step(holder: Any, key: Key | Cut) -> Any:
         nonlocal is_secret
-        _check_slice(holder, key, format_path(read), op)
+        _check_slice(holder, key, read, op)
         is_declared = not isinstance(key, tuple) and declares_secret(holder, key)
         if is_declared or any(map(is_secret_label, names_beside(holder, key))):
             is_secret = True
@@ -85,10 +85,10 @@ def look_up(
     return PathTarget(value, format_path(read), is_secret)
 
 
-def _check_slice(holder: Any, key: Key | Cut, path: str, op: str) -> None:
+def _check_slice(holder: Any, key: Key | Cut, read: Sequence[Key | Cut], op: str) -> None:
     is_slice = isinstance(key, tuple) and any(isinstance(part, slice) for part in key)
     if is_slice and not has_slices(holder):
-        what = type_name(holder)
+        what, path = type_name(holder), format_path(read)
         raise RequestError(
             "bad_arguments",
             f"{path} is a {what}, which has no slices: lists, tuples, arrays and frames have.",

@@ -33,7 +33,7 @@ GIT_DEADLINE_S = 50.0
 _op = partial(op, toolset="realm", project=True)
 _git_op = partial(_op, deadline=lambda _args: GIT_DEADLINE_S, stoppable=False)
 
-RealmName = Annotated[str | None, "Another realm: its folder, as seen from the project"]
+RealmName = Annotated[str | None, "Another realm that has this project: its folder"]
 Rfc = Annotated[str, "Its branch is rfc/NAME"]
 
 
@@ -135,9 +135,12 @@ def pr_status(
 
 
 def _open(call: Call, realm: str | None) -> Realm:
-    """Open the realm of a call, and report what other repos changed in that of the project."""
-    database = project()
-    found = open_realm(database.root, realm)
+    """Open the realm of a call, and report what other repos changed in that of the project.
+
+    An agent is answered of a realm without this project as of none: its repos are not its own.
+    """
+    database, is_person = project(), call.view.principal == PERSON
+    found = open_realm(database.root, realm, may_be_foreign=is_person)
     report_changes(database, realm=found if realm is None else None)
     if found.faults:
         files = count_of(len(found.faults), "file")

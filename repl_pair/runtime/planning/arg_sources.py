@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import Any, NotRequired, TypedDict
 
 from repl_pair.records import record
@@ -12,7 +11,7 @@ from repl_pair.runtime.secrets.places import mark_secrets
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.frozen import Frozen, Record, Secret, merge, to_plain
 from repl_pair.runtime.values.marks import is_secret_key
-from repl_pair.runtime.values.paths import join_path
+from repl_pair.runtime.values.paths import format_path
 from repl_pair.runtime.values.takes import takes_of
 
 
@@ -93,7 +92,7 @@ def _lines(path: tuple[Any, ...], value: Frozen, parts: Sequence[Layer]) -> Iter
             yield from _lines((*path, key), inner[key], _at(key, mixed))
         return
     hidden = type(value) is Secret or any(is_secret_key(str(step)) for step in path)
-    text = reduce(join_path, map(to_plain, path), "")
+    text = format_path(map(to_plain, path))
     line: ArgSource = {"path": text, "value": _shown(value, hidden), "source": last.source}
     under = [
         Source(source=part.source, value=_shown(part.value, hidden)) for part in reversed(covered)

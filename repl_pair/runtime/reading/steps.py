@@ -15,7 +15,7 @@ from repl_pair.runtime.values.classes import (
     real_class,
 )
 from repl_pair.runtime.values.declared_fields import attrs_fields
-from repl_pair.runtime.values.paths import Cut, Key, join_path, position_of
+from repl_pair.runtime.values.paths import Cut, Key, format_path, position_of
 
 _NEAR_LIMIT = 8
 _MISSING = object()
@@ -62,14 +62,14 @@ def follow(
     root: Any, steps: Iterable[Any], *, step: Callable[[Any, Any], Any] = read_member
 ) -> Any:
     """Return the value at the end of the steps; PathMiss names the step that led nowhere."""
-    value, walked = root, ""
+    value, walked = root, list[Any]()
     for key in steps:
         try:
             value = step(value, key)
         except PathMiss as miss:
-            miss.reached = walked
+            miss.reached = format_path(walked)
             raise
-        walked = join_path(walked, key)
+        walked.append(key)
     return value
 
 

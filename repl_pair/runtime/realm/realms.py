@@ -68,15 +68,21 @@ def is_realm(folder: Path) -> bool:
         return False
 
 
-def open_realm(root: Path, given: str | None = None, *, start: Path | None = None) -> Realm:
+def open_realm(
+    root: Path, given: str | None = None, *, start: Path | None = None, may_be_foreign: bool = True
+) -> Realm:
     """Read the realm of a project, or another that is `given` by its folder or name.
 
     A relative folder begins at `start`, by default the project's. RequestError `not_found` where
-    there is no realm; bad files stand as faults in it.
+    there is no realm, or one without this project that may not be foreign; bad files stand as
+    faults in it.
     """
     home, start = find_home(root), start or root
     if given is not None:
-        return replace(_open_given(root, home, given, start), given=given)
+        realm = _find_given(root, home, given, start)
+        if realm is None or (realm.repo is None and not may_be_foreign):
+            raise _no_realm(root, home, given, start)
+        return replace(realm, given=given)
     if home is None:
         raise RequestError("not_found", "This project is in no realm.", hints=_ways_in(root, start))
     if not (home.folder / REALM_FILE).exists():
@@ -88,22 +94,31 @@ def open_realm(root: Path, given: str | None = None, *, start: Path | None = Non
     return read_realm(home.folder, home.repo)
 
 
-def _open_given(root: Path, home: Home | None, given: str, start: Path) -> Realm:
-    own = [] if home is None or not is_realm(home.folder) else [_read_head(home.folder)["name"]]
-    if home is not None and given in own:
+def _find_given(root: Path, home: Home | None, given: str, start: Path) -> Realm | None:
+    if home is not None and given in _own_names(home):
         return read_realm(home.folder, home.repo)
     if not is_realm(start / given):
-        raise RequestError(
-            "not_found",
-            f"There is no realm {given!r}.{did_you_mean(given, own)} Name a folder that holds a "
-            f"{REALM_FILE}.",
-            next_steps=[next_step("realm_status")] if own else [],
-            hints=() if own else _ways_in(root, start),
-        )
+        return None
     folder = (start / given).resolve()
     repos: dict[str, str] = _read_head(folder)["repos"]
     here = (name for name, path in repos.items() if (folder / path).resolve() == root.resolve())
     return read_realm(folder, next(here, None))
+
+
+def _no_realm(root: Path, home: Home | None, given: str, start: Path) -> RequestError:
+    own = _own_names(home)
+    return RequestError(
+        "not_found",
+        f"There is no realm {given!r}.{did_you_mean(given, own)} Name a folder that holds a "
+        f"{REALM_FILE}, of a realm that this project has joined.",
+        next_steps=[next_step("realm_status")] if own else [],
+        hints=() if own else _ways_in(root, start),
+    )
+
+
+def _own_names(home: Home | None) -> list[str]:
+    """Return the name of a project's realm, none where there is no such realm."""
+    return [] if home is None or not is_realm(home.folder) else [_read_head(home.folder)["name"]]
 
 
 def read_realm(folder: Path, repo: str | None) -> Realm:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from math import inf
+from math import inf, isfinite
 from typing import Any
 
 from repl_pair.errors import RequestError, did_you_mean
@@ -88,7 +88,7 @@ def _as_whole(schema: Mapping[str, Any], value: Any) -> Any:
 
 
 def _size_fault(args: Mapping[str, Any]) -> str:
-    """Describe what of arguments is too large, too deep or no text; nothing where they may come."""
+    """Describe what of arguments is too large, too deep or no JSON; nothing where they may come."""
     size = 0
     queue: list[tuple[Any, int]] = [(args, 0)]
     while queue:
@@ -100,6 +100,8 @@ def _size_fault(args: Mapping[str, Any]) -> str:
                 return "They hold half of a surrogate pair, which is not text."
         elif type(node) is int and node.bit_length() > MAX_BITS:
             return f"They hold a whole number of over {MAX_BITS} bits."
+        elif type(node) is float and not isfinite(node) and depth > 1:  # else its schema bounds it
+            return f"They hold {node}, which JSON has no number for."
         elif is_map(node) or is_row(node):
             size += 8 * len(node)
             parts = [*node, *node.values()] if is_map(node) else list(node)

@@ -4,7 +4,7 @@ import ast
 import json
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Any, cast
 
 from repl_pair.errors import RequestError
@@ -18,7 +18,7 @@ Place = tuple[str, ...]
 
 LEGAL_FORM = 'result.lines[0].sku, totals["a key"] or a list such as ["result", "lines", 0]'
 _NAME = re.compile(r"""[^\s.\[\]"']+""")
-_MOST_DIGITS = 100
+_MOST_DIGITS, _MOST_STEPS = 100, 1_000
 _INDEX = re.compile(rf"\[(-?[0-9]{{1,{_MOST_DIGITS}}})\]")
 _CUT = re.compile(r"""\[((?:[^\[\]"']|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')*)\]""", re.DOTALL)
 _QUOTED = re.compile(r"""\[(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\]""", re.DOTALL)
@@ -34,8 +34,8 @@ def parse_path(path: str | Sequence[Any]) -> Steps:
     odd = [
         i for i, key in enumerate(path) if isinstance(key, bool) or not isinstance(key, str | int)
     ]
-    if odd or not path:
-        what = f"item {odd[0]} is not a text or whole number" if odd else "it is empty"
+    if odd or not 0 < len(path) <= _MOST_STEPS:
+        what = f"item {odd[0]} is not a text or whole number" if odd else _count_of(path)
         raise _bad_path(list(path), what)
     return tuple(path)
 
@@ -61,19 +61,23 @@ def parse_cuts(path: str) -> tuple[Key | Cut, ...]:
 
 def format_path(steps: Iterable[Key | Cut]) -> str:
     """Return the text that `parse_path` or `parse_cuts` reads back; nothing for no steps."""
-    return reduce(join_path, steps, "")
+    return "".join(map(_write_step, steps)).removeprefix(".")
 
 
 def join_path(path: str, step: Any) -> str:
     """Return the text of a path one step on."""
+    return path + _write_step(step) if path else _write_step(step).removeprefix(".")
+
+
+def _write_step(step: Any) -> str:
     if isinstance(step, str) and _NAME.fullmatch(step):
-        return f"{path}.{step}" if path else step
+        return f".{step}"
     if isinstance(step, int) and not isinstance(step, bool):
-        return f"{path}[{step}]"
+        return f"[{step}]"
     if type(step) is tuple:
-        return f"{path}[{', '.join(map(format_part, cast('Cut', step)))}]"
+        return f"[{', '.join(map(format_part, cast('Cut', step)))}]"
     text = step if isinstance(step, str) else str(getattr(step, "name", step))
-    return f"{path}[{json.dumps(text, ensure_ascii=False)}]"
+    return f"[{json.dumps(text, ensure_ascii=False)}]"
 
 
 def whole_slice(key: Key | Cut) -> slice | None:
@@ -121,13 +125,17 @@ def _parse_text(text: str, *, cuts: bool = False) -> tuple[Any, ...]:
             at = name.end()
         else:
             raise _bad_path(text, f'expected .name, [index] or ["key"] at position {at}')
-    if not steps:
-        raise _bad_path(text, "it is empty")
+    if not 0 < len(steps) <= _MOST_STEPS:
+        raise _bad_path(text, _count_of(steps))
     return tuple(steps)
 
 
 _SHORT = 200
 _parse_short = lru_cache(maxsize=1024)(_parse_text)
+
+
+def _count_of(steps: Sequence[Any]) -> str:
+    return f"it has over {_MOST_STEPS} steps" if steps else "it is empty"
 
 
 def _unquoted(text: str, at: int, quoted: re.Match[str]) -> str:

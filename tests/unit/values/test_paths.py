@@ -65,6 +65,8 @@ def test_text_is_read(text, steps):
     [
         ("", "it is empty"),
         ([], "it is empty"),
+        ("a" + ".a" * 1_000, "it has over 1000 steps"),
+        (["a"] * 1_001, "it has over 1000 steps"),
         ("a..b", "at position 1"),
         (".a", "at position 0"),
         ("a.", "at position 1"),
