@@ -81,7 +81,9 @@ def _make(cls: type[T], methods: Mapping[str, Any]) -> type[T]:
     all_fields: tuple[Field[Any], ...] = fields(cast("Any", made))
     every = frozenset(f.name for f in all_fields)
     defaults = {f.name: f.default for f in all_fields if f.default is not MISSING}
-    factories = {f.name: f.default_factory for f in all_fields if f.default_factory is not MISSING}
+    made_anew = {f.name: f.default_factory for f in all_fields if f.default_factory is not MISSING}
+    # `list[str]()` takes ten times as long as `list()`.
+    factories = {name: getattr(make, "__origin__", make) for name, make in made_anew.items()}
     plan = _Plan(
         names=tuple(f.name for f in all_fields),
         every=every,
