@@ -91,9 +91,9 @@ def _is_light(value: Any, room: _Room) -> bool:
         if (parts := _parts_of(node)) is not None:
             left -= len(parts)
             waiting.extend(parts if left > 0 else ())
-        elif (text := _base_of(node, _TEXTS)) is not None:
-            chars -= text.__len__(node)
-            if text.__len__(node) > _MAX_TEXT or chars < 0:
+        elif (base := _base_of(node)) is not None:
+            chars -= base.__len__(node)
+            if base.__len__(node) > _MAX_TEXT or chars < 0:
                 return False
         elif kind_of(node) is not None and node.size > _MAX_CELLS:
             return False
@@ -106,23 +106,24 @@ def _parts_of(node: Any) -> Any:
     kind: Any = real_class(node)
     if hasattr(kind, "__record__"):
         return node.__dict__.values()
-    if (base := _base_of(node, _CONTAINERS)) is None:
+    base = _base_of(node)
+    if base is None or base in _TEXTS:
         return None
     if base is dict:
         return dict[Any, Any].values(node)
     return node if kind is base else list(base.__iter__(node))
 
 
-_CONTAINERS: dict[int, Any] = {id(cls): cls for cls in (dict, list, tuple, set, frozenset)}
 _SMALL = frozenset(map(id, (type(None), bool, int, float)))
-_TEXTS: dict[int, Any] = {id(cls): cls for cls in (str, bytes, bytearray)}
+_TEXTS = (str, bytes, bytearray)
+_BASES: dict[int, Any] = {id(cls): cls for cls in (dict, list, tuple, set, frozenset, *_TEXTS)}
 
 
-def _base_of(node: Any, bases: dict[int, Any]) -> Any:
-    """Return which of these a value is: a subclass of the person's may have code of its own."""
+def _base_of(node: Any) -> Any:
+    """Return which text or container it is: a subclass of the person's may have its own code."""
     kind = real_class(node)
-    found = bases.get(id(kind))
-    return found or next((bases[id(cls)] for cls in lineage(kind) if id(cls) in bases), None)
+    found = _BASES.get(id(kind))
+    return found or next((_BASES[id(cls)] for cls in lineage(kind) if id(cls) in _BASES), None)
 
 
 class Total:
