@@ -3,11 +3,10 @@
 import asyncio
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import ReplPairError, RequestError, error_text
-from repl_pair.records import to_dict
+from repl_pair.records import replace, to_dict
 from repl_pair.runtime.assertions.verdicts import (
     places_repeating,
     places_within,
