@@ -94,7 +94,7 @@ def stopped_record(plan: Plan, stop: Stop, frame: Frame | None = None) -> RunRec
 
 
 def _sensitive(frame: Frame) -> tuple[tuple[str, ...], ...]:
-    takers = [*takers_of(frame.plan.component), real_class(frame.live)]
+    takers = [*takers_of(frame.plan.component), real_class(frame.live)] if frame.steps else []
     lines = [
         ("steps", str(at), "line", *place)
         for at, step in enumerate(frame.steps)
