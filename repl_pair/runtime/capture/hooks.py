@@ -63,7 +63,7 @@ def uninstall() -> None:
 
 def watch_imports(captured: Captured) -> None:
     """Until the run ends, hook modules that are imported for the first time."""
-    watch_late(frozenset(name for name in _LATE if name not in _installed), _hook_loaded, captured)
+    watch_late(frozenset(_LATE.keys() - _installed.keys()), _hook_loaded, captured)
 
 
 _lock = threading.RLock()

@@ -123,7 +123,7 @@ _SIGNALS: list[int] = sorted(_signal.valid_signals() - {_signal.SIGINT})
 
 
 def _signals() -> list[Any]:
-    return [_signal.getsignal(number) for number in _SIGNALS]
+    return list(map(_signal.getsignal, _SIGNALS))
 
 
 def _set_signals(was: list[Any]) -> None:

@@ -46,7 +46,7 @@ def hold_settings(captured: Captured) -> None:
     for setting in SETTINGS:
         if setting.module in sys.modules:
             held[setting.name] = _note(setting, captured.restored)
-    watch_late(frozenset(n for n in _MODULES if n not in sys.modules), note, captured)
+    watch_late(_MODULES.difference(sys.modules), note, captured)
 
 
 _MODULES = frozenset({INLINE, *(setting.module for setting in SETTINGS)})
