@@ -13,7 +13,14 @@ from repl_pair.runtime.capture.children import in_one_process
 from repl_pair.runtime.capture.showing import show_open, show_value
 from repl_pair.runtime.running.raised import as_raised, describe, place_of
 from repl_pair.runtime.stopping.loops import close_unstarted
-from repl_pair.runtime.stopping.stop import STOPS, Stop, stop_of, this_section, while_live
+from repl_pair.runtime.stopping.stop import (
+    STOPS,
+    Stop,
+    raise_wanted,
+    stop_of,
+    this_section,
+    while_live,
+)
 
 
 @mutable
@@ -79,7 +86,7 @@ async def run_stoppable(call: CapturedCall, work: Callable[[], Awaitable[None]])
 async def _work(call: CapturedCall, work: Callable[[], Awaitable[None]]) -> None:
     try:
         await in_one_process(call.captured, work)
-        this_section().raise_wanted()
+        raise_wanted()
         show_value(call.captured, call.value)
     except STOPS:
         raise

@@ -38,6 +38,7 @@ from repl_pair.runtime.stopping.stop import (
     STOPS,
     defer_stops,
     is_stop,
+    raise_wanted,
     stop_of,
     this_section,
     while_live,
@@ -183,7 +184,7 @@ async def _walk(frame: Frame, phase: str) -> BaseException | None:
     try:
         await in_one_process(frame.captured, lambda: PHASES[phase](frame))
         if phase != "teardown":
-            this_section().raise_wanted()
+            raise_wanted()
     except BaseException as error:  # noqa: BLE001  a run records what its component raises
         failed = as_raised(error)
         if not is_stop(failed):

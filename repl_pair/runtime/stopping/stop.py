@@ -198,8 +198,18 @@ _SECTION: ContextVar[Section | None] = ContextVar("repl_pair_section", default=N
 
 def this_section() -> Section:
     """Return the section of the calling thread; an unstoppable one where there is none."""
+    return _section_here() or Section()
+
+
+def raise_wanted() -> None:
+    """Raise the stop that is wanted of the calling thread's section, if it has one."""
+    if (section := _section_here()) is not None:
+        section.raise_wanted()
+
+
+def _section_here() -> Section | None:
     section = _SECTION.get()
-    return section if section is not None and section.is_here() else Section()
+    return section if section is not None and section.is_here() else None
 
 
 async def while_live(section: Section, work: Callable[[], Awaitable[T]]) -> T:
