@@ -208,6 +208,8 @@ def _parts(load: Load) -> Callable[[Frozen, Hint, str], Any]:
 
 def _fresh(frozen: Frozen, load: Load, where: str, hashable: bool = False) -> Any:
     """Rebuild what no hint describes."""
+    if type(frozen) in _SCALARS:
+        return frozen
     if type(frozen) is EnumMember:
         return _member(frozen, where)
     if type(frozen) is Record:
