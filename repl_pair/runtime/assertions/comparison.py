@@ -33,7 +33,7 @@ from repl_pair.runtime.values.declared_fields import (
     attrs_fields,
     fields_of,
 )
-from repl_pair.runtime.values.frozen import EnumMember, Record, Secret, to_plain
+from repl_pair.runtime.values.frozen import SCALARS, EnumMember, Record, Secret, to_plain
 from repl_pair.runtime.values.leaves import nearest_leaf, read_leaf
 from repl_pair.runtime.values.library import all_values
 from repl_pair.runtime.values.paths import join_path
@@ -149,6 +149,8 @@ def _difference(expected: Any, actual: Any, path: str) -> str | None:
         found = _difference(expected.value, actual, path)
         return at_place(path, "it is not the expected secret") if found else None
     expected = coerce(expected, actual)
+    if SCALARS.issuperset((type(expected), type(actual))):
+        return _leaf_difference(expected, actual, path)
     if kind_of(expected) or kind_of(actual):
         return table_difference(expected, actual, path, _difference)
     if is_polars(expected) or is_polars(actual):
