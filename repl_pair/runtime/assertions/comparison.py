@@ -149,7 +149,7 @@ def _difference(expected: Any, actual: Any, path: str) -> str | None:
         found = _difference(expected.value, actual, path)
         return at_place(path, "it is not the expected secret") if found else None
     expected = coerce(expected, actual)
-    if SCALARS.issuperset((type(expected), type(actual))):
+    if SCALARS.issuperset(map(real_class, (expected, actual))):
         return _leaf_difference(expected, actual, path)
     if kind_of(expected) or kind_of(actual):
         return table_difference(expected, actual, path, _difference)

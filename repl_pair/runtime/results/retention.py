@@ -88,13 +88,13 @@ def _is_light(value: Any, room: _Room) -> bool:
         left -= 1
         if id(real_class(node)) in _SMALL:
             continue
-        if (parts := _parts_of(node)) is not None:
-            left -= len(parts)
-            waiting.extend(parts if left > 0 else ())
-        elif (base := _base_of(node)) is not None:
+        if (base := _base_of(node)) in _TEXTS:
             chars -= base.__len__(node)
             if base.__len__(node) > _MAX_TEXT or chars < 0:
                 return False
+        elif (parts := _parts_of(node)) is not None:
+            left -= len(parts)
+            waiting.extend(parts if left > 0 else ())
         elif kind_of(node) is not None and node.size > _MAX_CELLS:
             return False
     if left > 0:
@@ -160,8 +160,8 @@ def without_outputs(record: RunRecord) -> RunRecord:
 
 
 def _chars_of(record: RunRecord) -> int:
-    texts = [text for run in (record, *record.earlier) for text in _texts(run)]
-    return sum(len(text) for text in texts if isinstance(text, str))
+    runs = (record, *record.earlier)
+    return sum(len(text) for run in runs for text in _texts(run) if isinstance(text, str))
 
 
 def _texts(run: RunRecord) -> Iterator[Any]:
