@@ -50,7 +50,8 @@ class CallSecrets(Needles):
 
     def traits(self) -> Traits:
         """Return what a search for what this call and those it includes met must reckon with."""
-        return self._traits.with_those(one.traits() for one in self._included.values())
+        others = self._included.values()
+        return self._traits.with_those(one.traits() for one in others) if others else self._traits
 
     def ignore(self, value: Any) -> None:
         """Learn nothing that stands in a value."""
