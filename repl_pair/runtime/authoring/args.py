@@ -78,16 +78,16 @@ def check_mapping(where: str, given: Any) -> Mapping[str, Any]:
 
 def check_names(where: str, component: Callable[..., Any], names: Iterable[str]) -> None:
     """Refuse argument names that the component does not take."""
-    parameters = takes_of(component).parameters
-    if parameters is None:
+    takes = takes_of(component)
+    if takes.parameters is None:
         raise bad_body(
             where,
             f"{Component.of(component).qualname} does not say what it takes; "
             "register a function that calls it.",
         )
-    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+    if takes.takes_any:
         return
-    legal = [n for n, p in parameters.items() if p.kind is not p.VAR_POSITIONAL]
+    legal = takes.hints
     for name in names:
         if name not in legal:
             raise bad_body(

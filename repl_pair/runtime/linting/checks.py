@@ -146,10 +146,10 @@ def _modes() -> Iterator[Fault]:
     """Report modes with args that no component takes."""
     taken: set[str] = set()
     for entry in entries_of("story"):
-        parameters = takes_of(entry.body.component.resolve()).parameters
-        if parameters is None or any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        takes = takes_of(entry.body.component.resolve())
+        if takes.parameters is None or takes.takes_any:
             return
-        taken.update(parameters)
+        taken.update(takes.parameters)
     for entry in entries_of("variant"):
         taken.update(entry.body.args_to_events)
     for entry in entries_of("mode"):

@@ -45,9 +45,7 @@ def _dispatches(component: Any) -> bool:
 
 def check_required(component: Callable[..., Any], args: Mapping[str, Any]) -> None:
     """Refuse, by `cannot_run`, a call that lacks what the component can't do without."""
-    parameters = (takes_of(component).parameters or {}).values()
-    several = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    missing = [p.name for p in several if p.default is p.empty and p.name not in args]
+    missing = [name for name in takes_of(component).needed if name not in args]
     if missing:
         raise RequestError(
             "cannot_run",

@@ -61,6 +61,17 @@ class Takes:
         return self.returned() if real_class(self.returned) is ref else self.returned
 
     @cached_property
+    def needed(self) -> Sequence[str]:
+        """The parameters that have no default."""
+        named = [p for p in (self.parameters or {}).values() if p.kind not in _SEVERAL]
+        return [p.name for p in named if p.default is p.empty]
+
+    @cached_property
+    def takes_any(self) -> bool:
+        """Whether it takes arguments of any name."""
+        return any(p.kind is p.VAR_KEYWORD for p in (self.parameters or {}).values())
+
+    @cached_property
     def read(self) -> Mapping[str, Hint]:
         """The hints, flattened."""
         return {name: read_hint(hint) for name, hint in self.hints.items()}
@@ -91,7 +102,7 @@ def takes_of(fn: Callable[..., Any]) -> Takes:
     `Annotated` is kept. A hint that names a secret and cannot be resolved stays a secret.
     """
     try:
-        facts = tuple(_facts_of(fn))
+        facts = _facts_of(fn)
     except _UnknownFactsError:
         return _read_callable(fn)[0]
     known = _TAKES.get(fn)
@@ -105,7 +116,7 @@ def takes_of(fn: Callable[..., Any]) -> Takes:
     return takes
 
 
-def _facts_of(fn: Any) -> Iterable[Any]:
+def _facts_of(fn: Any) -> list[Any]:
     """Return all that the reading of a function or class depends on, to be compared by identity.
 
     Nothing of it keeps the function or class. `_UnknownFactsError` for other callables.
@@ -119,7 +130,7 @@ def _facts_of(fn: Any) -> Iterable[Any]:
     raise _UnknownFactsError
 
 
-def _facts_of_function(fn: types.FunctionType) -> Iterable[Any]:
+def _facts_of_function(fn: types.FunctionType) -> list[Any]:
     try:
         annotations = fn.__annotations__
     except Exception:  # noqa: BLE001  annotations are the person's code and may raise anything
@@ -205,5 +216,4 @@ def field_names(cls: Any) -> tuple[Sequence[str], Sequence[str]]:
         given = {name: one.needed for name, one in declared.items() if one.init}
         return list(given), [name for name, is_needed in given.items() if is_needed]
     takes = takes_of(cls)  # it was declared, and was defined again
-    given = (takes.parameters or {}).items()
-    return list(takes.hints), [n for n, p in given if n in takes.hints and p.default is p.empty]
+    return list(takes.hints), list(takes.needed)
