@@ -13,8 +13,9 @@ _LINES, _SHORTEST_LINE = 128, 16
 _SPLIT = re.compile(r"[\s;&]+")
 _LINE_END = re.compile(r"(?:\r|\\r)?(?:\n|\\n)")
 _ARMOR = re.compile(r"-----(BEGIN|END)[A-Z0-9 -]*")
-_LISTED = re.compile(r"""[^\s"'`<>(){}\[\],;&=]+""")
-_RANDOM = re.compile(
+# Compiled by `re` once a sentence is searched.
+_LISTED = r"""[^\s"'`<>(){}\[\],;&=]+"""
+_RANDOM = (
     r"(?<![A-Za-z\d])(?=[A-Z\d]*[a-z])(?=[a-z\d]*[A-Z])(?=[A-Za-z]*\d)[A-Za-z\d]{12,}"
     r"|(?<![\da-f])[\da-f]{32}"
 )
@@ -41,7 +42,8 @@ def secrets_beside_sentence(value: str | int | bytes) -> list[str]:
         return [text] if is_needle(text) else []
     if _ARMOR.match(text) or (len(text.split()) == 1 and text[0] != "/" and "://" not in text):
         return [text]
-    return [word for word in _LISTED.findall(text) if _RANDOM.search(word)] + url_passwords(text)
+    words = re.findall(_LISTED, text)
+    return [word for word in words if re.search(_RANDOM, word)] + url_passwords(text)
 
 
 def url_passwords(text: str) -> list[str]:

@@ -15,10 +15,11 @@ from repl_pair.runtime.values.marks import hide_spans, url_password_spans
 
 _WORD_BYTES = {"I": array("I").itemsize, "Q": array("Q").itemsize}
 _NUMERIC = re.compile(r"[\d.eE+-]+")
-# Where lines of base64 end, also escaped. The literal at the start lets the search skip quickly.
+# Where lines of base64 end, also escaped, compiled by `re` at the first text of several lines.
+# The literal at the start lets the search skip quickly.
 _FULL_LINE = "[A-Za-z0-9+/_-]{59}"
-_BROKEN = re.compile(rf"\n(?<={_FULL_LINE}[A-Za-z0-9+/_\r-]\n)[ \t]*(?=[A-Za-z0-9+/_-])")
-_BROKEN_ESCAPED = re.compile(rf"\\(?<={_FULL_LINE}\\)(?:\\*r\\)?\\*n[ \t]*(?=[A-Za-z0-9+/_-])")
+_BROKEN = rf"\n(?<={_FULL_LINE}[A-Za-z0-9+/_\r-]\n)[ \t]*(?=[A-Za-z0-9+/_-])"
+_BROKEN_ESCAPED = rf"\\(?<={_FULL_LINE}\\)(?:\\*r\\)?\\*n[ \t]*(?=[A-Za-z0-9+/_-])"
 _LONGEST_URL = 2048
 """How many characters a URL with a password may have, which is a secret that no needle is."""
 
@@ -125,8 +126,8 @@ class Needles:
                     likely.update(table[word])
         return tuple(form for form in likely if form in text)
 
-    def _find_broken(self, text: str, breaks: re.Pattern[str]) -> tuple[str, ...]:
-        spans = [match.span() for match in breaks.finditer(text)]
+    def _find_broken(self, text: str, breaks: str) -> tuple[str, ...]:
+        spans = [match.span() for match in re.finditer(breaks, text)]
         if not spans:
             return ()
         starts = [0, *(stop for _, stop in spans)]
