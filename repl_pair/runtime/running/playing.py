@@ -211,7 +211,8 @@ def _hide(frame: Frame, step: Step, verdict: Verdict, looks: Sequence[Read]) -> 
         changed = [n for n, word in given.items() if word != safe.get(n, word)]
         frame.sensitive.extend(("assertions", at, "payload", n) for n in changed)
     wanted = [Read(steps=look.steps, value=verdict.expected) for look in looks]
-    return replace(verdict, **without_secrets(texts, [*looks, *wanted], secrets))
+    safe = without_secrets(texts, [*looks, *wanted], secrets)
+    return replace(verdict, **safe) if safe else verdict
 
 
 def _record(frame: Frame, step: Step, verdict: Verdict, play: str, index: int) -> Verdict:
