@@ -36,7 +36,7 @@ def lighten(record: RunRecord) -> dict[str, Any]:
     lighter: dict[str, Any] = {}
     for slot in _HELD:
         room = _Room(_MAX_HELD)
-        if _is_light(value := getattr(record, slot), room):
+        if not (value := getattr(record, slot)) or _is_light(value, room):
             continue
         if is_of(value, dict):
             lighter[slot] = _lighter(value, below(places, slot), room, secrets)
