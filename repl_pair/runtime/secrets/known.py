@@ -178,8 +178,11 @@ def made_of(sent: Any, by_others: Any = ()) -> Generator[CallSecrets]:
     secrets.take_sent(sent)
     if by_others:
         secrets.ignore(by_others)
-    with holding(_CURRENT, secrets):
+    token = _CURRENT.set(secrets)
+    try:
         yield secrets
+    finally:
+        _CURRENT.reset(token)
 
 
 def _words(text: str) -> Iterator[str]:
