@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from repl_pair.runtime.inspection.signatures import hints_of_class, signature_of
 from repl_pair.runtime.reading.closed_values import CLOSED_PACKAGES, Kind, is_closed, kind_of
-from repl_pair.runtime.reading.fields import only_text_keys, read_fields
+from repl_pair.runtime.reading.fields import keys_are, read_fields
 from repl_pair.runtime.reading.parts import describe
 from repl_pair.runtime.reading.stored_fields import stored_fields
 from repl_pair.runtime.reading.table_parts import MISSING
@@ -156,7 +156,7 @@ def _kind_in_class(held: Any) -> MemberKind:
 
 
 def _names(held: Any) -> list[str]:
-    return list(held) if real_class(held) is dict and only_text_keys(held) else []
+    return list(held) if real_class(held) is dict and keys_are(str, held) else []
 
 
 def _shown_bases(cls: type[Any]) -> list[type[Any]]:

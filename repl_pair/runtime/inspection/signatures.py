@@ -14,8 +14,8 @@ from typing import Any
 from repl_pair.runtime.inspection.sources import definition_of, function_in
 from repl_pair.runtime.reading.code_lines import names_secret, shown_code
 from repl_pair.runtime.reading.fields import (
+    keys_are,
     names_sensitive,
-    only_text_keys,
     read_fields,
     sensitive_fields,
 )
@@ -122,10 +122,10 @@ def _parameters(
     stored: list[Any] = list(_tuple.__iter__(function.__defaults__ or ()))
     defaults: dict[str, Any] = dict(zip(names[:count][::-1], stored[::-1], strict=False))
     keywords: Any = function.__kwdefaults__
-    if real_class(keywords) is dict and only_text_keys(keywords):
+    if real_class(keywords) is dict and keys_are(str, keywords):
         defaults |= keywords
     held = _annotations(function)
-    declared: dict[str, Any] = held if real_class(held) is dict and only_text_keys(held) else {}
+    declared: dict[str, Any] = held if real_class(held) is dict and keys_are(str, held) else {}
     secret |= {name for name, hint in declared.items() if names_sensitive(hint, {})}
     secret |= {name for name, hint in hints.items() if names_secret(hint)}
 
@@ -180,7 +180,7 @@ def _annotations(function: FunctionType) -> Any:
 
 
 def _texts_of(hints: Any) -> dict[str, str]:
-    if real_class(hints) is not dict or not only_text_keys(hints):
+    if real_class(hints) is not dict or not keys_are(str, hints):
         return {}
     texts = {n: _beside(n, h) for n, h in hints.items() if type(h) is str}
     classes = {n: qualname_of(h) for n, h in hints.items() if is_of(h, type)}

@@ -16,7 +16,7 @@ from repl_pair.runtime.inspection.places import (
     shown_places,
 )
 from repl_pair.runtime.inspection.suspended import LISTS_ALL_TASKS, lines_of, text_of, waiting_tasks
-from repl_pair.runtime.reading.fields import only_text_keys
+from repl_pair.runtime.reading.fields import keys_are
 from repl_pair.runtime.reading.stored_fields import stored_fields
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.values.classes import is_of
@@ -139,7 +139,7 @@ def _name_of(stack: Stack) -> str:
     if not is_of(stack.named, threading.Thread):
         return text_of(stack.named)
     fields = stored_fields(stack.named)
-    return text_of(fields.get("_name") if only_text_keys(fields) else None)
+    return text_of(fields.get("_name") if keys_are(str, fields) else None)
 
 
 def _groups(places: Places, stacks: Iterable[Stack]) -> tuple[list[_Group], tuple[int, int]]:

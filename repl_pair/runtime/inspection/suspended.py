@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from repl_pair.runtime.inspection.places import Line
-from repl_pair.runtime.reading.fields import only_text_keys
+from repl_pair.runtime.reading.fields import keys_are
 from repl_pair.runtime.reading.stored_fields import stored_fields
 from repl_pair.runtime.stopping.contexts import in_context
 from repl_pair.runtime.values.classes import is_of, name_of, real_class, root_of
@@ -57,7 +57,7 @@ def waiting_tasks() -> Iterator[WaitingTask]:
                 yield WaitingTask(text_of(_CTask.get_name(task)), _CTask.get_coro(task))
         elif is_of(task, asyncio.tasks._PyTask):  # pyright: ignore
             fields = stored_fields(task)
-            if not only_text_keys(fields):
+            if not keys_are(str, fields):
                 continue
             if text_of(fields.get("_state", "PENDING")) == "PENDING":
                 yield WaitingTask(text_of(fields.get("_name")), fields.get("_coro"))

@@ -7,7 +7,7 @@ import types
 from collections.abc import Container
 from typing import Any, Literal, TypeAlias, cast, get_args
 
-from repl_pair.runtime.reading.fields import MACHINERY, all_of, only_text_keys
+from repl_pair.runtime.reading.fields import MACHINERY, keys_are
 from repl_pair.runtime.values.classes import lineage, per_class, real_class, root_of
 
 Kind: TypeAlias = Literal["data", "function", "class", "module"]
@@ -64,10 +64,10 @@ def is_closed_class(cls: type[Any]) -> bool:
 
 def is_namespace(value: dict[Any, Any]) -> bool:
     """Return whether a dict is what `vars` gives of a module or class, or what code runs in."""
-    if only_text_keys(value):
+    if keys_are(str, value):
         return names_namespace(value)
     # A lookup would compare with keys that have code of their own.
-    names = () if all_of(value, int) else {key for key in list(_keys(value)) if type(key) is str}
+    names = () if keys_are(int, value) else {key for key in list(_keys(value)) if type(key) is str}
     return names_namespace(names)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from types import FrameType, TracebackType, WrapperDescriptorType
 from typing import Any, cast
 
-from repl_pair.runtime.reading.fields import only_text_keys, read_fields
+from repl_pair.runtime.reading.fields import keys_are, read_fields
 from repl_pair.runtime.values.classes import is_exactly, is_of, lineage, real_class, space_of
 
 _MOST_ARGS = 100
@@ -50,7 +50,7 @@ def attributes_of(error: BaseException) -> dict[str, Any]:
 
 def _space_in(error: BaseException) -> dict[str, Any]:
     space = _SPACE(error)
-    return space if is_exactly(space, dict) and only_text_keys(space) else {}
+    return space if is_exactly(space, dict) and keys_are(str, space) else {}
 
 
 def locals_of(frame: FrameType) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import ctypes
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice, repeat
 from operator import is_not
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType, SimpleNamespace
@@ -116,14 +116,9 @@ def read_items(value: Any) -> tuple[list[Any], tuple[str, ...]]:
     return items, layout.names if len(items) == len(layout.names) else ()
 
 
-def only_text_keys(mapping: dict[Any, Any]) -> bool:
-    """Return whether every key is exactly a str."""
-    return not any(map(is_not, map(type, mapping), repeat(str)))
-
-
-def all_of(parts: Collection[Any], cls: type[Any]) -> bool:
-    """Return whether every part is exactly of a class; stops at the first that is not."""
-    return not any(map(is_not, map(type, parts), repeat(cls)))
+def keys_are(cls: type[Any], mapping: dict[Any, Any]) -> bool:
+    """Return whether every key is exactly of a class; stops at the first that is not."""
+    return not any(map(is_not, map(type, mapping), repeat(cls)))
 
 
 def steady(copy: Callable[[], list[Part]]) -> list[Part]:
@@ -155,7 +150,7 @@ def _stored(value: Any, layout: Layout) -> tuple[dict[str, Any], int]:
         if real_class(store) is dict:
             left = max(0, len(store) - MAX_FIELDS)
             copy: dict[str, Any] = {} if fields or left else store.copy()
-            if copy and only_text_keys(copy):
+            if copy and keys_are(str, copy):
                 return copy, 0
         pairs: list[Any] = steady(lambda: list(islice(_dict.items(store), MAX_FIELDS)))
         fields.update([pair for pair in pairs if type(pair[0]) is str])

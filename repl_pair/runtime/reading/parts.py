@@ -12,7 +12,7 @@ from repl_pair.runtime.reading.closed_values import is_closed_class, is_namespac
 from repl_pair.runtime.reading.exceptions import attributes_of
 from repl_pair.runtime.reading.fields import (
     Pairs,
-    only_text_keys,
+    keys_are,
     read_fields,
     read_items,
     steady,
@@ -164,7 +164,7 @@ def copy_dict(value: dict[Any, Any], most: int = sys.maxsize) -> dict[str, Any]:
     if len(value) > most:
         return _plain(_first(value, _dict, most), False)
     copy = value.copy()
-    return copy if only_text_keys(copy) else _plain(_read_dict(value), False)
+    return copy if keys_are(str, copy) else _plain(_read_dict(value), False)
 
 
 def _plain(body: Any, hidden: bool) -> Any:

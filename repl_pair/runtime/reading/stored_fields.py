@@ -15,9 +15,8 @@ from typing import Any, cast
 
 from repl_pair.runtime.reading.closed_values import is_closed, kind_of
 from repl_pair.runtime.reading.fields import (
-    all_of,
     dict_reader,
-    only_text_keys,
+    keys_are,
     read_fields,
     read_items,
     steady,
@@ -126,7 +125,7 @@ def _read_dict(value: Any, key: Key | Cut) -> Any:
 
 def _find(items: dict[Any, Any], key: Key) -> Any:
     """Look a key up; keys of other classes, which have code of their own, are not compared."""
-    if only_text_keys(items) or all_of(items, int):
+    if keys_are(str, items) or keys_are(int, items):
         return _get(items, key, _MISSING)
     same = (k for k in list(_keys(items)) if type(k) is type(key) and k == key)
     found = next(same, _MISSING)

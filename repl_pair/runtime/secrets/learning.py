@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from repl_pair.runtime.ipython import user_namespace
 from repl_pair.runtime.reading.exceptions import attributes_of
-from repl_pair.runtime.reading.fields import MACHINERY, only_text_keys, read_fields
+from repl_pair.runtime.reading.fields import MACHINERY, keys_are, read_fields
 from repl_pair.runtime.secrets.forms import url_passwords
 from repl_pair.runtime.secrets.known import NEEDLES, SPACES
 from repl_pair.runtime.secrets.needles import Needles, Rank
@@ -52,7 +52,7 @@ _MANY, _AT_ONCE = 1000, 250
 def namespace() -> dict[str, Any]:
     """Return a copy of the person's namespace: its names, not keys of other types."""
     space = user_namespace().copy()
-    if only_text_keys(space):
+    if keys_are(str, space):
         return space
     return {name: value for name, value in space.items() if type(name) is str}
 
