@@ -158,7 +158,7 @@ def set_value(state: State, value: Any, *, error: str = "") -> bool:
         if is_same(state.value, value) and state.error == error:
             return False
         state.value, state.error = value, error
-        state.note_change()
+        state.revision += 1
     return True
 
 

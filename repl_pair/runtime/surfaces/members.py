@@ -122,7 +122,7 @@ class Cell(MemberHandle):
                 is_made = self._state.value is before
                 if is_made:
                     self._state.value = made
-                    self._state.note_change()
+                    self._state.revision += 1
         self._report()
 
 
@@ -162,7 +162,6 @@ class Collection(MemberHandle, MutableMapping[str, Any]):
             if not self._put(key, value):
                 return
             state.revision += 1
-            state.revisions[key] = state.revision
         self._report()
 
     def __delitem__(self, key: str) -> None:
@@ -196,8 +195,7 @@ class Collection(MemberHandle, MutableMapping[str, Any]):
                 return self[key]
             self._check_item(key, default)
             self._put(key, default)
-            state.note_change()
-            state.revisions[key] = state.revision
+            state.revision += 1
         self._report()
         return default
 
@@ -212,8 +210,7 @@ class Collection(MemberHandle, MutableMapping[str, Any]):
             changed = [key for key, value in unequal if self._put(key, value)]
             if not changed:
                 return
-            self._state.note_change()
-            self._state.revisions.update(dict.fromkeys(changed, self._state.revision))
+            self._state.revision += 1
         self._report()
 
     def clear(self) -> None:
@@ -243,14 +240,14 @@ class Collection(MemberHandle, MutableMapping[str, Any]):
         return found
 
     def _put(self, key: str, value: Any) -> bool:
-        """Put an item whose change the caller counts, under LOCK; False if it is there already."""
+        """Put an item, under LOCK, whose change the caller counts; False if it is there already."""
         state = self._state
         old = state.items.get(key, NOTHING)
         if self._equals is None and is_same(old, value):
             return False
         if old is NOTHING:
             state.keys_revision = state.revision + 1
-        state.items[key] = value
+        state.items[key], state.revisions[key] = value, state.revision + 1
         return True
 
 

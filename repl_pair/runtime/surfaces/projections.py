@@ -147,10 +147,10 @@ def _map_step(state: State, fn: Callable[[Any], Any], id: str, hides: bool) -> C
         with LOCK:
             if is_gap:
                 state.entries.clear()
-                state.note_change()
+                state.revision += 1
                 state.began = state.revision
             for value in made:
-                state.note_change()
+                state.revision += 1
                 state.entries.append((state.revision, value))
         return bool(made or is_gap)
 

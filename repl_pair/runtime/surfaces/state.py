@@ -47,7 +47,7 @@ class Computed(Protocol):
 class State:
     """What one member holds: the value of a cell, the items of a collection, the last entries.
 
-    It is changed under `LOCK`, with `note_change`; then `announce` is called without the lock.
+    It is changed under `LOCK`, and each change counted; then `announce` is called without the lock.
     """
 
     __slots__ = (
@@ -95,13 +95,9 @@ class State:
         """The members whose state it is: one, and those that pass it through; none once it left."""
         self.watchers: tuple[tuple[str, OnChange], ...] = ()
 
-    def note_change(self) -> None:
-        """Count a change; the caller holds LOCK."""
-        self.revision += 1
-
     def note_removal(self, keys: Iterable[str]) -> None:
         """Count the removal of items as one change; the caller holds LOCK."""
-        self.note_change()
+        self.revision += 1
         self.keys_revision = self.revision
         for key in keys:
             self.removed.pop(key, None)
