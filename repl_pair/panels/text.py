@@ -13,7 +13,8 @@ from repl_pair.runtime.registry.outcomes import Outcome
 from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
 from repl_pair.runtime.registry.visible import variants_of
 from repl_pair.runtime.results.docs import docs
-from repl_pair.runtime.results.last_results import is_current, last_verdict
+from repl_pair.runtime.results.drift import is_current
+from repl_pair.runtime.results.last_results import last_verdict
 from repl_pair.runtime.results.links import Link, ReadLink, parse_share_url
 from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, table
 from repl_pair.runtime.results.record import RunRecord

@@ -14,7 +14,8 @@ from repl_pair.records import Undo, record
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.kernel.own_host import serve_own_calls
 from repl_pair.runtime.planning.plan import SUBSTRATE
-from repl_pair.runtime.results.last_results import is_stale, last_result
+from repl_pair.runtime.results.drift import is_stale
+from repl_pair.runtime.results.last_results import last_result
 from repl_pair.runtime.results.links import TABS
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.wire import Reply, View as Principal, error_reply

@@ -17,7 +17,8 @@ from repl_pair.runtime.registry.model import Entry, Workspace
 from repl_pair.runtime.registry.outcomes import Identity
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import variants_of
-from repl_pair.runtime.results.last_results import is_stale, last_result, last_verdict
+from repl_pair.runtime.results.drift import is_stale
+from repl_pair.runtime.results.last_results import last_result, last_verdict
 from repl_pair.runtime.results.record import RunRecord
 
 MAX_CARDS = 60

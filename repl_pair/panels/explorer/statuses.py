@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Set as AbstractSet
 
 from repl_pair.panels.explorer.tree import TOP, paths_above
 from repl_pair.runtime.registry.ids import story_of
-from repl_pair.runtime.results.last_results import is_stale
+from repl_pair.runtime.results.drift import is_stale
 from repl_pair.runtime.results.outdated import is_outdated
 from repl_pair.runtime.results.record import RunRecord
 

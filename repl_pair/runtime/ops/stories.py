@@ -30,7 +30,8 @@ from repl_pair.runtime.registry.visible import (
     visible_entry,
     visible_ids,
 )
-from repl_pair.runtime.results.last_results import is_current, last_verdict
+from repl_pair.runtime.results.drift import is_current
+from repl_pair.runtime.results.last_results import last_verdict
 from repl_pair.runtime.secrets.schemas import public_schema
 from repl_pair.runtime.signatures.schema import parameters_schema
 

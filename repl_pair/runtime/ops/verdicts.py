@@ -17,12 +17,8 @@ from repl_pair.runtime.registry.visible import (
     visible_entry,
     visible_variants,
 )
-from repl_pair.runtime.results.last_results import (
-    counts_as_verdict,
-    is_current,
-    last_result,
-    last_verdict,
-)
+from repl_pair.runtime.results.drift import counts_as_verdict, is_current
+from repl_pair.runtime.results.last_results import last_result, last_verdict
 from repl_pair.runtime.results.record import RegisteredAt, RunRecord, raised_in
 
 MAX_FAILURES, MAX_REASONS, MAX_SUGGESTED = 10, 10, 100

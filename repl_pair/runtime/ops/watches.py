@@ -9,7 +9,8 @@ from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.listing import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.registry.visible import Tags, visible_entry, visible_variants
-from repl_pair.runtime.results.last_results import Drift, DriftCheck, last_result
+from repl_pair.runtime.results.drift import Drift, DriftCheck
+from repl_pair.runtime.results.last_results import last_result
 from repl_pair.runtime.store import STORE
 from repl_pair.runtime.sweeps.watching import WATCHES, Watch
 from repl_pair.wire import View

@@ -13,8 +13,9 @@ from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry, Story, Use
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.tags import tags_of
+from repl_pair.runtime.results.drift import is_current
 from repl_pair.runtime.results.forms import in_modes
-from repl_pair.runtime.results.last_results import is_current, last_verdict
+from repl_pair.runtime.results.last_results import last_verdict
 from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, section, table
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out

@@ -8,7 +8,8 @@ from typing import Any
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.own_threads import ServiceThread
 from repl_pair.runtime.registry.cells import CELLS
-from repl_pair.runtime.results.last_results import RESULTS, is_current, is_stale, last_verdict
+from repl_pair.runtime.results.drift import is_current, is_stale
+from repl_pair.runtime.results.last_results import RESULTS, last_verdict
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.store import STORE, Collection
 from repl_pair.wire import monotonic

@@ -11,7 +11,8 @@ from repl_pair.runtime.registry.extending import chain_of, modes_along
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.registry import REGISTRY, not_found
 from repl_pair.runtime.registry.visible import visible_entry, visible_variants
-from repl_pair.runtime.results.last_results import has_current_identity, last_verdict
+from repl_pair.runtime.results.drift import has_current_identity
+from repl_pair.runtime.results.last_results import last_verdict
 from repl_pair.wire import View
 
 MAX_RUNS = 100_000

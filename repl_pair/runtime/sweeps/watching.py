@@ -10,13 +10,8 @@ from repl_pair.runtime.authoring.shared import SETTINGS
 from repl_pair.runtime.capture.own_threads import ServiceThread
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.registry.cells import CELLS
-from repl_pair.runtime.results.last_results import (
-    Baseline,
-    DriftCheck,
-    baseline_now,
-    baseline_of,
-    last_result,
-)
+from repl_pair.runtime.results.drift import Baseline, DriftCheck, baseline_now, baseline_of
+from repl_pair.runtime.results.last_results import last_result
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.raised import text_of_raised
 from repl_pair.runtime.store import STORE, Change

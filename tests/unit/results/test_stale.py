@@ -4,7 +4,8 @@ import pytest
 
 import repl_pair
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.last_results import is_stale, last_result
+from repl_pair.runtime.results.drift import is_stale
+from repl_pair.runtime.results.last_results import last_result
 
 effect = repl_pair.effect
 

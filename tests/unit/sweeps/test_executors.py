@@ -22,7 +22,8 @@ from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.model import Variant
 from repl_pair.runtime.registry.origin import agent_origin, is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.last_results import counts_as_verdict, last_result
+from repl_pair.runtime.results.drift import counts_as_verdict
+from repl_pair.runtime.results.last_results import last_result
 from repl_pair.runtime.snapshots.review import waiting_snapshots
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.runtime.sweeps.matrix import Pairing

@@ -9,7 +9,8 @@ import repl_pair
 from repl_pair.runtime.clients.own_calls import OWN_CALLS, PERSON, OwnCalls
 from repl_pair.runtime.kernel.own_host import serve_own_calls
 from repl_pair.runtime.registry.cells import CELLS
-from repl_pair.runtime.results.last_results import DriftCheck, baseline_of, last_result
+from repl_pair.runtime.results.drift import DriftCheck, baseline_of
+from repl_pair.runtime.results.last_results import last_result
 from repl_pair.runtime.sweeps.watching import WATCHES, Watch, Watches
 from repl_pair.wire import View
 
