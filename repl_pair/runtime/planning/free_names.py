@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from repl_pair.runtime.planning.sources import parse
+from repl_pair.runtime.planning.source_index import parse
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)

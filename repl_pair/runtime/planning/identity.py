@@ -10,9 +10,9 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from repl_pair.runtime.planning.free_names import free_names
+from repl_pair.runtime.planning.source_index import Index
 from repl_pair.runtime.planning.sources import (
     Assigned,
-    Index,
     added_to,
     definitions_of,
     is_edited,

@@ -1,11 +1,10 @@
-"""Sources parsed once, and where the definition of a function or class stands in them."""
+"""Where the definition of a function or class stands, and whether it was edited since."""
 
 import ast
 import linecache
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from importlib.util import decode_source
 from operator import is_
 from types import FunctionType
@@ -14,6 +13,7 @@ from weakref import ref
 
 from repl_pair.records import record
 from repl_pair.runtime.ipython import known_shells
+from repl_pair.runtime.planning.source_index import Index, index, index_cell, index_of
 from repl_pair.runtime.planning.targets import (
     Target,
     file_of,
@@ -25,29 +25,6 @@ from repl_pair.runtime.reading.code_files import has_other_code, is_cell, is_imp
 from repl_pair.runtime.registry.component import noted_source
 from repl_pair.runtime.values.classes import module_of, name_of, qualname_of
 
-PARSE_TRIES = 5
-_TARGETS = (ast.Name, ast.Subscript, ast.Attribute)
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_MAX_FILES, _MAX_CELLS = 256, 4096
-"""A notebook of more cells is parsed again for each hash."""
-
-
-@record
-class Index:
-    """Definitions of one source: functions by first line and name, classes by qualified name.
-
-    `named` has the functions that are no lambdas by qualified name. Among the classes stand the
-    calls that make one, such as `Point = namedtuple(...)`. The assignments and imports are those
-    outside functions and classes, by the name that they bind; `rebound` has the names that a
-    function binds in the function around it.
-    """
-
-    functions: dict[tuple[int, str], list[ast.AST]]
-    named: dict[str, list[ast.AST]]
-    classes: dict[str, list[ast.stmt]]
-    assignments: dict[str, list[ast.stmt]]
-    rebound: set[str]
-
 
 @final
 @record
@@ -57,125 +34,6 @@ class Assigned:
     name: str
     reader: Any
     """A Target; a type checker takes a function that a class has for a method."""
-
-
-_FILES: dict[str, tuple[list[str], Index]] = {}
-"""Files by name: the lines as linecache holds them, and their index, until they are edited."""
-
-
-def _index_of(filename: str, space: dict[str, Any], indexes: dict[str, Index]) -> Index:
-    """Index a file or cell as it is now; `space` is the namespace of its module."""
-    if (found := indexes.get(filename)) is not None:
-        return found
-    linecache.checkcache(filename)
-    lines = linecache.getlines(filename, space)
-    is_of_cell = is_cell(linecache.cache.get(filename, ()))
-    found = _index_cell("".join(lines)) if is_of_cell else _index_file(filename, lines)
-    indexes[filename] = found
-    return found
-
-
-def _index_file(filename: str, lines: list[str]) -> Index:
-    known = _FILES.get(filename)
-    if known is None or (known[0] is not lines and known[0] != lines):
-        if len(_FILES) >= _MAX_FILES:
-            _FILES.clear()
-        known = _FILES[filename] = lines, index("".join(lines))
-    return known[1]
-
-
-@lru_cache(maxsize=_MAX_CELLS)
-def _index_cell(source: str) -> Index:
-    return index(source)
-
-
-def index(source: str) -> Index:
-    """Index a source without its docstrings; what does not parse defines nothing."""
-    found = Index(functions={}, named={}, classes={}, assignments={}, rebound=set())
-    try:
-        tree = parse(source)
-    except SyntaxError:
-        return found
-    _fill(found, tree)
-    for statement in _statements(tree):
-        for name in dict.fromkeys(_bound_by(statement)):
-            found.assignments.setdefault(name, []).append(statement)
-    return found
-
-
-def parse(source: str, mode: str = "exec") -> ast.AST:
-    """Parse again where CPython 3.11 lost count: two threads that parse at once share a counter."""
-    for _ in range(PARSE_TRIES - 1):
-        try:
-            return ast.parse(source, mode=mode)
-        except SystemError:
-            continue
-    return ast.parse(source, mode=mode)
-
-
-def _fill(into: Index, tree: ast.AST) -> None:
-    waiting = [(tree, "")]  # a long `elif` or sum is nested deeper than calls may be
-    while waiting:
-        node, prefix = waiting.pop()
-        inner = prefix
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                _strip_docstring(node)
-                first = min(each.lineno for each in (node, *node.decorator_list))
-                into.functions.setdefault((first, node.name), []).append(node)
-                into.named.setdefault(prefix + node.name, []).append(node)
-                inner = f"{prefix}{node.name}.<locals>."
-            case ast.ClassDef():
-                _strip_docstring(node)
-                into.classes.setdefault(prefix + node.name, []).append(node)
-                inner = f"{prefix}{node.name}."
-            case ast.Lambda():
-                into.functions.setdefault((node.lineno, "<lambda>"), []).append(node)
-                inner = f"{prefix}<lambda>.<locals>."
-            case ast.Nonlocal():
-                into.rebound.update(node.names)
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call()):
-                into.classes.setdefault(prefix + name, []).append(node)
-            case _:
-                pass
-        waiting += [(child, inner) for child in reversed([*ast.iter_child_nodes(node)])]
-
-
-def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
-    """Return what binds names in a module, also under an `if`, a `try` or a `with`."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-            yield node
-        elif isinstance(node, ast.ImportFrom):
-            yield from (ast.ImportFrom(node.module, [one], node.level) for one in node.names)
-        elif isinstance(node, _DEFINITIONS):
-            if node.decorator_list:  # it may be any object
-                yield node
-        elif not isinstance(node, ast.expr):
-            if isinstance(node, ast.For | ast.AsyncFor):
-                yield ast.For(node.target, node.iter, [], [])
-            waiting += reversed([*ast.iter_child_nodes(node)])
-
-
-def _bound_by(statement: ast.AST) -> Iterator[str]:
-    """Return the names that a statement binds, or whose items and fields it sets."""
-    if isinstance(statement, _DEFINITIONS):
-        yield statement.name
-        return
-    for node in ast.walk(statement):
-        if isinstance(node, _TARGETS) and isinstance(node.ctx, ast.Store):
-            while isinstance(node, ast.Subscript | ast.Attribute):
-                node = node.value
-            yield from [node.id] if isinstance(node, ast.Name) else ()
-        elif isinstance(node, ast.alias):
-            yield node.asname or node.name
-
-
-def _strip_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
-    if ast.get_docstring(node, clean=False) is not None:
-        node.body[:1] = [] if node.body[1:] else [ast.Pass()]
 
 
 def definitions_of(target: Target | Assigned, indexes: dict[str, Index]) -> Sequence[ast.AST]:
@@ -189,7 +47,7 @@ def definitions_of(target: Target | Assigned, indexes: dict[str, Index]) -> Sequ
     if isinstance(target, type):
         return next(filter(None, _class_definitions(target, indexes)), ())
     code = target.__code__
-    known = _index_of(code.co_filename, target.__globals__, indexes)
+    known = index_of(code.co_filename, target.__globals__, indexes)
     # `%autoreload` compiles a method alone, in a class of its own, and moves no other code.
     is_alone = code.co_qualname.startswith("__autoreload_class__.")
     named = known.named.get(target.__qualname__ if is_alone else code.co_qualname, [])
@@ -220,7 +78,7 @@ def syntax_of(nodes: Iterable[ast.AST]) -> str:
 
 def rebound_in(function: FunctionType, indexes: dict[str, Index]) -> set[str]:
     """Return names that a function of this file binds in the function around it, such as counts."""
-    return _index_of(function.__code__.co_filename, function.__globals__, indexes).rebound
+    return index_of(function.__code__.co_filename, function.__globals__, indexes).rebound
 
 
 def _class_definitions(cls: type[Any], indexes: dict[str, Index]) -> Iterator[Sequence[ast.AST]]:
@@ -228,16 +86,16 @@ def _class_definitions(cls: type[Any], indexes: dict[str, Index]) -> Iterator[Se
     name = qualname_of(cls)
     for method in own_functions(cls):
         code = method.__code__
-        found = _index_of(code.co_filename, method.__globals__, indexes).classes
+        found = index_of(code.co_filename, method.__globals__, indexes).classes
         known, line = found.get(name, []), code.co_firstlineno
         yield [node for node in known if node.lineno <= line <= (node.end_lineno or 0)]
     space = module_namespace(cls)
-    found = _index_of(space.get("__file__") or "", space, indexes).classes
+    found = index_of(space.get("__file__") or "", space, indexes).classes
     yield found.get(name, [])[-1:]
     if module_of(cls) == "__main__":
         for source in _cells():
             if name_of(cls) in source:
-                yield _index_cell(source).classes.get(name, [])[-1:]
+                yield index_cell(source).classes.get(name, [])[-1:]
 
 
 def _assignments(of: Assigned, indexes: dict[str, Index]) -> Iterator[Sequence[ast.AST]]:
@@ -246,8 +104,8 @@ def _assignments(of: Assigned, indexes: dict[str, Index]) -> Iterator[Sequence[a
         names = re.compile(rf"\b{re.escape(of.name)}\b")
         for source in _cells():
             if of.name in source and names.search(source):
-                yield _index_cell(source).assignments.get(of.name, ())
-    yield _index_of(file_of(of.reader), space, indexes).assignments.get(of.name, ())
+                yield index_cell(source).assignments.get(of.name, ())
+    yield index_of(file_of(of.reader), space, indexes).assignments.get(of.name, ())
 
 
 def is_edited(target: Target | Assigned, syntax: str) -> bool:

@@ -18,7 +18,7 @@ import pytest
 
 import repl_pair
 from repl_pair.runtime.planning.identity import MAX_REACHED, UNKNOWN, code_hash, edited_file
-from repl_pair.runtime.planning.sources import Index
+from repl_pair.runtime.planning.source_index import Index
 
 ROOT = Path(__file__).parents[3]
 
