@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
 from repl_pair.records import Undo
-from repl_pair.runtime.capture.captured import Captured, current_capture, wrap
+from repl_pair.runtime.capture.captured import Captured, current_capture
 from repl_pair.runtime.capture.descriptors import copy_originals
+from repl_pair.runtime.capture.wrapping import wrap
 
 T = TypeVar("T")
 

@@ -14,7 +14,8 @@ from typing import Any, cast
 from repl_pair.errors import error_text
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.bundles import LIMIT_CHARS
-from repl_pair.runtime.capture.captured import Captured, current_capture, wrap
+from repl_pair.runtime.capture.captured import Captured, current_capture
+from repl_pair.runtime.capture.wrapping import wrap
 
 COMMS = "comm.base_comm"
 VIEW = "application/vnd.jupyter.widget-view+json"

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from repl_pair.records import Undo
-from repl_pair.runtime.capture.captured import Captured, current_capture, for_run, wrap
+from repl_pair.runtime.capture.captured import Captured, current_capture
+from repl_pair.runtime.capture.wrapping import for_run, wrap
 from repl_pair.runtime.ipython import ipython_module
 
 

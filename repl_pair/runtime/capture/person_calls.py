@@ -8,13 +8,8 @@ from functools import partial
 from typing import Any, NoReturn
 
 from repl_pair.records import Undo
-from repl_pair.runtime.capture.captured import (
-    Captured,
-    current_capture,
-    for_run,
-    replacement_of,
-    wrap,
-)
+from repl_pair.runtime.capture.captured import Captured, current_capture
+from repl_pair.runtime.capture.wrapping import for_run, replacement_of, wrap
 
 NO_STDIN = (
     "A run or an eval has no stdin, so it can't ask the person. Pass the answer as an argument, or "

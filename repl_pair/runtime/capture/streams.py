@@ -18,8 +18,9 @@ from typing import Any, cast
 
 from repl_pair.errors import text_of
 from repl_pair.records import Undo
-from repl_pair.runtime.capture.captured import current_capture, wrap
+from repl_pair.runtime.capture.captured import current_capture
 from repl_pair.runtime.capture.setting_rows import HOOKED, STREAMS
+from repl_pair.runtime.capture.wrapping import wrap
 from repl_pair.runtime.ipython import ipython_module
 
 NAMES = ("stdout", "stderr", "__stdout__", "__stderr__")

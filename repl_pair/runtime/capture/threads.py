@@ -21,9 +21,9 @@ from repl_pair.runtime.capture.captured import (
     POOL,
     THREAD,
     current_capture,
-    wrap,
 )
 from repl_pair.runtime.capture.comms import close_comms
+from repl_pair.runtime.capture.wrapping import wrap
 
 Carried = list[tuple[ContextVar[Any], Any]]
 

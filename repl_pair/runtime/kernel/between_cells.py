@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from repl_pair.records import Undo
-from repl_pair.runtime.capture.captured import wrap
+from repl_pair.runtime.capture.wrapping import wrap
 from repl_pair.wire import USERNAME
 
 _HOOKS = ("pre_execute", "post_execute")
