@@ -7,14 +7,17 @@ from typing import Any
 from repl_pair.errors import error_text
 from repl_pair.runtime.capture.captured import Captured
 from repl_pair.runtime.capture.late_imports import watch_late
-from repl_pair.runtime.capture.setting_rows import (
+from repl_pair.runtime.capture.library_settings import (
     INLINE,
+    OF_LIBRARIES,
     PARAMETERS,
-    SETTINGS,
-    Setting,
     with_inline,
 )
+from repl_pair.runtime.capture.setting_rows import OF_THE_PROCESS, Setting
 from repl_pair.runtime.ipython import interactive_shell
+
+SETTINGS = (*OF_THE_PROCESS, *OF_LIBRARIES)
+"""What a run has for itself, by the module that must be imported for it."""
 
 
 def hold_settings(captured: Captured) -> None:
