@@ -20,7 +20,7 @@ from repl_pair.runtime.assertions.tables import (
     repeated_label,
     where_unmasked,
 )
-from repl_pair.runtime.reading.expansion import as_rows
+from repl_pair.runtime.reading.whole_tables import as_rows
 from repl_pair.runtime.values import classes
 from repl_pair.runtime.values.declared_fields import fields_of
 from repl_pair.runtime.values.frozen import to_plain

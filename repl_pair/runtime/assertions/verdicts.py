@@ -8,13 +8,13 @@ from repl_pair.runtime.assertions.comparison import difference
 from repl_pair.runtime.assertions.view import NOTHING, Path, PathNotFound, Places, Read, RunView
 from repl_pair.runtime.reading.expansion import (
     TooManyPartsError,
-    as_rows,
     declared_fields,
     leaves_of,
     open_up,
     short_secrets,
 )
 from repl_pair.runtime.reading.steps import PathMiss, read_member
+from repl_pair.runtime.reading.whole_tables import as_rows
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.learning import learn_secrets

@@ -1,4 +1,4 @@
-"""Values opened to their leaves: containers, records and whole tables as dicts and lists."""
+"""Values opened to their leaves, as dicts and lists, and the secrets found among these."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -6,29 +6,23 @@ from enum import Enum
 from typing import Any
 
 from repl_pair.runtime.reading.fields import read_fields
-from repl_pair.runtime.reading.parts import KeyNames
-from repl_pair.runtime.reading.tables import hide_labelled
+from repl_pair.runtime.reading.whole_tables import as_rows, secret_columns
 from repl_pair.runtime.values.classes import (
     is_array_scalar,
     is_map,
     is_of,
-    is_polars,
     is_row,
     is_set,
     is_table,
-    kind_of,
     real_class,
 )
 from repl_pair.runtime.values.frozen import Secret
-from repl_pair.runtime.values.library import columns_of
 from repl_pair.runtime.values.marks import (
     holds_named_secret,
     is_needle,
     is_secret_key,
-    is_secret_label,
     names_own_value,
 )
-from repl_pair.runtime.values.value_parts import plain_array
 
 DEEPEST = 64
 """Levels that are opened; what is below stays as it is."""
@@ -94,60 +88,11 @@ def _read_parts(value: Any) -> tuple[Any, Sequence[Any]]:
     return (found[0], found[1]) if found else (None, ())
 
 
-def as_rows(table: Any) -> Any:
-    """Return an array or series as its items, a frame as one mapping a row."""
-    if is_polars(table, "DataFrame"):
-        return table.rows(named=True)
-    if kind_of(table) != "frame":
-        return _items(table)
-    names = _column_names(table)
-    columns = [table.iloc[:, at].tolist() for at in range(len(names))]
-    rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-    return hide_labelled(rows, table.index)
-
-
-def as_columns(table: Any) -> Any:
-    """Return a table with its dtypes and labels, whole."""
-    if is_polars(table, "DataFrame"):
-        named = columns_of(table)
-        return {"columns": {name: {"dtype": dtype, "items": i} for name, dtype, i in named}}
-    if kind_of(table) != "frame":
-        labels = {"index": _labels(table.index)} if kind_of(table) == "series" else {}
-        return {"dtype": str(table.dtype), "items": _items(table)} | labels
-    columns = {
-        name: {"dtype": str(table.dtypes.iloc[at]), "items": table.iloc[:, at].tolist()}
-        for at, name in enumerate(_column_names(table))
-    }
-    return {"columns": columns, "index": _labels(table.index)}
-
-
-def _column_names(table: Any) -> list[str]:
-    """Return the names of the columns of a frame, each once, as in what leaves."""
-    names = KeyNames(MAX_PARTS)
-    return [names.fit(str(name)) for name in table.columns]
-
-
-def _items(table: Any) -> Any:
-    if kind_of(table) == "index":
-        return _labels(table)
-    if kind_of(table) == "array":
-        return plain_array(table).tolist()
-    items = table.to_list() if is_polars(table) else table.tolist()
-    if is_secret_label(table.name):
-        return Secret(items)
-    return items if is_polars(table) else hide_labelled(items, table.index)
-
-
-def _labels(index: Any) -> Any:
-    labels = index.tolist()
-    return Secret(labels) if any(map(is_secret_label, index.names)) else labels
-
-
 def short_secrets(value: Any, places: Iterable[tuple[str, ...]] = ()) -> Iterator[str]:
     """Return the text of each secret, by place, key or type, that is too short for a needle."""
     declared = [part for place in places for part in _at(value, place)]
     for part, inside in ((value, False), *((part, True) for part in declared)):
-        for leaf in _secret_leaves(part, _secret_columns, inside=inside):
+        for leaf in _secret_leaves(part, secret_columns, inside=inside):
             text = str(leaf)
             if text and not is_needle(text):
                 yield text
@@ -236,18 +181,9 @@ def leaves_of(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
 def _at(value: Any, place: tuple[str, ...]) -> list[Any]:
     if not place:
         return [value]
-    pairs = _pairs_in(_secret_columns(value) if is_table(value) else _parts_of(value))
+    pairs = _pairs_in(secret_columns(value) if is_table(value) else _parts_of(value))
     below = [item for key, item in pairs if place[0] in (str(key), "*")]
     return [found for item in below for found in _at(item, place[1:])]
-
-
-def _secret_columns(table: Any) -> Any:
-    if kind_of(table) == "series" or is_polars(table, "Series"):
-        return as_rows(table)
-    if kind_of(table) in ("array", "index"):
-        return []
-    names = [name for name in table.columns if is_secret_label(name)]
-    return as_rows(table[names]) if names else []
 
 
 def to_json(value: Any) -> Any:

@@ -8,7 +8,8 @@ from typing import Any
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.assertions.verdicts import WIDE
 from repl_pair.runtime.assertions.view import RunView
-from repl_pair.runtime.reading.expansion import TooManyPartsError, as_columns, open_up
+from repl_pair.runtime.reading.expansion import TooManyPartsError, open_up
+from repl_pair.runtime.reading.whole_tables import as_columns
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import NEEDLES

@@ -14,12 +14,12 @@ from repl_pair.bridge.link.direct_link import DirectLink
 from repl_pair.runtime.reading import expansion
 from repl_pair.runtime.reading.expansion import (
     TooManyPartsError,
-    as_rows,
     declared_fields,
     has_table,
     open_up,
     short_secrets,
 )
+from repl_pair.runtime.reading.whole_tables import as_rows
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.wire import View
 

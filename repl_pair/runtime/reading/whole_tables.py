@@ -1,0 +1,71 @@
+"""Arrays and frames opened whole: as rows, with dtypes and labels, or the secret columns alone."""
+
+import sys
+from typing import Any
+
+from repl_pair.runtime.reading.parts import KeyNames
+from repl_pair.runtime.reading.tables import hide_labelled
+from repl_pair.runtime.values.classes import is_polars, kind_of
+from repl_pair.runtime.values.frozen import Secret
+from repl_pair.runtime.values.library import columns_of
+from repl_pair.runtime.values.marks import is_secret_label
+from repl_pair.runtime.values.value_parts import plain_array
+
+
+def as_rows(table: Any) -> Any:
+    """Return an array or series as its items, a frame as one mapping a row."""
+    if is_polars(table, "DataFrame"):
+        return table.rows(named=True)
+    if kind_of(table) != "frame":
+        return _items(table)
+    names = _column_names(table)
+    columns = [table.iloc[:, at].tolist() for at in range(len(names))]
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    return hide_labelled(rows, table.index)
+
+
+def as_columns(table: Any) -> Any:
+    """Return a table with its dtypes and labels, whole."""
+    if is_polars(table, "DataFrame"):
+        named = columns_of(table)
+        return {"columns": {name: {"dtype": dtype, "items": i} for name, dtype, i in named}}
+    if kind_of(table) != "frame":
+        labels = {"index": _labels(table.index)} if kind_of(table) == "series" else {}
+        return {"dtype": str(table.dtype), "items": _items(table)} | labels
+    columns = {
+        name: {"dtype": str(table.dtypes.iloc[at]), "items": table.iloc[:, at].tolist()}
+        for at, name in enumerate(_column_names(table))
+    }
+    return {"columns": columns, "index": _labels(table.index)}
+
+
+def secret_columns(table: Any) -> Any:
+    """Return the rows of the columns of a frame that are named as secrets; a series whole."""
+    if kind_of(table) == "series" or is_polars(table, "Series"):
+        return as_rows(table)
+    if kind_of(table) in ("array", "index"):
+        return []
+    names = [name for name in table.columns if is_secret_label(name)]
+    return as_rows(table[names]) if names else []
+
+
+def _column_names(table: Any) -> list[str]:
+    """Return the names of the columns of a frame, each once, as in what leaves."""
+    names = KeyNames(sys.maxsize)
+    return [names.fit(str(name)) for name in table.columns]
+
+
+def _items(table: Any) -> Any:
+    if kind_of(table) == "index":
+        return _labels(table)
+    if kind_of(table) == "array":
+        return plain_array(table).tolist()
+    items = table.to_list() if is_polars(table) else table.tolist()
+    if is_secret_label(table.name):
+        return Secret(items)
+    return items if is_polars(table) else hide_labelled(items, table.index)
+
+
+def _labels(index: Any) -> Any:
+    labels = index.tolist()
+    return Secret(labels) if any(map(is_secret_label, index.names)) else labels
