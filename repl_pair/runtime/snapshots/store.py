@@ -83,7 +83,7 @@ class SnapshotStore:
 
     def _note(self, path: Path, content: bytes) -> "_Known":
         before = self._known.get(path)
-        story = story_text.read_story(content, None if before is None else before.story)
+        story = story_text.read_story(content, {} if before is None else before.story.blocks)
         found = self._known[path] = _Known(state=_state_of(path), content=content, story=story)
         return found
 

@@ -114,16 +114,12 @@ def write_entry(key: SnapshotKey, body: Body) -> EntryText:
     return EntryText(line=0, text="\n".join(lines))
 
 
-def read_story(content: bytes, before: StoryText | None = None) -> StoryText:
-    """Read a file; what is wrong with it is in the result.
-
-    Blocks that stood in it before are not read again.
-    """
+def read_story(content: bytes, known: Mapping[str, Block]) -> StoryText:
+    """Read a file, but for the blocks that are `known`; what is wrong with it is in the result."""
     text = content.decode(errors=_BYTES).replace("\r\n", "\n")  # as git writes it on Windows
     first, _, rest = text.partition("\n")
     if first != FIRST:
         return StoryText(entries={}, fault=(1, f"it is {first[:60]!r} and not {FIRST!r}"))
-    known: Mapping[str, Block] = {} if before is None else before.blocks
     blocks: dict[str, Block] = {}
     entries: dict[SnapshotKey, EntryText] = {}
     faults: list[tuple[int, str]] = []
