@@ -7,7 +7,7 @@ from pathlib import Path
 
 from repl_pair.records import record
 from repl_pair.runtime.project.whole_files import locked, write_whole
-from repl_pair.runtime.snapshots import story_text
+from repl_pair.runtime.snapshots import entry_text, story_text
 from repl_pair.runtime.snapshots.places import file_stem, folder_of, story_file
 from repl_pair.runtime.snapshots.records import SnapshotKey, Stored, Unreadable
 
@@ -45,8 +45,8 @@ class SnapshotStore:
                 image.parent.mkdir(exist_ok=True)
                 write_whole(image, given.images[name])
             digests = {name: _digest(image) for name, image in given.images.items()}
-            body = story_text.Body(text=given.text, about=given.about, images=digests)
-            entries[key] = story_text.write_entry(key, body)
+            body = entry_text.Body(text=given.text, about=given.about, images=digests)
+            entries[key] = entry_text.write_entry(key, body)
         _remove_files(before - images.keys())
 
     def remove(self, key: SnapshotKey) -> None:
@@ -88,7 +88,7 @@ class SnapshotStore:
         return found
 
     @contextmanager
-    def _changing(self, path: Path) -> Generator[dict[SnapshotKey, story_text.EntryText]]:
+    def _changing(self, path: Path) -> Generator[dict[SnapshotKey, entry_text.EntryText]]:
         """Let the outputs of a file be changed, by one process at a time."""
         path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path.parent):
@@ -132,8 +132,8 @@ def _state_of(path: Path) -> tuple[int, ...]:
     return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
-def _open(path: Path, key: SnapshotKey, entry: story_text.EntryText) -> Stored | Unreadable:
-    body = story_text.read_entry(entry)
+def _open(path: Path, key: SnapshotKey, entry: entry_text.EntryText) -> Stored | Unreadable:
+    body = entry_text.read_entry(entry)
     images: dict[str, bytes] = {}
     for name, digest in body.images.items():
         file = _image_path(path, key, name)

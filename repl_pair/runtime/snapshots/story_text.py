@@ -1,28 +1,18 @@
-"""The text of a story's file of stored outputs: written, and read back line by line."""
+"""The text of a story's file of stored outputs: written, and read back block by block."""
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import field
-from typing import Any
 
 from repl_pair.records import record
-from repl_pair.runtime.snapshots.records import About, SnapshotKey
+from repl_pair.runtime.snapshots.entry_text import LINE, EntryText, header_in, read_entry
+from repl_pair.runtime.snapshots.records import SnapshotKey
 
 FIRST = "repl-pair outputs 1"
 """The first line: what the file is, and the version of its form."""
 LAST = "end"
 """The last line: without it, the file was cut."""
-
-
-@record
-class EntryText:
-    """One stored output as it is in the file: its header, and the lines below it."""
-
-    line: int
-    """The number of its header in the file."""
-    text: str
 
 
 @record
@@ -53,15 +43,6 @@ class StoryText:
     blocks: Mapping[str, Block] = field(default_factory=dict[str, Block])
 
 
-@record
-class Body:
-    """One output as its lines say: its images by name, each with a digest."""
-
-    text: str
-    about: About | None
-    images: Mapping[str, str]
-
-
 def write_story(entries: Mapping[SnapshotKey, EntryText], before: StoryText) -> bytes:
     """Return the file of these outputs, in the order of their keys; nothing where there is none.
 
@@ -87,7 +68,7 @@ def _without(text: str, keys: Set[SnapshotKey]) -> str:
     has_more = False
     for line in text.split("\n"):
         mark = line[:7] if line.startswith(_CONFLICT) else ""
-        if (key := _header_in(line)) is not None:
+        if (key := header_in(line)) is not None:
             owners = {key}
             has_more = has_more or key not in keys
         elif mark == "<<<<<<<":
@@ -99,19 +80,6 @@ def _without(text: str, keys: Set[SnapshotKey]) -> str:
         if mark or not owners or not owners <= keys:
             kept.append(line)
     return "\n".join(kept) if has_more else ""
-
-
-def write_entry(key: SnapshotKey, body: Body) -> EntryText:
-    """Return the lines of one output."""
-    modes = f"[{'+'.join(key.modes)}]" if key.modes else ""
-    lines = [
-        f"{key.variant_id}{modes}{f' {_json(key.name)}' if key.name else ''}",
-        *_about_lines(body.about or {}),
-        *(f"  image {name} {digest}" for name, digest in sorted(body.images.items())),
-        *(_text_line(line) for line in body.text.removesuffix("\n").split("\n") if body.text),
-        *([] if body.text.endswith("\n") or not body.text else [_UNENDED]),
-    ]
-    return EntryText(line=0, text="\n".join(lines))
 
 
 def read_story(content: bytes, known: Mapping[str, Block]) -> StoryText:
@@ -171,7 +139,7 @@ def _read_block(text: str) -> Block:
     faults: list[tuple[int, str]] = []
     current: SnapshotKey | None = None
     for number, line in enumerate(text.split("\n")):
-        key = _header_in(line)
+        key = header_in(line)
         if key is not None:
             fault = _TWICE if key in found else ""
             found[key], current = (number, [line]), key
@@ -190,63 +158,11 @@ def _read_block(text: str) -> Block:
     return Block(entries=entries, faults=faults, keys=frozenset(found))
 
 
-def read_entry(entry: EntryText) -> Body:
-    """Read the lines of one output; ValueError for one that is wrong."""
-    slots: dict[str, Any] = {}
-    hashes: dict[str, str] = {}
-    images: dict[str, str] = {}
-    text: list[str] = []
-    is_ended = True
-    for line in entry.text.split("\n")[1:]:
-        kind, _, rest = line[2:].partition(" ")
-        if kind == "|":
-            text.append(rest)
-        elif kind == ":":
-            text.append(json.loads(rest))
-        elif kind == "image":
-            name, _, images[name] = rest.partition(" ")
-        elif line == _UNENDED:
-            is_ended = False
-        else:
-            hash, _, shown = rest.partition(" ")
-            if shown:
-                slots[kind] = {"hash": hash, "shown": json.loads(shown)}
-            else:
-                hashes[kind] = hash
-    whole = "".join(f"{line}\n" for line in text)
-    return Body(
-        text=whole if is_ended else whole.removesuffix("\n"),
-        about={**hashes, "slots": slots} if slots or hashes else None,
-        images=images,
-    )
-
-
 _BYTES = "surrogateescape"
 _NO_TEXT = re.compile("[\udc80-\udcff]")
 _TWICE = "its output is there twice"
-_UNENDED = "  \\ no newline at the end"
-_HEADER = re.compile(r"([\w.-]+/[\w.-]+)(?:\[([\w/+-]+)\])?(?: (\".+\"))?", re.ASCII)
-_LINE = re.compile(
-    r"  (?:\||\| .*|: \".*\"|image \S+ \w+|[a-z]\w* [\w:]+(?: .+)?|\\ no newline at the end)"
-)
 _CONFLICT = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 _WHOLE_CONFLICT = re.compile("\n<<<<<<<.*?\n>>>>>>>", re.DOTALL)
-_PLAIN = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*(?<!\s)")
-"""A line that editors and git leave as it is; others are written as JSON."""
-
-
-def _header_in(line: str) -> SnapshotKey | None:
-    found = None if line[:1] in ("", " ") else _HEADER.fullmatch(line)
-    if found is None:
-        return None
-    variant_id, modes, name = found.groups()
-    try:
-        named = json.loads(name or '""')
-    except ValueError:
-        return None
-    return SnapshotKey(
-        variant_id=variant_id, modes=tuple(modes.split("+")) if modes else (), name=named
-    )
 
 
 def _fault_in(line: str, current: SnapshotKey | None) -> str:
@@ -256,34 +172,10 @@ def _fault_in(line: str, current: SnapshotKey | None) -> str:
         return "not UTF-8"
     if line.startswith(_CONFLICT):
         return "git could not merge it, and its conflict markers are there"
-    if current is None or not _LINE.fullmatch(line):
+    if current is None or not LINE.fullmatch(line):
         return f"a line that is not of its form: {line[:60]!r}"
     try:
         read_entry(EntryText(line=0, text=f"\n{line}"))
     except ValueError:
         return f"a line with bad JSON: {line[:60]!r}"
     return ""
-
-
-def _about_lines(about: About) -> Iterator[str]:
-    for name in sorted(about.keys() - {"slots"}):
-        yield f"  {name} {about[name]}"
-    slots: Mapping[str, Any] = about.get("slots", {})
-    for name, slot in sorted(slots.items()):
-        # Most slots of most variants are empty, and the variant is in the header.
-        if name != "variant" and slot["shown"] not in _EMPTY:
-            yield f"  {name} {slot['hash']} {_json(slot['shown'])}"
-
-
-_EMPTY: Iterable[Any] = ([], {}, None)
-
-
-def _text_line(line: str) -> str:
-    if not _PLAIN.fullmatch(line):
-        return f"  : {_json(line)}"
-    return f"  | {line}" if line else "  |"
-
-
-def _json(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True)
-    return text if _PLAIN.fullmatch(text) else json.dumps(value, sort_keys=True)
