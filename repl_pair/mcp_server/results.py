@@ -54,7 +54,8 @@ def render(
         envelope |= {"result": {OVERFLOW: marker | ({"kept": kept} if kept else {})}}
         smaller = _suggest_smaller(result, tokens / limit, name, args, schema)
         if smaller is not None:
-            others = [step for step in _steps_of(envelope) if not _is_call_of(step, name)]
+            # Nor is the next page suggested of what is not shown.
+            others = [s for s in _steps_of(envelope) if name not in (s["op"], s["args"].get("op"))]
             envelope = _with_steps(envelope, [through_op(smaller, unlisted), *others][:3])
         elif not _steps_of(envelope):
             envelope |= {
@@ -152,11 +153,6 @@ def _small_slots(result: Json) -> dict[str, Any]:
 
 def _steps_of(reply: Reply) -> list[NextStep]:
     return reply.get("next_steps", [])
-
-
-def _is_call_of(step: NextStep, op: str) -> bool:
-    """Return whether a step calls an op, such as the next page of what is not shown now."""
-    return op in (step["op"], step["args"].get("op"))
 
 
 def _with_steps(reply: Reply, steps: list[NextStep]) -> Reply:

@@ -97,7 +97,7 @@ class ReplyNotices:
         if self._end_watch is None and not self._watch():
             return ()
         known = self._read.get(principal)
-        if known is None or known.changes != self._changes or _has_aged(known):
+        if known is None or known.changes != self._changes or monotonic() - known.at > FRESH_S:
             known = self._read_again(principal)
         seen = self._seen.get(principal)
         if not seen:
@@ -131,10 +131,6 @@ class ReplyNotices:
                 known.clear()
         if end_watch is not None:
             end_watch()
-
-
-def _has_aged(read: _Read) -> bool:
-    return monotonic() - read.at > FRESH_S
 
 
 def _load(principal: str) -> Sequence[Unseen]:
