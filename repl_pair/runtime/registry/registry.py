@@ -184,19 +184,20 @@ class Registry:
 
     def retire(self, origin_key: str, run: Any) -> None:
         """Remove entries that a place registered in an earlier run and not again in `run`."""
-        renewed: set[tuple[str, str]] = set()
-        for kind, id in sorted(self._places.get(origin_key, ())):
+        places = self._places.get(origin_key, set())  # other threads may add to it meanwhile
+        for kind, id in sorted(places):
             entry = self.find(kind, id) if kind in self.kinds else None
-            if entry is None or entry.origin.key != origin_key:
+            origin = entry.origin if entry is not None and entry.origin.key == origin_key else None
+            if origin is not None and is_same_run(origin.run, run):
                 continue
-            if is_same_run(entry.origin.run, run):
-                renewed.add((kind, id))
-            else:
+            places.discard((kind, id))
+            if origin is not None:
                 self.unregister(kind, id)
                 if kind == "story":
                     self._set_aside(id)
-        self._aside = {id: e for id, e in self._aside.items() if e.origin.key != origin_key}
-        self._places[origin_key] = renewed
+        for id, entry in list(self._aside.items()):
+            if entry.origin.key == origin_key:
+                self._aside.pop(id, None)
 
     def retire_scripts(self, run: int) -> None:
         """Remove what scripts that were run in a cell registered before, and did not now."""
@@ -212,8 +213,9 @@ class Registry:
                 self.unregister("variant", id, entry=entry)
 
     def _bring_back(self, prefix: str) -> None:
-        for id in [id for id in self._aside if prefix and id.startswith(prefix)]:
-            self.store.put(self.kinds["variant"].collection, id, self._aside.pop(id), over=None)
+        for id in [id for id in list(self._aside) if prefix and id.startswith(prefix)]:
+            if (entry := self._aside.pop(id, None)) is not None:
+                self.store.put(self.kinds["variant"].collection, id, entry, over=None)
 
     def hold_retirement(self) -> None:
         """Let only this thread retire until `allow_retirement`, since its cell may fail."""

@@ -189,13 +189,14 @@ class Collection(MemberHandle, MutableMapping[str, Any]):
 
     def setdefault(self, key: str, default: Any = None) -> Any:
         """Return an item; where it is not there, the default is published as it."""
-        state = self._state
+        if (found := self.get(key, NOTHING)) is not NOTHING:
+            return found
+        self._check_item(key, default)
         with LOCK:
             if key in self:
                 return self[key]
-            self._check_item(key, default)
             self._put(key, default)
-            state.revision += 1
+            self._state.revision += 1
         self._report()
         return default
 

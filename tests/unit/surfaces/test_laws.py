@@ -5,6 +5,7 @@ import threading
 from contextlib import suppress
 
 import pytest
+from bounds import BOUND_S
 from hypothesis import given, settings, strategies as st
 from waiting import finish
 
@@ -119,6 +120,25 @@ def test_a_reader_of_a_stream_gets_each_entry_once_or_is_notified_of_a_gap(
             taken, since = taken + entries, page["next"]
     assert taken == sorted(set(taken))
     assert taken[-1:] == ([pushed - 1] if pushed else [])
+
+
+def test_other_threads_publish_while_code_of_the_person_checks_a_default():
+    class Checked(type):
+        def __instancecheck__(cls, value):
+            other = threading.Thread(target=lambda: rows.pop("none", None))
+            other.start()
+            other.join(BOUND_S)
+            seen.append(other.is_alive())
+            return True
+
+    class Row(metaclass=Checked):
+        pass
+
+    seen, surface = [], rp.surface("laws")
+    rows = surface.collection("checked", dict[str, Row])
+    rows.setdefault("a", object())
+    assert seen
+    assert not any(seen)
 
 
 def test_an_item_is_popped_once_whoever_pops():
