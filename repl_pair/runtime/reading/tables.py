@@ -28,21 +28,32 @@ def is_plain_table(value: Any) -> bool:
     """Return whether a value is a frame, series or index all of whose parts are the libraries'.
 
     What is in its cells and labels may be anything. Of any other table, methods of the person's
-    classes would run: of a subclass, of their index or array.
+    classes would run: of a subclass, of their index or array, of a name, which pandas hashes.
     """
     cls = real_class(value)
     if not is_genuine(cls, "pandas"):
         return False
     pandas = sys.modules["pandas"]
+    if is_of(value, pandas.Index) and not all(map(_is_plain_name, value.names)):
+        return False
     if is_of(value, pandas.MultiIndex):
         return all(map(is_plain_table, value.levels))
     if is_of(value, pandas.Index):  # of a range, the array would be made
         return cls is pandas.RangeIndex or is_genuine(real_class(value.array), *_TABLES)
+    if cls is pandas.Series and not _is_plain_name(value.name):
+        return False
     if cls is not pandas.DataFrame and cls is not pandas.Series:
         return False
     arrays, axes = value._mgr.arrays, value._mgr.axes
     plain = (is_genuine(real_class(part), *_TABLES) for part in arrays)
     return all(plain) and all(map(is_plain_table, axes))
+
+
+def _is_plain_name(name: Any) -> bool:
+    cls = real_class(name)
+    if cls is tuple:
+        return all(map(_is_plain_name, name))
+    return name is None or is_genuine(cls, "builtins", "datetime", *_TABLES)
 
 
 def shape_of_table(value: Any) -> list[int] | None:

@@ -5,8 +5,8 @@ import pandas
 import pytest
 
 from repl_pair.runtime.reading.table_counts import count_cells
-from repl_pair.runtime.reading.table_views import show_array
-from repl_pair.runtime.reading.tables import label_positions
+from repl_pair.runtime.reading.table_views import show_array, show_more
+from repl_pair.runtime.reading.tables import label_positions, shape_of_table
 
 
 def test_a_masked_cell_is_none_and_counts_as_null():
@@ -24,3 +24,39 @@ def test_a_text_of_a_moment_means_all_that_stands_in_it_as_in_pandas(text):
     rows = pandas.Series(range(96), index=hours)
     wanted = [] if text == "2023-01" else numpy.atleast_1d(rows.loc[text]).tolist()
     assert label_positions(hours, text) == wanted
+
+
+class Name(str):
+    """A label whose code counts the calls of it."""
+
+    calls = 0
+
+    def __hash__(self):
+        Name.calls += 1
+        return str.__hash__(self)
+
+    def __eq__(self, other):
+        Name.calls += 1
+        return str.__eq__(self, other)
+
+
+HOSTILE = {
+    "a frame": lambda name: pandas.DataFrame({"a": [1]}, index=pandas.Index([5], name=name)),
+    "a series": lambda name: pandas.Series([1], name=name),
+    "an index": lambda name: pandas.Index([5], name=name),
+    "a range": lambda name: pandas.RangeIndex(3, name=name),
+    "a tuple": lambda name: pandas.Index([5], name=("a", name)),
+    "columns": lambda name: pandas.DataFrame(
+        [[1]], columns=pandas.MultiIndex.from_tuples([("a", "b")], names=[name, None])
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_no_code_of_a_name_runs_where_a_table_is_shown(what):
+    value, plain = HOSTILE[what](Name("x")), HOSTILE[what]("x")
+    before = Name.calls
+    assert show_more(value) is None
+    assert shape_of_table(value) is None
+    assert Name.calls == before
+    assert show_more(plain) is not None
