@@ -41,7 +41,7 @@ class Expectation:
 def read_expectation(variant_id: str) -> Expectation | None:
     """Return what a variant of this process carries, a skip before an xfail; else None."""
     entry = REGISTRY.find("variant", variant_id)
-    found = [] if entry is None else [*_of_tags(entry), *_of_marks(_marks_of(entry))]
+    found = [] if entry is None else [*_of_marks(marks_of(entry)), *_of_tags(entry)]
     return min(found, key=lambda one: one.kind != "skip", default=None)
 
 
@@ -73,9 +73,9 @@ def _of_tags(entry: Entry) -> Iterator[Expectation]:
             yield Expectation(kind=tag, reason=reason_of(tag), runs=fails, strict=_strict())
 
 
-def _marks_of(entry: Entry) -> Iterator[Sequence[Any]]:
-    """Yield the marks of a variant, then those of its module, as `[name, args, kwargs]`."""
-    yield from map(to_plain, lay_over(reachable_chain(entry)).marks)
+def marks_of(entry: Entry) -> Iterator[Sequence[Any]]:
+    """Yield the marks of a variant, the last first, then its module's: `[name, args, kwargs]`."""
+    yield from map(to_plain, reversed(lay_over(reachable_chain(entry)).marks))
     module = sys.modules.get(entry.origin.key.removeprefix(MODULE))
     given: Any = () if module is None else vars(module).get("pytestmark", ())
     for mark in cast("Iterable[Any]", given if isinstance(given, (list, tuple)) else (given,)):
@@ -87,7 +87,8 @@ def _of_marks(marks: Iterable[Sequence[Any]]) -> Iterator[Expectation]:
         given = (kwargs["condition"],) if "condition" in kwargs else args
         conditions = () if name == "skip" else given
         # A condition that is text is code, which only pytest runs.
-        if name not in ("skip", "skipif", "xfail") or not all(one is True for one in conditions):
+        holds = not conditions or any(one for one in conditions if not isinstance(one, str))
+        if name not in ("skip", "skipif", "xfail") or not holds:
             continue
         raises = kwargs.get("raises")
         yield Expectation(

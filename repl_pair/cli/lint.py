@@ -7,10 +7,12 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 
 from repl_pair.cli.answers import FAIL, PASS, answer, report_refusal
+from repl_pair.cli.expectations import marks_of
 from repl_pair.cli.project_code import describe_error, line_in, own_stdout
 from repl_pair.cli.tables import escape
 from repl_pair.errors import did_you_mean
@@ -20,6 +22,7 @@ from repl_pair.runtime.authoring.fixtures import fixtures_in
 from repl_pair.runtime.linting.checks import find_faults
 from repl_pair.runtime.linting.faults import Fault, entries_of, fault_of
 from repl_pair.runtime.loading.load import DuplicateIds, load_stories, place_of
+from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import file_of
 from repl_pair.wire import ok_reply
 
@@ -99,12 +102,25 @@ def fixture_faults() -> Iterator[Fault]:
         file: {name for name, at in listed if _is_visible(at, file, files)}
         for file in {Path(), *files}
     }
+    given = [(file_of(entry.origin), _parametrized(entry)) for entry in entries_of("variant")]
     for entry, names in used:
-        known = visible[Path(file_of(entry.origin) or "")]
-        for name in sorted(set(names) - {*known, "request"}):
+        file = file_of(entry.origin)
+        known = {"request", *visible[Path(file or "")]}.union(*(n for at, n in given if at == file))
+        for name in sorted(set(names) - known):
             what = f"there is no fixture {name!r} for this file.{did_you_mean(name, known)}"
             remedy = "Name one that `pytest --fixtures` lists, or define it."
             yield fault_of(entry, "unknown-fixture", what, remedy)
+
+
+def _parametrized(entry: Entry) -> set[str]:
+    """Return the names that the `parametrize` marks of a variant and its module give."""
+    lists: list[Any] = [
+        args[0] if args else kwargs.get("argnames", ())
+        for mark, args, kwargs in marks_of(entry)
+        if mark == "parametrize"
+    ]
+    names = (one.split(",") if isinstance(one, str) else one for one in lists)
+    return {str(name).strip() for some in names for name in some}
 
 
 def _is_visible(at: Path, file: Path, files: Collection[Path]) -> bool:

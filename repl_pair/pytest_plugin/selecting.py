@@ -20,7 +20,8 @@ def note_collected(file: pytest.Module, choices: Sequence[Choice], names: Iterab
     there = {part for name in names for part in (name, name.partition("[")[0])}
     for arg in config.args:
         path, _, name = arg.partition("::")
-        word = name.partition("::")[0]
+        outer, colons, _ = name.partition("[")[0].partition("::")
+        word = outer if colons else name  # a parameter may hold colons
         is_here = Path(config.invocation_params.dir, path).resolve() == file.path.resolve()
         if name and is_here and word not in there:
             note = f"{file.path.name} has no {word!r}.{did_you_mean(word, there)}"

@@ -124,6 +124,18 @@ def test_what_does_not_is_reported_with_file_line_code_and_what_to_do(stories, p
     assert len(lines) == 2, result.stdout
 
 
+def test_a_name_that_a_mark_of_the_variant_gives_is_a_fixture(stories, pair):
+    stories(
+        "import pytest\n"
+        "repl_pair.variant('shop.add/Both', args={'a': repl_pair.fixture('x1')}, "
+        "marks=[pytest.mark.parametrize('x1, y1', [(5, 6)])])\n"
+        "repl_pair.variant('shop.add/Three', args={'a': repl_pair.fixture('z1')}, "
+        "marks=[pytest.mark.parametrize(['z1'], [[7]])])\n"
+    )
+    result = pair("lint")
+    assert result.exit_code == 0, result.stdout
+
+
 def test_an_id_of_two_files_is_reported_at_the_second(stories, project, pair):
     stories("")
     (project / "stories_twice.py").write_text(HEAD + SOUND)

@@ -414,6 +414,12 @@ for name, slots in {
     "Mark_xfail": {"marks": [pytest.mark.xfail(reason="so")], "play": [wrong]},
     "Mark_strict": {"marks": [pytest.mark.xfail(reason="so", strict=True)], "play": [right]},
     "Mark_not_run": {"marks": [pytest.mark.xfail(reason="so", run=False)], "play": [wrong]},
+    "Mark_true": {"marks": [pytest.mark.xfail(1, reason="so", strict=True)], "play": [right]},
+    "Mark_any": {"marks": [pytest.mark.skipif(False, 1, reason="so")], "play": [wrong]},
+    "Mark_last": {
+        "marks": [pytest.mark.xfail(strict=True), pytest.mark.xfail(strict=False)], "play": [right]
+    },
+    "Mark_tag": {"marks": [pytest.mark.xfail(strict=True)], "tags": ["xfail"], "play": [right]},
 }.items():
     variant(f"a/{name}", **slots)
 """

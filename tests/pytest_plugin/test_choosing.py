@@ -101,6 +101,24 @@ def test_an_id_that_is_not_there_is_refused_with_what_is_near(run):
     result.stdout.fnmatch_lines(["stories_a.py has no 'a.b/Quik'. Nearest: a.b/Quick*"])
 
 
+def test_a_parameter_with_colons_is_found_by_its_id(pytester):
+    pytester.makepyfile(
+        stories_p="""
+        import pytest, repl_pair
+
+        @pytest.fixture(params=["a::b"])
+        def x(request):
+            return request.param
+
+        repl_pair.story("s", component=lambda n: n)
+        repl_pair.variant("s/P", args={"n": repl_pair.fixture("x")})
+        """
+    )
+    result = pytester.runpytest_inprocess("stories_p.py::s/P[a::b]")
+    result.assert_outcomes(passed=1)
+    assert result.ret == 0
+
+
 def test_tags_and_modes_that_are_chosen_where_no_stories_are_collected_are_refused(pytester):
     pytester.makepyfile("def test_a(): pass")
     for choice in (["--pair-tags", "test"], ["--pair-modes", "eur"]):

@@ -1,7 +1,7 @@
 """Registering what was read, with its origin and handle, and undoing what agents registered."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, Self
@@ -65,8 +65,12 @@ def check_publisher(kind: str, id: str) -> None:
 def enter(kind: str, id: str, body: Any, tier: str | None = None) -> Handle:
     """Register a body with the caller's place as its origin, and return its handle.
 
-    AuthoringError `bad_body` if it comes from an agent and names Python objects.
+    AuthoringError `bad_body` if a text of it is none, or if it comes from an agent and names Python
+    objects.
     """
+    for slot, kinds in _TEXTS.items():
+        if not isinstance(text := getattr(body, slot, ""), kinds):
+            raise AuthoringError("bad_body", f"{kind} {id!r}: {slot} is a text, not {text!r}.")
     origin = origin_here()
     if _ORIGIN.get() is None and origin.key.startswith(("cell:", SCRIPT)):
         CELLS.track()  # to retire what the next run of the cell leaves out
@@ -82,6 +86,14 @@ def enter(kind: str, id: str, body: Any, tier: str | None = None) -> Handle:
         learn_secrets_in([args for _, args in getattr(body, "decorators", ())])
     entry: Entry = REGISTRY.register(kind, id, body, origin=origin, tier=tier)
     return Handle(kind, entry.id)
+
+
+_TEXTS: Mapping[str, tuple[type, ...]] = {
+    "doc": (str,),
+    "title": (str,),
+    "axis": (str, type(None)),
+}
+"""The slots of bodies that are texts."""
 
 
 def origin_here() -> Origin:

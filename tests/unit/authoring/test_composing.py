@@ -358,3 +358,26 @@ def test_the_rendering_is_one_that_story_and_variant_are_for():
     assert [plan_variant(f"sums/{n}").substrate for n in "AB"] == ["text", "png"]
     record = repl_pair.run("sums/B", substrate="html")
     assert (record.status, record.reason) == ("cannot_run", "sums/B is for png, not for html.")
+
+
+@pytest.mark.parametrize(
+    "register",
+    [
+        lambda: repl_pair.mode("m", args={"a": 1}, axis=["a"]),
+        lambda: repl_pair.mode("m", args={"a": 1}, doc=5),
+        lambda: repl_pair.tag("m", doc=None),
+        lambda: repl_pair.tag("m", axis=5),
+        lambda: repl_pair.variant("shop/A", doc=5),
+        lambda: repl_pair.story("m", component=len, doc=5),
+        lambda: repl_pair.panel("m", title=5, placement="right", render=len),
+        lambda: repl_pair.workspace("m", layout="grid", variants=["shop/A"], doc=5),
+    ],
+)
+def test_a_slot_that_is_a_text_takes_no_other_value(register):
+    repl_pair.story("shop", component=lambda a=1: a)
+    repl_pair.variant("shop/A")
+    before = {kind: REGISTRY.snapshot(kind) for kind in REGISTRY.kinds}
+    with pytest.raises(AuthoringError, match=r"(doc|axis|title) is a text, not") as refused:
+        register()
+    assert refused.value.code == "bad_body"
+    assert {kind: REGISTRY.snapshot(kind) for kind in REGISTRY.kinds} == before
