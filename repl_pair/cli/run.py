@@ -35,7 +35,11 @@ _ACCEPT = "`repl-pair run --here --update` stores what this run gave."
 
 
 def _begin(_context: click.Context, _option: click.Parameter, junit: Path | None) -> Path | None:
-    """Let no older report stand, whatever ends the process before a variant runs."""
+    """Let no older report stand, whatever ends the process before a variant runs.
+
+    The path is absolute from then on: stories may change the working directory.
+    """
+    junit = None if junit is None else junit.absolute()
     with suppress(OSError):
         _note_refusal(error_reply(_UNFINISHED), junit=junit)
     return junit
