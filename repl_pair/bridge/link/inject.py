@@ -14,7 +14,15 @@ from repl_pair.bridge.link.silent_execute import IMPORT
 from repl_pair.version import VERSION
 
 PACKAGE = "repl_pair"
-PARTS = ("__init__.py", "errors.py", "records.py", "version.py", "wire.py", "runtime")
+PARTS = (
+    "__init__.py",
+    "errors.py",
+    "key_forms.py",
+    "records.py",
+    "version.py",
+    "wire.py",
+    "runtime",
+)
 FILES = f"<{PACKAGE} {VERSION}, injected>"
 """The folder in the file names of shipped modules."""
 

@@ -1,5 +1,6 @@
 """Distinguishes the value of a secret from source code, prose and placeholders beside its name."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import re2  # pyright: ignore[reportMissingTypeStubs]  it ships none
@@ -95,6 +96,12 @@ def look_around(data: bytes, start: int, stop: int) -> Candidate:
 def is_any(_found: Candidate) -> bool:
     """Take every value for a secret."""
     return True
+
+
+def holds(pattern: str) -> Callable[[Candidate], bool]:
+    """Return what tells whether a value holds what a pattern matches; the empty one, always."""
+    part = compile_pattern(pattern.encode())
+    return lambda found: part.search(found.value) is not None
 
 
 def has_digit(found: Candidate) -> bool:

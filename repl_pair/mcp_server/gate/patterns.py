@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from repl_pair.key_forms import EDGE, KEY_FORMS
 from repl_pair.mcp_server.gate import judging
 from repl_pair.wire import REDACTED
 
@@ -20,8 +21,6 @@ _SECRET_KEY = (
     rf"(?s)(?:(?:.*[^A-Za-z])?(?i:{_NAMES}|authorization|(?:set-)?cookie|dsn|pwd)"
     rf"|.*[a-z0-9](?:{_CAMEL_NAMES}))\d*"
 )
-# What may stand before a word beside a plain word boundary: an escape or a colour that ends in one.
-_EDGE = r"(?:\b|\\[abfnrtv]|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|\[[0-9;]*m)"
 _NAME = rf"""(?i:{_NAMES})\d*["'\\]*"""
 _ANNOTATION = r"(?:\s*:\s*[A-Za-z_][\w.| ]{0,40})?"
 # An opening quote and what follows up to its own closing quote: as in source code or JSON, the
@@ -57,21 +56,7 @@ class Pattern:
 
 
 PATTERNS: tuple[Pattern, ...] = (
-    Pattern(text=rf"{_EDGE}(sk-[A-Za-z0-9_-]{{20,}})", is_secret=judging.has_digit),
-    Pattern(text=r"((?:sk|rk)_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/=]{20,})"),
-    Pattern(text=r"(gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,})"),
-    Pattern(text=r"(rpt_[A-Za-z0-9_-]{43})"),  # a token of `repl-pair token add`
-    Pattern(text=r"((?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16})\b"),
-    Pattern(text=r"(xox[a-z]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,})"),
-    Pattern(text=r"(AIza[A-Za-z0-9_-]{35,}|ya29\.[A-Za-z0-9_-]{20,})"),
-    Pattern(text=r"(glpat-[A-Za-z0-9_.-]{20,}|hf_[A-Za-z0-9]{30,}|npm_[A-Za-z0-9]{36,})"),
-    Pattern(text=r"(pypi-[A-Za-z0-9_-]{50,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})"),
-    Pattern(text=r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_-]{10,})"),
-    Pattern(text=r"(eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+){1,4})"),
-    Pattern(
-        text=r"(-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
-        r"""(?:[^-"'\x00]|-[^-"'\x00])*(?:-----END [A-Z0-9 ]*-----)?)"""
-    ),
+    *(Pattern(text=form, is_secret=judging.holds(part)) for form, part in KEY_FORMS.items()),
     Pattern(
         text=r"""[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@"'<>\x00]*:([^\s/"'<>\x00]+)@""",
         is_secret=judging.is_in_url,
@@ -87,12 +72,10 @@ PATTERNS: tuple[Pattern, ...] = (
             judging.is_uncalled(found) and (judging.has_digit(found) or len(found.value) >= 16)
         ),
     ),
+    Pattern(text=rf"{EDGE}(?i:bearer)\s+([A-Za-z0-9._~+/-]{{16,}}=*)", is_secret=judging.has_digit),
+    Pattern(text=rf"""{EDGE}(?i:(?:set-)?cookie):\s*([^\s"'\\=\[\x00]+=[^"'\r\n\\\x00]+)"""),
     Pattern(
-        text=rf"{_EDGE}(?i:bearer)\s+([A-Za-z0-9._~+/-]{{16,}}=*)", is_secret=judging.has_digit
-    ),
-    Pattern(text=rf"""{_EDGE}(?i:(?:set-)?cookie):\s*([^\s"'\\=\[\x00]+=[^"'\r\n\\\x00]+)"""),
-    Pattern(
-        text=rf"""{_EDGE}(?i:pwd)\s*=\s*([^\s"'\\/~.;,&<>\[\]\x00][^\s"'\\;,&<>\x00]{{3,}})""",
+        text=rf"""{EDGE}(?i:pwd)\s*=\s*([^\s"'\\/~.;,&<>\[\]\x00][^\s"'\\;,&<>\x00]{{3,}})""",
         is_secret=judging.is_uncalled,
     ),
     Pattern(  # a token alone before the host of a URL
