@@ -431,6 +431,17 @@ def test_a_cell_that_runs_when_the_agent_comes_is_running(
     assert (item["n"], item["status"]) == (1, "running")
 
 
+def test_no_search_of_the_history_confirms_a_key_that_the_server_redacts(start_own_kernel, connect):
+    kernel = start_own_kernel()
+    key = "ghp_" + "a1B2c3D4e5F6g7H8" * 2
+    kernel.cell(f"print('see {key}')")
+    with connect("--kernel", kernel.path, "--allow", "inspect") as agent:
+        assert "see [redacted]" in history(agent)[0]["code"]
+        for guess in ("see ghp_", key[:6], key):
+            assert history(agent, match=guess) == [], guess
+        assert len(history(agent, match="see ")) == 1
+
+
 def test_history_is_searched_paged_and_refused_as_lists_are(start_own_kernel, connect):
     kernel = start_own_kernel()
     for n in range(7):

@@ -22,6 +22,7 @@ from repl_pair.runtime.secrets.learning import (
     namespace,
 )
 from repl_pair.runtime.secrets.raised import learn_from_error
+from repl_pair.runtime.secrets.well_known import hide_keys
 from repl_pair.runtime.values.marks import is_secret_key
 
 SHOWN_CHARS = 4_000
@@ -138,7 +139,7 @@ def read_history(
     numbers = [
         str(number)
         for number in sorted(shown, reverse=True)
-        if match is None or match in NEEDLES.scrub(shown[number])[0]
+        if match is None or match in hide_keys(NEEDLES.scrub(shown[number])[0])
     ]
     call.max_items, call.value_chars = limit, CELL_CHARS
     chosen = page(numbers, limit=limit, cursor=cursor, query=[*numbers, match])
