@@ -15,7 +15,7 @@ from repl_pair.runtime.registry.origin import is_of_agent
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.review.markdown import composed, folded_title, plain_text, read_headings
 from repl_pair.runtime.review.notebooks import read_cells
-from repl_pair.runtime.review.pages import MAX_BYTES, is_page, read_text
+from repl_pair.runtime.review.pages import MAX_BYTES, finds_page, read_text
 from repl_pair.runtime.review.targets import ENTRIES, Target
 from repl_pair.runtime.secrets.egress import Limits, send_out
 from repl_pair.runtime.secrets.entries import secrets_of_entry, slots_of
@@ -70,7 +70,8 @@ def read_content(root: Path, target: Target, principal: str) -> Content | None:
     if target.kind in ENTRIES:
         entry = REGISTRY.find(target.kind, target.name)
         return None if entry is None else Content(text=_entry_text(entry, principal))
-    text = read_text(root / target.name) if is_page(root, target.name) else None
+    is_there = finds_page(root, principal, target.name)
+    text = read_text(root / target.name) if is_there else None
     if text is None:
         return None
     return (_read_doc if target.kind == "doc" else _read_notebook)(text, principal)

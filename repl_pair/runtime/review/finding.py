@@ -8,7 +8,7 @@ from repl_pair.records import replace
 from repl_pair.runtime.registry.visible import visible_entry
 from repl_pair.runtime.review.contents import Content, read_content, redact_text
 from repl_pair.runtime.review.markdown import composed
-from repl_pair.runtime.review.pages import MAX_BYTES, is_page, page_paths, sees_page
+from repl_pair.runtime.review.pages import MAX_BYTES, finds_page, page_paths, sees_page
 from repl_pair.runtime.review.querying import at_target, shown_to
 from repl_pair.runtime.review.targets import ENTRIES, PAGES, Target, parse_target
 from repl_pair.wire import View
@@ -66,11 +66,11 @@ def find_known_target(connection: Connection | None, root: Path, view: View, tex
 def _find_page(root: Path, view: View, target: Target) -> Target | None:
     """Return a page by the name of its file, which may write a letter and its accent apart.
 
-    None where the view does not see it: it takes no look then at what is there.
+    None where the view does not see it, or does not find it as `finds_page` states.
     """
     if not sees_page(root, view, target.name):
         return None
-    if is_page(root, target.name):
+    if finds_page(root, view.principal, target.name):
         return target
     name = composed(target.name)
     paths = () if name.isascii() else page_paths(root)

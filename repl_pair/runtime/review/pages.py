@@ -4,7 +4,7 @@ import os
 import posixpath
 import stat
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import product, zip_longest
@@ -65,11 +65,23 @@ def is_page(root: Path, path: str) -> bool:
     )
 
 
+def finds_page(root: Path, principal: str, path: str) -> bool:
+    """Return whether a file is a page for a principal: for agents, one that `page_paths` may list.
+
+    What git ignores, and what stands behind a link to a folder, is for the person alone.
+    """
+    if principal == PERSON or not is_page(root, path):
+        return is_page(root, path)
+    folder = PurePosixPath(path).parent
+    is_own = (root / folder).resolve() == root.resolve() / folder
+    return is_own and not _is_ignored(root, _ignored(root), path)
+
+
 def page_paths(root: Path) -> Sequence[str]:
     """Return the sorted paths of the project's pages, without those that git ignores."""
     found = sorted(_walk(root))
     ignored = _ignored(root)
-    return [path for path in found if ignored.isdisjoint(_with_parents(path))][:MAX_PAGES]
+    return [path for path in found if not _is_ignored(root, ignored, path)][:MAX_PAGES]
 
 
 def is_private(root: Path, path: str) -> bool:
@@ -80,11 +92,7 @@ def is_private(root: Path, path: str) -> bool:
     patterns = private_patterns(root)
     if not patterns:
         return False
-    names = {path}
-    real = (root / path).resolve()
-    if real.is_relative_to(root.resolve()):
-        names.add(real.relative_to(root.resolve()).as_posix())
-    return any(_fits(_folded(name), pattern) for name in names for pattern in patterns)
+    return any(_fits(name, pattern) for name in _names_of(root, path) for pattern in patterns)
 
 
 def private_patterns(root: Path) -> Sequence[str]:
@@ -146,6 +154,14 @@ def _read_pattern(file: Path, at: int, pattern: str) -> str:
     return _folded(path)
 
 
+def _names_of(root: Path, path: str) -> Iterable[str]:
+    """Return the names that a page has in the project, as they are compared."""
+    names, real = {_folded(path)}, (root / path).resolve()
+    if real.is_relative_to(root.resolve()):
+        names.add(_folded(real.relative_to(root.resolve()).as_posix()))
+    return names
+
+
 def _folded(path: str) -> str:
     """Return a path as it is compared: some systems write a letter and its accent apart."""
     return unicodedata.normalize("NFC", path.casefold())
@@ -198,10 +214,15 @@ def _is_entered(folder: Path) -> bool:
 
 
 def _ignored(root: Path) -> frozenset[str]:
-    """Return what git ignores, without what is inside; nothing where there is no repository."""
+    """Return what git ignores, as paths are compared; nothing where there is no repository."""
     words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
     listed = run_git(root, *words, timeout_s=_GIT_S).out.split("\0")
-    return frozenset(path.rstrip("/") for path in listed)
+    return frozenset(_folded(path.rstrip("/")) for path in listed)
+
+
+def _is_ignored(root: Path, ignored: frozenset[str], path: str) -> bool:
+    names = _names_of(root, path)
+    return any(not ignored.isdisjoint(_with_parents(name)) for name in names)
 
 
 def _with_parents(path: str) -> Sequence[str]:

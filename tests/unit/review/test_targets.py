@@ -2,13 +2,17 @@
 
 import json
 import os
+import subprocess
 import unicodedata
+from functools import partial
+from posixpath import normpath
 
 import pytest
 
 import repl_pair
 from repl_pair.errors import RequestError
-from repl_pair.runtime.review.finding import find_target
+from repl_pair.runtime.review.annotations import create_annotation, get_annotation
+from repl_pair.runtime.review.finding import find_known_target, find_target
 from repl_pair.runtime.review.pages import MAX_BYTES
 from repl_pair.wire import View
 
@@ -157,3 +161,38 @@ def test_a_private_page_reads_like_one_that_is_not_there(project):
             refusals.append(refused.value.message.replace(name, "NAME"))
         assert refusals[0] == refusals[1]
         assert "plan" not in refusals[0]
+
+
+def test_a_page_that_is_not_listed_is_not_there_for_an_agent(project, database):
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    (project / ".gitignore").write_text("private.md\nout/\n")
+    for folder in ("out", ".kept"):
+        (project / folder).mkdir()
+        (project / folder / "plan.md").write_text("# Plan\n")
+    (project / "private.md").write_text("# Plan\n")
+    os.symlink(project / "private.md", project / "alias.md")
+    os.symlink(project / ".kept", project / "kept")
+    for path in ("private.md", "out/plan.md", "alias.md", "kept/plan.md", "docs/../private.md"):
+        assert find_target(project, ME, f"doc:{path}#Plan").part == "Plan"
+        refusals = []
+        for name in (path, path.replace("p", "q")):
+            for ask in (find_target, partial(find_known_target, None)):
+                with pytest.raises(RequestError) as refused:
+                    ask(project, CLAUDE, f"doc:{name}#zz")
+                refusals.append(refused.value.message.replace(normpath(name), "NAME"))
+        assert len(set(refusals)) == 1, refusals
+        assert "Plan" not in refusals[0]
+
+
+def test_what_an_agent_wrote_on_a_page_that_git_ignores_now_is_compared_with_nothing(
+    project, database
+):
+    made = create_annotation(
+        database, CLAUDE, target="doc:README.md", content="Mend it.", quote="fresh"
+    )
+    assert made["status"] == "submitted"
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    (project / ".gitignore").write_text("README.md\n")
+    os.utime(project / "README.md")
+    found = get_annotation(database, CLAUDE, made["id"])["annotation"]
+    assert found["status"] == "orphaned"
