@@ -205,7 +205,7 @@ _NAME = re.compile(r"(?<=['\"])[\w.-]+(?: [\w.-]+)?(?=['\"])|(?<!\w)\w+(?:-\w+)+
 """Names that are no identifiers, as of headers, of settings and of columns."""
 _MARKED = re.compile(r"\bSensitive\b")
 _QUOTED = re.compile(r"(?<!\w)[bBfFrRuU]{0,2}(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?!\w)")
-_ASSIGNED = re.compile(r"(\w+)(\s*=\s*)([^\s'\"(\[]+)")
+_ASSIGNED = re.compile(r"(?<!\w)(\w+)(\s*=\s*)([^\s'\"(\[]+)")
 _PART = re.compile(
     r"(?P<literal>'''(?:[^\\]|\\.)*?(?:'''|\Z)|\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z)"
     r"|'(?:[^'\\\n]|\\.)*(?:'|(?=\n)|\Z)|\"(?:[^\"\\\n]|\\.)*(?:\"|(?=\n)|\Z)"

@@ -2,25 +2,28 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from repl_pair.records import record
+from repl_pair.runtime.reading.code_lines import hide_literals
 from repl_pair.runtime.registry.as_data import to_data
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import is_of_agent
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.review.hiding import hide_in_cell, hide_in_doc
 from repl_pair.runtime.review.markdown import composed, folded_title, plain_text, read_headings
-from repl_pair.runtime.review.notebooks import read_cells
+from repl_pair.runtime.review.notebooks import Cell, Output, read_cells
 from repl_pair.runtime.review.pages import MAX_BYTES, finds_page, read_text
 from repl_pair.runtime.review.targets import ENTRIES, Target
 from repl_pair.runtime.secrets.egress import Limits, send_out
 from repl_pair.runtime.secrets.entries import secrets_of_entry, slots_of
 from repl_pair.runtime.secrets.known import CallSecrets
 from repl_pair.runtime.secrets.learning import learn_secrets
+from repl_pair.runtime.secrets.well_known import hide_keys
 from repl_pair.runtime.values.frozen import texts_in, to_plain
 from repl_pair.wire import PERSON
 
@@ -97,11 +100,19 @@ def read_version(root: Path, target: Target) -> object:
 
 
 def redact_text(text: str, principal: str) -> str:
-    """Return a text as a principal may read it."""
+    """Return a text as a principal may read it: what quotes and filters are compared with.
+
+    Also without what the kernel does not know as a secret, but stands beside the name of one, or is
+    a key by its form: the server redacts that, and a comparison must not confirm it.
+    """
     if principal == PERSON:
         return text
     learn_secrets()
-    return str(send_out(text, limits=_WHOLE, secrets=CallSecrets(principal)).value)
+    return hide_keys(hide_in_doc(_redacted(text, CallSecrets(principal))))
+
+
+def _redacted(text: str, secrets: CallSecrets) -> str:
+    return str(send_out(text, limits=_WHOLE, secrets=secrets).value)
 
 
 def _read_doc(text: str, principal: str) -> Content:
@@ -117,9 +128,28 @@ def _read_doc(text: str, principal: str) -> Content:
 
 def _read_notebook(text: str, principal: str) -> Content:
     cells = read_cells(text)
-    parts = {cell.name: redact_text(cell.text, principal) for cell in cells}
+    shown = [cell.text for cell in cells] if principal == PERSON else _shown(cells, principal)
+    parts = {cell.name: part for cell, part in zip(cells, shown, strict=True)}
     others = {str(cell.number): cell.name for cell in cells}
     return Content(text="\n".join(parts.values()), parts=parts, others=others)
+
+
+def _shown(cells: Sequence[Cell], principal: str) -> Sequence[str]:
+    """Return the texts of cells as an agent may read them.
+
+    A literal that one cell gives a secret is looked for in all.
+    """
+    learn_secrets()
+    secrets = CallSecrets(principal)
+    for cell in cells:
+        for literal in hide_literals(cell.source).hidden if cell.kind == "code" else ():
+            secrets.add(literal)
+    return [hide_keys(hide_in_cell(_without_known(cell, secrets))) for cell in cells]
+
+
+def _without_known(cell: Cell, secrets: CallSecrets) -> Cell:
+    outputs = [Output(_redacted(one.text, secrets), one.is_result) for one in cell.outputs]
+    return Cell(cell.name, cell.number, cell.kind, _redacted(cell.source, secrets), outputs)
 
 
 def _entry_text(entry: Entry, principal: str) -> str:
@@ -130,7 +160,7 @@ def _entry_text(entry: Entry, principal: str) -> str:
     if entry.tier is not None:
         slots = {name: value for name, value in slots.items() if name not in _OF_TIERED}
     learn_secrets()
-    return _data_text(_sent(entry, slots, principal))
+    return _data_text(_hide_in_data(_sent(entry, slots, principal)))
 
 
 def _sent(entry: Entry, slots: Mapping[str, Any], principal: str) -> Any:
@@ -139,6 +169,16 @@ def _sent(entry: Entry, slots: Mapping[str, Any], principal: str) -> Any:
         secrets.take_sent(entry.origin.sent)
     places = secrets_of_entry(entry)
     return send_out(dict(slots), sensitive=places, limits=_WHOLE, secrets=secrets).value
+
+
+def _hide_in_data(data: Any) -> Any:
+    """Return JSON whose texts, such as docs, are as `redact_text` leaves a page."""
+    if isinstance(data, dict):
+        slots = cast("dict[str, Any]", data)
+        return {name: _hide_in_data(value) for name, value in slots.items()}
+    if isinstance(data, list):
+        return [_hide_in_data(item) for item in cast("list[Any]", data)]
+    return hide_keys(hide_in_doc(data)) if isinstance(data, str) else data
 
 
 def _data_text(data: Any) -> str:

@@ -50,6 +50,20 @@ def read_headings(text: str) -> Sequence[Heading]:
     ]
 
 
+def parts_of(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield a text in its parts, and whether each is fenced code or a comment, or prose."""
+    lines, whole = text.splitlines(), text.splitlines(keepends=True)
+    at = begin = 0
+    while at < len(lines):
+        end = _end_of_block(lines, at)
+        if end is not None:
+            yield "".join(whole[begin:at]), False
+            yield "".join(whole[at:end]), True
+            begin = end
+        at = at + 1 if end is None else end
+    yield "".join(whole[begin:]), False
+
+
 def _unlike(names: Iterable[str]) -> list[str]:
     """Return names of which no two are alike: `Usage`, `Usage-1`."""
     found: dict[str, None] = {}

@@ -11,13 +11,27 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 @row
+class Output:
+    """A text that a cell put out; `is_result` where it is the text of a value."""
+
+    text: str
+    is_result: bool = False
+
+
+@row
 class Cell:
-    """A cell: its id, else its number from 1, its number, its kind, and its source and output."""
+    """A cell: its id, else its number from 1, its number, its kind, its source and its outputs."""
 
     name: str
     number: int
     kind: str
-    text: str
+    source: str
+    outputs: Sequence[Output]
+
+    @property
+    def text(self) -> str:
+        """Source and outputs as one text."""
+        return "\n".join(filter(None, (self.source, *(each.text for each in self.outputs))))
 
 
 def read_cells(text: str) -> Sequence[Cell]:
@@ -32,20 +46,20 @@ def read_cells(text: str) -> Sequence[Cell]:
             str(cell.get("id") or number),
             number,
             str(cell.get("cell_type")),
-            "\n".join(filter(None, _texts(cell))),
+            _joined(cell.get("source")),
+            [*_outputs(cell)],
         )
         for number, cell in enumerate(cells, 1)
     ]
 
 
-def _texts(cell: dict[str, Any]) -> Iterator[str]:
-    yield _joined(cell.get("source"))
+def _outputs(cell: dict[str, Any]) -> Iterator[Output]:
     for output in _rows(cell.get("outputs")):
         data = output.get("data")
         plain = cast("dict[str, Any]", data).get("text/plain") if isinstance(data, dict) else None
-        yield _joined(output.get("text"))
-        yield _joined(plain)
-        yield _COLOURS.sub("", "\n".join(map(str, _list(output.get("traceback")))))
+        yield Output(_joined(output.get("text")))
+        yield Output(_joined(plain), is_result=True)
+        yield Output(_COLOURS.sub("", "\n".join(map(str, _list(output.get("traceback"))))))
 
 
 def _rows(value: Any) -> list[dict[str, Any]]:
