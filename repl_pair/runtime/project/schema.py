@@ -87,6 +87,12 @@ STEPS = (
     CREATE INDEX annotations_by_access ON annotations (access) WHERE access IS NOT NULL;
     CREATE INDEX reviews_by_access ON reviews (access) WHERE access IS NOT NULL;
     """,
+    """
+    CREATE TABLE deleted_annotations (
+        principal TEXT NOT NULL,
+        created_at REAL NOT NULL
+    );
+    """,
 )
 """Each step takes it one version further; a released one is never changed. Times are in seconds.
 

@@ -31,7 +31,7 @@ from repl_pair.runtime.review.querying import (
     shown_to,
 )
 from repl_pair.runtime.review.reporting import report_remark
-from repl_pair.runtime.review.rules import check_count, check_owner, check_words
+from repl_pair.runtime.review.rules import check_count, check_owner, check_words, count_deleted
 from repl_pair.runtime.review.visibility import access_of, tier_of
 from repl_pair.wire import View
 
@@ -177,6 +177,7 @@ def delete_annotation(database: Database, view: View, id: str) -> Deleted:
     with _changing(database, view, id) as (connection, row):
         replies = connection.execute(_REPLIES, (id,)).fetchall()
         check_owner(view, [row, *replies])
+        count_deleted(connection, id)
         connection.execute("DELETE FROM annotations WHERE id = ?", (id,))
         connection.execute(_UNANSWERED, (row["parent_id"],))
         emptied = delete_emptied_reviews(connection)

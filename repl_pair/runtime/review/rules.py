@@ -10,7 +10,8 @@ from repl_pair.wire import PERSON, View
 MAX_CHARS = {"content": 8_000, "quote": 2_000, "section": 200}
 """How many characters the words of a remark have at most."""
 MAX_IN_AN_HOUR = 200
-"""How many remarks and replies of one agent are kept that were written within an hour."""
+"""How many remarks and replies one agent writes within an hour, deleted ones among them."""
+_HOUR_S = 3600
 
 
 def check_words(**words: str) -> None:
@@ -32,15 +33,28 @@ def check_words(**words: str) -> None:
 def check_count(connection: Connection, view: View) -> None:
     """Refuse one more remark of an agent that wrote many within an hour; `cannot_run`."""
     # A clock that was ahead has left times that are still to come.
-    query = "SELECT count(*) FROM annotations WHERE principal = ? AND created_at BETWEEN ? AND ?"
+    query = (
+        "SELECT count(*) FROM (SELECT principal, created_at FROM annotations UNION ALL"
+        " SELECT principal, created_at FROM deleted_annotations)"
+        " WHERE principal = ? AND created_at BETWEEN ? AND ?"
+    )
     now = time.time()
-    (count,) = connection.execute(query, (view.principal, now - 3600, now)).fetchone()
+    (count,) = connection.execute(query, (view.principal, now - _HOUR_S, now)).fetchone()
     if view.principal != PERSON and count >= MAX_IN_AN_HOUR:
         raise RequestError(
             "cannot_run",
-            f"{count} remarks of yours were kept within the last hour, and no more are: wait, or "
-            "delete some of them.",
+            f"{count} remarks of yours were written within the last hour, those deleted since "
+            "among them, and no more are kept: wait.",
         )
+
+
+def count_deleted(connection: Connection, id: str) -> None:
+    """Let a remark that goes, and its replies, count on: else an agent would try words for ever."""
+    now = time.time()
+    left = "created_at NOT BETWEEN ? AND ?"
+    connection.execute(f"DELETE FROM deleted_annotations WHERE {left}", (now - _HOUR_S, now))
+    query = "SELECT principal, created_at FROM annotations WHERE id = ?1 OR parent_id = ?1"
+    connection.execute(f"INSERT INTO deleted_annotations {query}", (id,))
 
 
 def may_change(view: View, author: str) -> bool:

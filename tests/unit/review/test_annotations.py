@@ -175,6 +175,21 @@ def test_an_agent_writes_so_many_remarks_an_hour_and_others_go_on(database, rema
     remark(CLAUDE, "one more")
 
 
+def test_what_an_agent_deletes_counts_on_for_an_hour(database, remark):
+    first = remark(CLAUDE, "0")
+    for n in range(1, MAX_IN_AN_HOUR - 1):
+        remark(CLAUDE, f"{n}", parent_id=first["id"])
+    delete_annotation(database, CLAUDE, first["id"])
+    delete_annotation(database, CLAUDE, remark(CLAUDE, "again")["id"])
+    assert refusal(remark, CLAUDE, "one more").code == "cannot_run"
+    remark(CODEX, "one more")
+    with database.writing() as connection:
+        connection.execute("UPDATE deleted_annotations SET created_at = created_at - 3601")
+    delete_annotation(database, CLAUDE, remark(CLAUDE, "one more")["id"])
+    with database.reading() as connection:
+        assert len(connection.execute("SELECT 1 FROM deleted_annotations").fetchall()) == 1
+
+
 def test_remarks_of_a_clock_that_was_ahead_stand_in_the_way_of_none(database, remark):
     first = remark(CLAUDE, "0")
     for n in range(1, MAX_IN_AN_HOUR):
