@@ -7,7 +7,7 @@ import pytest
 SHORT = "hun7r"
 SETUP = f"""
 import collections, http.cookiejar, http.cookies
-import numpy, pandas
+import numpy, pandas, repl_pair
 from dataclasses import dataclass
 from typing import Annotated
 from repl_pair import Sensitive
@@ -52,12 +52,20 @@ v_cookie = jar["sid"]
 v_jar = http.cookiejar.Cookie(0, "sid", {SHORT!r}, None, False, "plain", True, False, "/", True,
     True, None, True, None, None, {{}})
 v_names = ["password", "plain"]
+v_command = ["mysql", "--password", {SHORT!r}, "--no-password", "plain"]
+v_words = ("curl", "--api-token", {SHORT!r})
+v_key = ['KEY="-----BEGIN RSA PRIVATE KEY-----', *["line/hun7r"] * 3]
+v_key += ["-----END RSA PRIVATE KEY-----"]
+lines = repl_pair.surface("shop").stream("lines", str)
+for line in v_key + ["plain"]: lines.push(line)
+repl_pair.surface("shop").expose("lines")
+v_options = ["--password", "--host", "plain"]
 v_plain = ("plain", "plain")
 """
 SECRET = [
     "header", "headers", "variable", "variables", "record", "bytes", "row", "labels", "columns",
     "turned", "structured", "grid", "scalar", "cookies", "cookie", "jar",
-    "slotted", "login", "named",
+    "slotted", "login", "named", "command", "words", "key",
 ]  # fmt: skip
 
 
@@ -102,12 +110,31 @@ def test_a_value_beside_the_name_of_a_secret_is_redacted(inspector, name):
         'v_wide.loc[1, "value"]',
         "v_wide[0:2]",
         "v_wide",
+        "v_command[2]",
+        "v_command[-3]",
+        "v_command[2:4]",
+        "v_command[::-1]",
+        "v_words[2]",
+        "v_key[3]",
+        "v_key[3:9]",
     ],
 )
 def test_a_part_of_a_table_with_the_name_of_a_secret_is_redacted(inspector, path):
     assert SHORT not in json.dumps(inspector.ask("get_value", path=path))
 
 
-@pytest.mark.parametrize("name", ["names", "plain"])
+@pytest.mark.parametrize("name", ["names", "plain", "options", "command"])
 def test_words_that_are_no_pair_of_name_and_value_stay(inspector, name):
     assert "plain" in json.dumps(inspector.ask("get_value", path=f"v_{name}")["result"])
+
+
+@pytest.mark.parametrize("limit", [1, 2, 9])
+def test_the_lines_of_a_private_key_in_a_stream_are_redacted_however_few_are_read(inspector, limit):
+    since, entries = 0, []
+    for _ in range(7):
+        args = {"member": "shop/lines", "since": since, "limit": limit}
+        found = inspector.ask("read_op", op="read_member", args=args)["result"]
+        entries += found.get("entries", [])
+        since = found["next"]
+    assert entries == ['KEY="[redacted]', *["[redacted]"] * 3, *entries[4:]]
+    assert entries[4:] == ["-----END RSA PRIVATE KEY-----", "plain"]

@@ -7,7 +7,7 @@ may lie. What is closed and what does not exist read the same.
 import inspect
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from gc import get_referents
 from itertools import islice
@@ -35,7 +35,7 @@ from repl_pair.runtime.values.classes import (
     real_class,
     space_of,
 )
-from repl_pair.runtime.values.marks import NAME_SLOTS
+from repl_pair.runtime.values.marks import NAME_SLOTS, announcing
 from repl_pair.runtime.values.paths import Cut, Key, format_part, position_of, whole_slice
 
 _NAMES_LIMIT = 1000
@@ -81,12 +81,15 @@ def read_code(value: Any, key: Key | Cut) -> Any:
 
 
 def names_beside(value: Any, key: Key | Cut) -> list[Any]:
-    """Return the names of the part at a key that are not the key: labels, the name of a pair."""
+    """Return the names of the part at a key that are not the key: labels, the name of a pair.
+
+    In a list, what announces it: the option before a value, the first line of a private key.
+    """
     if names := labels_beside(value, key):
         return names
-    if type(value) is tuple:
-        pair = cast("tuple[Any, ...]", value)
-        return [pair[0]] if len(pair) == 2 else []
+    if is_exactly(value, list, tuple, deque):
+        row = cast("Sequence[Any]", value)
+        return [row[0]] if type(value) is tuple and len(row) == 2 else _announced(row, key)
     name = _field_at(value, key)
     found = [name] if name != key else []
     if name == "value":
@@ -94,6 +97,16 @@ def names_beside(value: Any, key: Key | Cut) -> list[Any]:
         fields = cast("dict[Any, Any]", value if is_dict else (read_fields(value) or ({},))[0])
         found += [_find(fields, slot) for slot in NAME_SLOTS]
     return found
+
+
+def _announced(row: Sequence[Any], key: Key | Cut) -> list[Any]:
+    """Return what announces the item at a position of a list, or the first one of a slice.
+
+    A slice in another order may have an item without what stands before it: there, of every one.
+    """
+    every, at, part = range(len(row)), position_of(key), whole_slice(key)
+    places = every[part] if part is not None else every[:0] if at is None else every[at:][:1]
+    return announcing(row, places[:1] if places.step == 1 else places[:MAX_SLICED])
 
 
 def _field_at(value: Any, key: Key | Cut) -> Any:

@@ -99,7 +99,7 @@ def _parts(text: str) -> list[str]:
     if "\n" in text or "\\n" in text:
         lines = [line.strip() for line in _LINE_END.split(text, _LINES)[:_LINES]]
         pieces += [line for line in lines if len(line) >= _SHORTEST_LINE]
-    return parts + [piece for piece in pieces if not _ARMOR.fullmatch(piece)]
+    return [part for part in parts + pieces if not _ARMOR.fullmatch(part)]
 
 
 def _quotes(raw: bytes) -> Iterator[str]:

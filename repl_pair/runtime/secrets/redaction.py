@@ -13,11 +13,13 @@ from repl_pair.runtime.secrets.needles import Needles, Rank
 from repl_pair.runtime.secrets.plain_copy import Hidden, PlainCopy, Search, Share, Span
 from repl_pair.runtime.values.classes import is_exactly, real_class
 from repl_pair.runtime.values.marks import (
+    KEY_BEGIN,
     NAME_SLOTS,
     is_secret_key,
     is_secret_label,
     is_secret_name,
     names_secret,
+    places_behind,
     secret_type,
 )
 from repl_pair.runtime.values.paths import Place, below
@@ -119,6 +121,8 @@ class _Walk:
                             self._search_urls(item, level)
                         elif "://" in item:
                             self._learn_all(url_passwords(item), level)
+                        elif (item[:1] == "-" or KEY_BEGIN in item) and not named:
+                            self._hide_behind(body, slot, level)
                     elif not (
                         cls is int or cls is float or cls is bool or item is None or cls is Hidden
                     ):
@@ -146,6 +150,12 @@ class _Walk:
             slot, names = 1, [body[0]] if self.kinds.get(id(body)) == "tuple" else []
         if any(map(is_secret_label, names)) and not _is_not_secret(body[slot]):
             self._hide(body, slot, level, is_known=any(map(names_secret, names)))
+
+    def _hide_behind(self, body: list[Any], at: int, level: int) -> None:
+        """Hide what stands in a list behind the option of a secret, or the begin of a key."""
+        for place in places_behind(body, at):
+            if not _is_not_secret(body[place]):
+                self._hide(body, place, level, is_known=KEY_BEGIN in body[at])
 
     def _hide(self, body: Any, slot: Any, level: int, *, is_known: bool) -> None:
         """Hide a part; what `secrets_beside_sentence` leaves of it is no secret elsewhere."""

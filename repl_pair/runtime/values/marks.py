@@ -2,11 +2,11 @@
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
-from repl_pair.runtime.values.classes import is_of, is_secret_class, real_class
+from repl_pair.runtime.values.classes import is_exactly, is_of, is_secret_class, real_class
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.wire import REDACTED
 
@@ -14,6 +14,8 @@ SHORTEST, DISTINCT = 8, 5
 SHORTEST_BESIDE = 4
 """How long a secret is that is replaced in what stands beside it."""
 _LONGEST_LABEL = 3
+KEY_BEGIN, _KEY_END, _LONGEST_KEY = "-----BEGIN ", "-----END ", 400
+"""How the first and the last line of a key begin, and how many it has at most."""
 NAME_SLOTS = ("name", "key", "header", "variable")
 """Keys of the name of what stands under `value`, in a mapping of both."""
 
@@ -92,6 +94,8 @@ _COMMON = _words(
     " client_secret_post application/json text/plain text/html"
 )
 
+_PRIVATE_KEY = re.compile(KEY_BEGIN + "[A-Z0-9 ]*PRIVATE KEY(?!.*-----END )", re.DOTALL)
+_OPTION = re.compile("--?[A-Za-z][A-Za-z0-9_-]{0,60}")
 URL_PASSWORD = re.compile(r"://[^\s/?#:@]*:([^\s/?#]+)@")
 _URL_FIELDS = re.compile(r"://[^\s?#\"'<>]*[?#]([^\s\"'<>]*)")
 _URL_FIELD = re.compile(r"(?<![^&;?#])([^&;?#=]{1,64})=([^&;#]+)")
@@ -166,6 +170,34 @@ def holds_named_secret(pair: Any) -> bool:
     if type(label) is str:  # most are asked about for each row of long data
         return _HINT.search(label.lower()) is not None and names_secret(label)
     return type(label) is tuple and names_secret(label)
+
+
+def places_behind(items: Sequence[Any], at: int) -> range:
+    """Return where in a list secrets stand that the item at a place announces.
+
+    That is the value behind the option of a secret, as in the words of a command; and the lines
+    of a private key, up to its last one, or to the end where that one is missing.
+    """
+    item = items[at]
+    if type(item) is not str:
+        return range(0)
+    if KEY_BEGIN in item and _PRIVATE_KEY.search(item):
+        ends = (n for n in range(at + 1, len(items)) if _is_text_with(items[n], _KEY_END))
+        return range(at + 1, next(ends, len(items)))
+    is_option = _OPTION.fullmatch(item) and is_secret_key(item) and not item.startswith("--no-")
+    value = items[at + 1] if is_option and at + 1 < len(items) else None
+    is_value = is_exactly(value, str, bytes, int) and not _is_text_with(value, "-", 1)
+    return range(at + 1, at + 1 + is_value)
+
+
+def announcing(items: Sequence[Any], shown: range) -> list[Any]:
+    """Return the items of a list that announce a secret at one of the places that are shown."""
+    before = range(max(0, min(shown, default=0) - _LONGEST_KEY), max(shown, default=0))
+    return [items[n] for n in before if any(place in shown for place in places_behind(items, n))]
+
+
+def _is_text_with(item: Any, text: str, within: int | None = None) -> bool:
+    return type(item) is str and text in item[:within]
 
 
 def names_own_value(body: Any) -> bool:

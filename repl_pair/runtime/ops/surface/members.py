@@ -25,7 +25,8 @@ from repl_pair.runtime.signatures.arguments import Bounds
 from repl_pair.runtime.store import NOTHING
 from repl_pair.runtime.surfaces.secret_values import places_followed
 from repl_pair.runtime.surfaces.state import LOCK, STATES, State, settle, watch
-from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.runtime.values.frozen import Secret
+from repl_pair.runtime.values.marks import announcing, is_secret_key, places_behind
 from repl_pair.runtime.values.paths import Place
 from repl_pair.wire import monotonic
 
@@ -192,12 +193,21 @@ def _read_state(
 def _entries(state: State, since: int | None, limit: int) -> dict[str, Any]:
     """Return the last entries, or the first ones since; what else came is read from `next` on."""
     if since is None:
-        return {"entries": [value for _, value in list(state.entries)[-limit:]]}
+        return _shown_entries(state, max(0, len(state.entries) - limit), limit)
     gap = {"gap": True} if since < state.lost or since > state.revision else {}
     start = since if since <= state.revision else 0
     new = [one for one in state.entries if one[0] > start]
     next_ = {"next": new[limit - 1][0]} if len(new) > limit else {}
-    return {"entries": [value for _, value in new[:limit]]} | gap | next_
+    return _shown_entries(state, len(state.entries) - len(new), limit) | gap | next_
+
+
+def _shown_entries(state: State, first: int, limit: int) -> dict[str, Any]:
+    """Return entries from one on; what one before that announces as a secret is hidden."""
+    values = [value for _, value in state.entries]
+    shown, hidden = range(len(values))[first : first + limit], set[int]()
+    if announcing(values, shown[:1]):
+        hidden.update(at for n in range(first) for at in places_behind(values, n))
+    return {"entries": [Secret(values[at]) if at in hidden else values[at] for at in shown]}
 
 
 def _no_value(entry: Entry, state: State) -> RequestError:
