@@ -18,6 +18,7 @@ from repl_pair.bridge.call_checks import (
     read_arguments,
     split_kernel,
 )
+from repl_pair.bridge.kept_texts import FindSecrets, read_searched
 from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, Link, OnProgress
 from repl_pair.bridge.needed_approvals import (
@@ -71,6 +72,8 @@ class Session:
             shared=shared,
             root=root,
         )
+        self.find_secrets: FindSecrets | None = None
+        """Finds what a server knows by its form: a text that is read in pages is searched whole."""
         workers = Workers(self.links, principal=principal, inject=inject)
         self.background = Background(self, workers)
 
@@ -181,14 +184,12 @@ class Session:
             view, bridge_op = policy.view(self.principal), TABLE.get(op)
             if bridge_op is None:
                 here.link = await self._find_link(descriptor, target)
-                make = partial(
-                    here.link.request,
-                    op,
-                    own,
-                    view=view,
-                    timeout_s=replies.reply_timeout_s(descriptor, own),
-                    is_reported=is_reported,
-                )
+                request = partial(here.link.request, view=view, is_reported=is_reported)
+                timeout_s = replies.reply_timeout_s(descriptor, own)
+                make = partial(request, op, own, timeout_s=timeout_s)
+                if op == "read_more" and self.find_secrets is not None:
+                    search = partial(request, "search_kept")
+                    make = partial(read_searched, self.find_secrets, search, make, own["handle"])
             else:
                 make = partial(answer_here, here, bridge_op, own, view=view)
                 if closed and bridge_op.check is not None:
@@ -199,7 +200,7 @@ class Session:
             if reply is None or closed:
                 here.link = await link_to_ask(self.links, here.link, op, closed, own, target)
                 show = bridge_op and bridge_op.preview
-                request = ApprovalRequest(
+                pending = ApprovalRequest(
                     link=here.link,
                     op=op,
                     args=own,
@@ -209,7 +210,7 @@ class Session:
                     preview=show and show(own, self.principal),
                     make=make,
                 )
-                reply = await here.approvals.call(request, on_progress, wait_s=ask_wait_s)
+                reply = await here.approvals.call(pending, on_progress, wait_s=ask_wait_s)
         except ReplPairError as error:
             reply = error_reply(error)
         if manifest.find(op).get("project"):

@@ -27,7 +27,7 @@ from repl_pair.mcp_server.uris import (
     find_target,
     member_uri,
 )
-from repl_pair.wire import OVERFLOW, Reply
+from repl_pair.wire import OVERFLOW, Reply, cut_at_word
 
 MIME = "application/json"
 MAX_MEMBERS = 1_000
@@ -197,7 +197,8 @@ def _refusal(session: Session, uri: str, reply: Reply) -> MCPError:
 
 def _resource(uri: str, doc: str) -> types.Resource:
     name = uri.partition("://")[2]
-    return types.Resource(uri=uri, name=name, description=doc[:DOC_CHARS], mime_type=MIME)
+    shown = cut_at_word(doc, DOC_CHARS)
+    return types.Resource(uri=uri, name=name, description=shown, mime_type=MIME)
 
 
 async def _read_context(session: Session) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from repl_pair.bridge.session import Session
 from repl_pair.mcp_server import results
 from repl_pair.mcp_server.audit import Audit
 from repl_pair.mcp_server.function_tools import FunctionTools
+from repl_pair.mcp_server.gate.byte_gate import find_rounds
 from repl_pair.mcp_server.notifying import Context, NotifyingServer
 from repl_pair.mcp_server.pages import page_of
 from repl_pair.mcp_server.prompts import Prompts
@@ -95,6 +96,7 @@ def build(session: Session, *, shared: bool = False, audit: Audit | None = None)
         session=session, functions=functions, known_kernel=known_kernel, ops=KnownOps(session)
     )
     calls, reads, gets = on_call_tool, _guarded(resources.read), _guarded(prompts.get)
+    session.find_secrets = find_rounds
     if audit is not None:
         calls = audit.watch(session.principal, calls)
         reads = audit.watch(session.principal, reads)

@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Callable, Iterable
+from itertools import accumulate, pairwise
 from typing import Any, Protocol, TypeAlias, cast
 
 from anyio.abc import AsyncResource
@@ -40,6 +41,20 @@ def scrub_text(text: str) -> str:
             return text
         text = b"".join((*parts, data[end:])).decode()
     return REDACTED
+
+
+def find_rounds(text: str) -> list[list[int]]:
+    """Return what `scrub_text` replaces, pass after pass, as ends of spans in characters."""
+    rounds = list[list[int]]()
+    for _ in range(PASSES):
+        data = text.encode("utf-8", "replace")
+        ends = [end for span in find_secrets(data) for end in span]
+        if not ends:
+            return rounds
+        parts = [data[at:end].decode() for at, end in pairwise((0, *ends, len(data)))]
+        rounds.append(list(accumulate(map(len, parts[:-1]))))
+        text = "".join(REDACTED if n % 2 else part for n, part in enumerate(parts))
+    return [*rounds, [0, len(text)]]
 
 
 def scrub(node: Json) -> Json:

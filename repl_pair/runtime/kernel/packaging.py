@@ -163,4 +163,4 @@ def _without_secrets(steps: Iterable[NextStep]) -> list[NextStep]:
 
 
 def _clean(sentences: list[str]) -> list[str]:
-    return [NEEDLES.scrub(sentence)[0][:SENTENCE_CHARS] for sentence in sentences]
+    return [cut_at_word(NEEDLES.scrub(sentence)[0], SENTENCE_CHARS) for sentence in sentences]

@@ -4,7 +4,7 @@ Written by `make docs` from the modules of `runtime/ops`; a test compares.
 """
 
 _OPS = """kernel.host_ops describe ping
-ops.changes read_changes read_more
+ops.changes read_changes read_more search_kept
 ops.evaluating eval_code
 ops.explaining explain_variant get_docs_markdown get_story_instructions list_substrates
 ops.explaining share_variant variant_to_data workspace_to_data

@@ -17,11 +17,13 @@ from repl_pair.runtime.results.outdated import OF_RUNS, follow_code
 from repl_pair.runtime.secrets.handles import HANDLES
 from repl_pair.runtime.signatures.arguments import Bounds
 from repl_pair.runtime.store import STORE, Change
-from repl_pair.wire import PERSON, View, monotonic
+from repl_pair.wire import PERSON, REDACTED, View, monotonic
 
 MAX_CHANGES = 200
 PAGE_CHARS = 12_000
 """The size that the lines of one page may have: a reply over its budget would answer none."""
+
+MAX_KEPT_CHARS = 1 << 30
 
 
 class ChangeLine(TypedDict):
@@ -52,6 +54,12 @@ class More(TypedDict):
     text: NotRequired[str]
     items: NotRequired[list[Any]]
     next_offset: NotRequired[int]
+
+
+class Unsearched(TypedDict):
+    """A whole text that is kept, and that no server has searched yet."""
+
+    text: NotRequired[Any]
 
 
 @op(access="read", lane="waiting", toolset="core", deadline=wait_deadline, stoppable=False)
@@ -90,8 +98,23 @@ def read_more(
     limit: Annotated[int, Bounds(1, 4000), "Characters or items"] = 2000,
 ) -> More:
     """Read on in a value that a reply elided; redacted as the reply was."""
-    call.max_items = limit
-    return cast("More", HANDLES.read(handle, offset, call.max_items, call.view.principal))
+    call.max_items = limit + len(REDACTED)
+    return cast("More", HANDLES.read(handle, offset, limit, call.view.principal))
+
+
+@op(access="read", lane="inline", toolset="core", internal=True)
+def search_kept(
+    call: Call,
+    handle: Annotated[str, "From a $elided marker"],
+    chars: Annotated[int, Bounds(0, MAX_KEPT_CHARS), "Of the text that was searched"] = 0,
+    rounds: Annotated[list[list[int]] | None, "What to hide: from, to, from, to"] = None,
+) -> Unsearched:
+    """Hide what a server found by its form in a text that is kept, before it is read in pages.
+
+    Without a text: it was searched, or is none.
+    """
+    text = HANDLES.search(handle, call.view.principal, chars, rounds or ())
+    return {} if text is None else {"text": call.add_raw_json(text)}
 
 
 def _coalesce(changes: Iterable[Change]) -> list[ChangeLine]:

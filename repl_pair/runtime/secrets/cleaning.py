@@ -3,7 +3,7 @@
 from typing import Any
 
 from repl_pair.runtime.reading.parts import KeyNames
-from repl_pair.runtime.secrets.truncation import KEY_CHARS, MARKER_SLOTS, Limits, Shaper
+from repl_pair.runtime.secrets.truncation import KEY_CHARS, MARKER_SLOTS, Limits, Shaper, head_of
 from repl_pair.runtime.signatures.outline import parts_of
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.marks import has_url_password
@@ -101,7 +101,7 @@ class _Cleaner:
         cleaned = dict(body)
         for slot in MARKER_SLOTS.keys() & body.keys() - {"size"}:
             longest = self.shaper.limits.text if slot == "head" else KEY_CHARS
-            cleaned[slot] = self._clean_text(body[slot])[:longest]
+            cleaned[slot] = head_of(self._clean_text(body[slot]), longest)
         return cleaned
 
     def _clean_text(self, text: str) -> str:

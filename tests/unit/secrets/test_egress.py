@@ -585,7 +585,7 @@ def test_a_slice_through_a_secret_leaves_no_half(at, text, whole):
     body = out.value[ELIDED]
     marker = "." * at + REDACTED
     assert (marker + "." * 90)[:text].startswith(body["head"])
-    assert len(body["head"]) >= text - 2
+    assert len(body["head"]) >= min(text, at + 1)
     assert kept[0].startswith(marker)
     assert not set(kept[0].partition("\n")[0].replace(REDACTED, "")) - {"."}
 
@@ -595,7 +595,7 @@ def test_a_text_that_grows_by_redaction_is_still_bounded():
     needles.add("8chars-x")
     assert value_of("8chars-x" * 3 + "-", needles=needles, limits=Limits(text=24)) == f"{REDACTED}-"
     out = value_of(" 8chars-x" * 3, needles=needles, limits=Limits(text=28))
-    assert out[ELIDED]["head"] == (f" {REDACTED}" * 3)[:28]
+    assert out[ELIDED]["head"] == f" {REDACTED}" * 2 + " "
 
 
 def test_what_is_elided_is_kept_redacted_to_read_on():

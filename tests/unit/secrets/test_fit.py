@@ -9,7 +9,7 @@ from repl_pair.runtime.secrets.egress import PARTS, WINDOW, send_out
 from repl_pair.runtime.secrets.needles import Needles
 from repl_pair.runtime.secrets.plain_copy import Span
 from repl_pair.runtime.secrets.redaction import copy_plain
-from repl_pair.runtime.secrets.truncation import Limits
+from repl_pair.runtime.secrets.truncation import Limits, head_of
 from repl_pair.wire import ELIDED
 
 TOKEN = "Zq7kW2mXv9LbT4nRp6YsHd3Gc8Jf5Qa1"
@@ -148,3 +148,16 @@ def test_what_is_read_is_bounded_for_the_whole_answer_and_what_is_shown_is_read_
 def test_of_lists_in_a_list_each_shows_its_first_parts():
     shown = send_out([list(range(50_000)) for _ in range(49)], needles=Needles()).value
     assert [row[:3] for row in shown] == [[0, 1, 2]] * 49
+
+
+@pytest.mark.parametrize(
+    ("text", "head"),
+    [
+        ("line\n" * 30 + "word " * 2 + "ghp_a1B2c3D4", "line\n" * 30),
+        ("word " * 40 + "ghp_a1B2c3D4", "word " * 40),
+        ('"a":1,' * 30 + '"b":"ghp_a1B2c3D4', '"a":1,' * 30 + '"b":"'),
+        ("https://" + "a" * 200, "https://" + "a" * 200),
+    ],
+)
+def test_a_head_ends_with_a_line_a_word_or_before_what_may_be_a_token(text, head):
+    assert head_of(text + "E5F6 and more", len(text)) == head

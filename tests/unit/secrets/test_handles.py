@@ -102,10 +102,42 @@ def test_a_range_that_makes_no_sense_is_refused(offset, limit):
     assert caught.value.code == "bad_arguments"
 
 
+def read_texts(handles, handle, limit):
+    pages, offset = [], 0
+    while offset is not None:
+        page = handles.read(handle, offset, limit, "agent")
+        pages.append(page["text"])
+        offset = page.get("next_offset")
+    return pages
+
+
 def test_a_secret_learned_after_keeping_leaves_in_no_slice():
     needles = Needles()
     handles = Handles(needles=needles)
     handle = handles.keep("see hunter2-prod there", "agent")
     needles.add("hunter2-prod")
-    pages = [handles.read(handle, at, 1, "agent")["text"] for at in range(19)]
-    assert "".join(pages).startswith(f"see {REDACTED} there"[:19])
+    assert "".join(read_texts(handles, handle, 1)) == f"see {REDACTED} there"
+
+
+def test_a_text_is_searched_once_and_only_as_the_server_saw_it():
+    needles = Needles()
+    handles = Handles(needles=needles)
+    handle = handles.keep("a=secret1 b=Zq7kW2mX c=more", "agent")
+    needles.add("Zq7kW2mX")
+    seen = handles.search(handle, "agent", -1, [])
+    assert seen == f"a=secret1 b={REDACTED} c=more"
+    assert handles.search(handle, "agent", len(seen) + 1, [[2, 9]]) == seen
+    assert handles.search(handle, "agent", len(seen), [[2, 9]]) is None
+    assert handles.search(handle, "agent", len(seen), [[0, 9]]) is None
+    assert handles.read(handle, 0, 99, "agent")["text"] == f"a={REDACTED} b={REDACTED} c=more"
+    with pytest.raises(RequestError):
+        handles.search(handle, "other", -1, [])
+    assert handles.search(handles.keep(["a=secret1"], "agent"), "agent", -1, []) is None
+
+
+@given(limit=st.integers(1, 40))
+def test_no_page_of_a_text_ends_within_a_marker(limit):
+    handles, text = Handles(), f"a={REDACTED}{REDACTED} and [redact {REDACTED}"
+    pages = read_texts(handles, handles.keep(text, "agent"), limit)
+    assert "".join(pages) == text
+    assert sum(page.count(REDACTED) for page in pages) == 3
