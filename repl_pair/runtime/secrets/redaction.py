@@ -18,6 +18,7 @@ from repl_pair.runtime.values.marks import (
     is_secret_key,
     is_secret_label,
     is_secret_name,
+    may_announce,
     names_secret,
     places_behind,
     secret_type,
@@ -121,7 +122,7 @@ class _Walk:
                             self._search_urls(item, level)
                         elif "://" in item:
                             self._learn_all(url_passwords(item), level)
-                        elif (item[:1] == "-" or KEY_BEGIN in item) and not named:
+                        elif "-" in item and not named and may_announce(item):
                             self._hide_behind(body, slot, level)
                     elif not (
                         cls is int or cls is float or cls is bool or item is None or cls is Hidden

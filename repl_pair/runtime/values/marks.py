@@ -172,6 +172,11 @@ def holds_named_secret(pair: Any) -> bool:
     return type(label) is tuple and names_secret(label)
 
 
+def may_announce(item: str) -> bool:
+    """Return whether a text may announce a secret behind it in a list: quickly, for most do not."""
+    return item[:1] == "-" or KEY_BEGIN in item
+
+
 def places_behind(items: Sequence[Any], at: int) -> range:
     """Return where in a list secrets stand that the item at a place announces.
 
