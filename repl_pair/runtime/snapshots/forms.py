@@ -4,7 +4,7 @@ import io
 import re
 from base64 import b64decode
 from binascii import Error
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -92,8 +92,9 @@ class ImageDifference:
 def compare_images(expected: bytes, actual: bytes, *, tolerance: float) -> ImageDifference | None:
     """Return how an image differs from the one expected, None where it does not.
 
-    `tolerance` is the share of pixels, 0 to 1, that may look different, in each frame. Pixels are
-    compared where pillow and pixelmatch are installed.
+    `tolerance` is the share of pixels, 0 to 1, that may look different, in each frame; of 16-bit
+    images, that may have another value. Pixels are compared where pillow and pixelmatch are
+    installed.
     """
     if expected == actual:
         return None
@@ -101,31 +102,73 @@ def compare_images(expected: bytes, actual: bytes, *, tolerance: float) -> Image
         words = "its bytes differ; to compare its pixels, pip install pillow pixelmatch"
         return ImageDifference(words=words)
     # Only images of other bytes pay for what looks at pixels.
-    from PIL import Image, ImageSequence
-    from pixelmatch import pixelmatch
+    from PIL import Image
 
     try:
-        before, after = (
-            [frame.convert("RGBA") for frame in ImageSequence.Iterator(Image.open(io.BytesIO(one)))]
-            for one in (expected, actual)
-        )
+        before, after = map(_frames, (expected, actual))
     except (OSError, SyntaxError):  # what is cut, or no image at all
         return ImageDifference(words="its bytes differ, and they are not an image")
     if len(before) != len(after):
         return ImageDifference(words=f"it had {len(before)} frames and has {len(after)}")
-    for was, now in zip(before, after, strict=True):
+    for (was, was_low), (now, now_low) in zip(before, after, strict=True):
         if was.size != now.size:
             sizes = ["{} x {}".format(*frame.size) for frame in (was, now)]
             return ImageDifference(words=f"it was {sizes[0]} pixels and is {sizes[1]}")
-        old, new = was.tobytes(), now.tobytes()
-        drawn: Any = bytearray(len(old))
+        if was.mode != now.mode:
+            return ImageDifference(words=f"its pixels were {was.mode} and are {now.mode}")
+        is_deep = was.mode != "RGBA" or was != was_low or now != now_low
+        pairs = (was, was_low), (now, now_low)
+        count, drawn = _values_apart(*pairs) if is_deep else _looks_apart(was, now)
         pixels = was.width * was.height
-        count = 0 if old == new else pixelmatch(old, new, *was.size, drawn, threshold=SHARPNESS)
         if count > tolerance * pixels:
             break
     else:
         return None
     file = io.BytesIO()
-    Image.frombytes("RGBA", was.size, bytes(drawn)).save(file, "PNG")
+    Image.frombytes("L" if is_deep else "RGBA", was.size, bytes(drawn)).save(file, "PNG")
     words = f"{count} of {pixels} pixels differ ({count / pixels:.2%}), over {tolerance:.2%}"
     return ImageDifference(words=words, diff=file.getvalue())
+
+
+_LOW = {"RGB;16B": "RGB;16L", "RGBA;16B": "RGBA;16L", "LA;16B": "RGBA"}
+"""How pillow reads the lower halves of 16-bit colours, which it leaves out, as it names them."""
+
+
+def _frames(image: bytes) -> Sequence[tuple[Any, Any]]:
+    """Return each frame, as RGBA unless it is of deeper greys, and again with the lower halves."""
+    from PIL import Image, ImageSequence
+
+    def read(ways: Mapping[str, str]) -> Iterator[Any]:
+        frames: Any = ImageSequence.Iterator(Image.open(io.BytesIO(image)))
+        for frame in frames:
+            if any(str(tile[3]) in ways for tile in frame.tile):
+                frame.tile = [(*tile[:3], ways[tile[3]]) for tile in frame.tile]
+            # `convert` clips what is above 255.
+            yield frame.copy() if frame.mode[0] in "IF" else frame.convert("RGBA")
+
+    return list(zip(read({}), read(_LOW), strict=True))
+
+
+def _looks_apart(was: Any, now: Any) -> tuple[int, bytearray]:
+    """Return how many pixels look different, and a drawing of where."""
+    from pixelmatch import pixelmatch
+
+    old, new = was.tobytes(), now.tobytes()
+    drawn: Any = bytearray(len(old))
+    count = 0 if old == new else pixelmatch(old, new, *was.size, drawn, threshold=SHARPNESS)
+    return count, drawn
+
+
+def _values_apart(*pairs: Sequence[Any]) -> tuple[int, bytes]:
+    """Return how many pixels of more than 8 bits have another value, and a mask of them."""
+    was, now = (zip(*map(_values_of, pair), strict=True) for pair in pairs)
+    mask = bytes(255 * (one != other) for one, other in zip(was, now, strict=True))
+    return mask.count(255), mask
+
+
+def _values_of(frame: Any) -> Sequence[int]:
+    return memoryview(frame.tobytes()).cast(_WORDS[frame.mode[:4]])
+
+
+_WORDS: Any = {"I;16": "H", "I": "I", "F": "I", "RGBA": "I"}
+"""A pixel's value by its mode, as numbers that equal themselves."""
