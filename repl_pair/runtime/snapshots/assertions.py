@@ -166,7 +166,7 @@ def _write(settled: RunView, hide: Callable[[str], str], hidden: list[Any] | Non
     below = [place[1:] for place in settled.secrets if place[0] == "result"]
     texts = [write_text(settled.result, secret=below, hide=hide, hidden=hidden)]
     is_hidden = ("outputs",) in settled.secrets
-    for at, text in enumerate(output_texts(settled.outputs)):
+    for at, text in enumerate(output_texts(settled.outputs, hide)):
         shown = REDACTED if is_hidden else hide_addresses(hide(text))
         texts.append(f"--- output {at}\n{shown}")
     return "\n".join(texts).rstrip() + "\n"

@@ -4,13 +4,15 @@ import io
 import re
 from base64 import b64decode
 from binascii import Error
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
 from repl_pair.records import record
 from repl_pair.runtime.capture.bundles import leaving_of, texts_of
+from repl_pair.runtime.capture.comms import VIEW
 from repl_pair.runtime.snapshots.texts import write_text
+from repl_pair.wire import MIME
 
 SUFFIXES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 TEXTS = ("image/svg+xml", "text/markdown", "text/html", "application/json", "text/latex")
@@ -19,21 +21,54 @@ SHARPNESS = 0.1
 """How far the colour of a pixel may be off, from 0 to 1, before it counts as another one."""
 
 
-def output_texts(outputs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a text of each output that is equal in every process: made-up ids are counted."""
-    return [fix_ids(_text_of(leaving_of(bundle))) for bundle in outputs]
+def output_texts(outputs: Sequence[Mapping[str, Any]], hide: Callable[[str], str]) -> list[str]:
+    """Return a text of each output that is equal in every process: made-up ids are counted.
+
+    `hide` replaces the secrets in data and in what is binary; those of texts stay.
+    """
+    return [_text_of(leaving_of(bundle), hide) for bundle in outputs]
 
 
-def _text_of(bundle: Mapping[str, Any]) -> str:
-    """Return the first of TEXTS, but its text/plain where that is more than a default repr."""
+def _text_of(bundle: Mapping[str, Any], hide: Callable[[str], str]) -> str:
+    """Return the first of TEXTS, but its text/plain where that is more than a default repr.
+
+    With neither it is all that is left of the bundle.
+    """
     (usual,) = texts_of([bundle])
     is_empty = "text/plain" not in bundle or _DEFAULT_REPR.fullmatch(usual)
     kinds = TEXTS if is_empty else TEXTS[:1]
-    data = next((bundle[kind] for kind in kinds if bundle.get(kind) is not None), usual)
-    return data if isinstance(data, str) else write_text(data, hide=str)
+    data = next((bundle[kind] for kind in kinds if bundle.get(kind) is not None), None)
+    if data is None:
+        rest = _rest_of(bundle, hide) if is_empty else ""
+        return fix_ids(rest, _UUID.findall(rest)) if rest else fix_ids(usual)
+    return fix_ids(data if isinstance(data, str) else write_text(data, hide=str))
 
 
-_DEFAULT_REPR = re.compile(r"<\S+ (?:object|(?:object )?at 0x[0-9a-fA-F]+)>")
+def _rest_of(bundle: Mapping[str, Any], hide: Callable[[str], str]) -> str:
+    """Return what is no known text of a bundle, each kind with its name; nothing if it has none."""
+    kinds = sorted(kind for kind in bundle if kind not in _APART and bundle[kind] is not None)
+    return "\n".join(f"{kind}:\n{_write_part(kind, bundle[kind], hide)}" for kind in kinds)
+
+
+_APART = {"text/plain", *SUFFIXES, VIEW, MIME}
+"""What is compared elsewhere, or is made anew by each run."""
+
+
+def _write_part(kind: str, data: Any, hide: Callable[[str], str]) -> str:
+    """Write one kind of a bundle: a text as it is, what is binary by its digest."""
+    if not isinstance(data, str):
+        return write_text(data, hide=hide)
+    is_text = kind.startswith("text/") or kind.endswith(("script", "json", "xml"))
+    raw = None if is_text else _bytes_of(hide(data))
+    return data if raw is None else write_text(raw, hide=hide)
+
+
+_DEFAULT_REPR = re.compile(
+    r"<\S+ (?:object|(?:object )?at 0x[0-9a-fA-F]+)>"
+    r"|alt\.\w+\(\.\.\.\)|<Vega(?:Lite)? \d+ object>.*",
+    re.DOTALL,
+)
+"""What says nothing of the object: of Python and IPython, and of altair."""
 
 
 def output_images(outputs: Sequence[Mapping[str, Any]]) -> Mapping[str, bytes]:
@@ -46,19 +81,17 @@ def output_images(outputs: Sequence[Mapping[str, Any]]) -> Mapping[str, bytes]:
     }
 
 
-def fix_ids(text: str) -> str:
+def fix_ids(text: str, more: Sequence[str] = ()) -> str:
     """Put numbers in the place of the ids that libraries make up anew in each process."""
     made_up = [found for id in _ID.findall(text) for found in _MADE_UP.findall(id)]
-    for number, word in enumerate(dict.fromkeys(made_up), 1):
+    for number, word in enumerate(dict.fromkeys([*made_up, *more]), 1):
         text = text.replace(word, f"id{number}")
     return _DATE.sub(r"\1…\2", text)
 
 
 _ID = re.compile(r"""\bid\s*=\s*["']([^"']+)["']""")
-_MADE_UP = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-    r"|T_[0-9a-f]{5}|[A-Za-z]?[0-9a-f]{10,}"
-)
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_MADE_UP = re.compile(rf"{_UUID.pattern}|T_[0-9a-f]{{5}}|[A-Za-z]?[0-9a-f]{{10,}}")
 """UUIDs, the ids of pandas' styled tables, and those of matplotlib's drawings."""
 _DATE = re.compile(r"(<dc:date>)[^<]*(</dc:date>)")
 
@@ -155,7 +188,8 @@ def _looks_apart(was: Any, now: Any) -> tuple[int, bytearray]:
 
     old, new = was.tobytes(), now.tobytes()
     drawn: Any = bytearray(len(old))
-    count = 0 if old == new else pixelmatch(old, new, *was.size, drawn, threshold=SHARPNESS)
+    size: tuple[int, int] = was.size
+    count = 0 if old == new else pixelmatch(old, new, *size, drawn, threshold=SHARPNESS)
     return count, drawn
 
 
@@ -166,9 +200,10 @@ def _values_apart(*pairs: Sequence[Any]) -> tuple[int, bytes]:
     return mask.count(255), mask
 
 
-def _values_of(frame: Any) -> Sequence[int]:
-    return memoryview(frame.tobytes()).cast(_WORDS[frame.mode[:4]])
+def _values_of(frame: Any) -> Any:
+    raw: Any = memoryview(frame.tobytes())
+    return raw.cast(_WORDS[frame.mode[:4]])
 
 
-_WORDS: Any = {"I;16": "H", "I": "I", "F": "I", "RGBA": "I"}
+_WORDS = {"I;16": "H", "I": "I", "F": "I", "RGBA": "I"}
 """A pixel's value by its mode, as numbers that equal themselves."""

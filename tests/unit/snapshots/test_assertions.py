@@ -4,13 +4,14 @@ import os
 import subprocess
 import sys
 import threading
+import uuid
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 import pandas as pd
 import pytest
-from IPython.display import HTML, JSON, Latex, Markdown, display
+from IPython.display import HTML, JSON, Javascript, Latex, Markdown, display
 
 import repl_pair
 from repl_pair import check
@@ -329,11 +330,30 @@ class OnlyHtml:
         return f"<i>{self.text}</i>"
 
 
+class Bundle:
+    def __init__(self, data):
+        self._data = data
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return self._data
+
+
+PLAIN, VEGA = "text/plain", "application/vnd.vegalite.v5+json"
+VEGA_LITE = "<VegaLite 5 object>\n\nIf you see this message, the renderer is not enabled.\n"
 SHOWN = {
     "HTML": (lambda text: HTML(f"<b>{text}</b>"), "<b>{}</b>"),
     "Markdown": (lambda text: Markdown(f"**{text}**"), "**{}**"),
     "JSON": (lambda text: JSON({"total": text}), '{{\n  "total": "{}",\n}}'),
     "LaTeX": (lambda text: Latex(f"${text}$"), "${}$"),
+    "JavaScript": (lambda text: Javascript(f"draw({text})"), "application/javascript:\ndraw({})\n"),
+    "a chart": (lambda text: Bundle({VEGA: {"mark": text}}), VEGA + ':\n{{\n  "mark": "{}",\n}}\n'),
+    "several kinds": (
+        lambda text: Bundle({VEGA: {"a": 1}, "text/x-b": text}),
+        VEGA + ':\n{{\n  "a": 1,\n}}\ntext/x-b:\n{}\n',
+    ),
+    "PDF": (lambda text: Bundle({"application/pdf": text.encode() * 40}), "b'{}"),
+    "a chart of altair": (lambda text: Bundle({VEGA: text, PLAIN: "alt.Chart(...)"}), ":\n{}\n"),
+    "the same in JSON": (lambda text: Bundle({VEGA: text, PLAIN: VEGA_LITE}), ":\n{}\n"),
     "an object of the person's": (OnlyHtml, "<i>{}</i>"),
     "a styled table": (lambda text: pd.DataFrame({"a": [text]}).style, ">{}</td>"),
 }
@@ -374,6 +394,33 @@ def test_what_is_shown_has_no_secret_and_a_repr_of_its_own_comes_first(store, mo
         "0\n<b>[redacted]</b>\n",
         "1\n<Plainly: it>\n",
         '2\n{\n  "key": "[redacted]",\n  "password": [redacted],\n}\n',
+    ]
+
+
+def show_rest(key, password):
+    made_up = str(uuid.uuid4())
+    script = f"draw('{key}', '{made_up}'); close('{made_up}')"
+    display(
+        Javascript(script),
+        Bundle({VEGA: {"key": [key], "password": password}}),
+        Bundle({"application/octet-stream": f"\0{key}".encode()}),
+        Bundle({"application/vnd.jupyter.widget-view+json": {"model_id": made_up}}),
+        Bundle({"image/png": b"1"}),
+    )
+
+
+def test_what_is_left_of_a_bundle_has_no_secret_and_no_made_up_id(store, monkeypatch):
+    monkeypatch.setenv("SNAPSHOT_API_KEY", "k7Qz-snapshot-91xW")
+    repl_pair.story("shows", component=lambda: show_rest("k7Qz-snapshot-91xW", "hun7r"))
+    repl_pair.variant("shows/It", play=[check.matches_snapshot()])
+    _, *texts = outcome("shows/It").actual.split("--- output ")
+    plain = f"<{Bundle.__module__}.Bundle at 0x…>"
+    assert texts == [
+        "0\napplication/javascript:\ndraw('[redacted]', 'id1'); close('id1')\n",
+        f'1\n{VEGA}:\n{{\n  "key": ["[redacted]"],\n  "password": [redacted],\n}}\n',
+        "2\napplication/octet-stream:\nAG[redacted]w==\n",
+        f"3\n{plain}\n",
+        f"4\n{plain}\n",
     ]
 
 
