@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from repl_pair.errors import AuthoringError
 from repl_pair.pytest_plugin.choices import Choice
 from repl_pair.pytest_plugin.files import project_of
 from repl_pair.pytest_plugin.snapshot_use import SnapshotUse, gone_folders, is_partial
 from repl_pair.records import mutable, replace
 from repl_pair.runtime.loading.project import find_files
+from repl_pair.runtime.loading.pytest_settings import read_share
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.record import RunRecord
@@ -147,14 +149,10 @@ def _cache_of(config: pytest.Config) -> Callable[[], Path] | None:
 
 
 def _read_tolerance(config: pytest.Config) -> float:
-    given: str = config.getini(TOLERANCE)
     try:
-        share = float(given)
-    except ValueError:
-        share = -1
-    if 0 <= share <= 1:
-        return share
-    raise pytest.UsageError(f"{TOLERANCE} is a share from 0 to 1, not {given!r}.")
+        return read_share({TOLERANCE: config.getini(TOLERANCE)}, TOLERANCE)
+    except AuthoringError as error:
+        raise pytest.UsageError(error.message) from error
 
 
 def _folders(session: Session, root: Path | None) -> dict[Path, bool]:

@@ -62,6 +62,11 @@ FAULTS = {
     "repl_pair.variant('shop.add/Two', play=[['odd']]); "
     "repl_pair.registry.unregister('assertion', 'odd'); "
     "repl_pair.assertion('odd')(lambda settled, word: True)": "misused-assertion",
+    "repl_pair.assertion('odd')(lambda settled, name, *, tolerance: True); "
+    "repl_pair.variant('shop.add/Two', play=[['odd', '', {'tolerance': 5}]]); "
+    "repl_pair.registry.unregister('assertion', 'odd'); "
+    "from repl_pair.runtime.snapshots.assertions import matches_snapshot; "
+    "repl_pair.assertion('odd')(matches_snapshot)": "misused-assertion",
     "repl_pair.story('shop.none', component=add)": "story-without-variants",
     "repl_pair.panel('notes', title='Notes', placement='modal', render='nots')": (
         "unreachable-panel"

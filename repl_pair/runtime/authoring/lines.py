@@ -13,7 +13,7 @@ from repl_pair.runtime.registry.model import Event, Play, Step
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.steps import STEPS, named_by
 from repl_pair.runtime.values.classes import is_map
-from repl_pair.runtime.values.takes import takes_of
+from repl_pair.runtime.values.takes import Share, is_share, takes_of
 
 
 def unknown_step(name: str, assertions: Iterable[str]) -> str:
@@ -36,6 +36,8 @@ class Signature:
     options: tuple[str, ...] = ()
     needed: tuple[str, ...] = ()
     """The options that must be given."""
+    shares: tuple[str, ...] = ()
+    """The options that are a share from 0 to 1."""
 
     @property
     def payload(self) -> str:
@@ -55,6 +57,8 @@ class Signature:
             if name not in self.options:
                 near = did_you_mean(str(name), self.options)
                 return f"it takes {self.payload}; there is no option {name!r}.{near}"
+            if name in self.shares and not (options[name] is None or is_share(options[name])):
+                return f"{name} is a share from 0 to 1, not {options[name]!r:.80}."
         missing = [name for name in self.needed if name not in options]
         return f"it takes {self.payload}; {', '.join(missing)} is missing." if missing else ""
 
@@ -87,6 +91,7 @@ def _signature_in(taken: Mapping[str, Parameter] | None) -> Signature:
         more=next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), ""),
         options=tuple(p.name for p in options),
         needed=tuple(p.name for p in options if p.default is p.empty),
+        shares=tuple(p.name for p in options if p.annotation == Share),
     )
 
 

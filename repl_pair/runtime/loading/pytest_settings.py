@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from repl_pair.errors import AuthoringError
 from repl_pair.records import record
+from repl_pair.runtime.values.takes import is_share
 
 NOT_ENTERED = ("*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}")
 """What pytest's `norecursedirs` is where it is not set."""
@@ -122,9 +123,9 @@ def read_share(table: Mapping[str, Any], name: str) -> float:
     """Return a setting that is a share from 0 to 1, 0 if it is not set; `bad_body` for others."""
     try:
         share = float(table.get(name, 0))
-    except ValueError:
+    except (TypeError, ValueError):
         share = -1.0
-    if 0 <= share <= 1:
+    if is_share(share):
         return share
     raise AuthoringError("bad_body", f"{name} is a share from 0 to 1, not {table[name]!r}.")
 

@@ -30,6 +30,7 @@ from repl_pair.runtime.snapshots.texts import write_text
 from repl_pair.runtime.values.classes import is_map, is_row
 from repl_pair.runtime.values.marks import SHORTEST, SHORTEST_BESIDE
 from repl_pair.runtime.values.paths import join_path
+from repl_pair.runtime.values.takes import Share
 from repl_pair.wire import REDACTED
 
 LONGEST_DIFF = 40
@@ -39,9 +40,7 @@ _UNKNOWN_SECRET = (
 )
 
 
-def matches_snapshot(
-    settled: RunView, name: str = "", *, tolerance: float | None = None
-) -> Verdict:
+def matches_snapshot(settled: RunView, name: str = "", *, tolerance: Share = None) -> Verdict:
     """`[name?, {tolerance}]`: result and outputs are as in the stored snapshot of this variant.
 
     `tolerance` is the share of an image's pixels, 0 to 1, that may look different. The run is

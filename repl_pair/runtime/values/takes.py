@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import cached_property, partial
 from operator import is_
-from typing import Any, cast, get_args
+from typing import Annotated, Any, TypeAlias, cast, get_args
 from weakref import WeakKeyDictionary, ref
 
 from repl_pair.records import record
@@ -29,6 +29,15 @@ from repl_pair.runtime.values.hints import (
     read_hint,
     required_keys,
 )
+
+Share: TypeAlias = Annotated[float, "a share from 0 to 1"] | None
+"""The hint of an option that is a share, where it is given."""
+
+
+def is_share(given: Any) -> bool:
+    """Return whether a value is a number from 0 to 1; NaN and bool are none."""
+    return isinstance(given, (int, float)) and not isinstance(given, bool) and 0 <= given <= 1
+
 
 _TAKES: "WeakKeyDictionary[Any, tuple[Sequence[Any], Takes]]" = WeakKeyDictionary()
 _MAX_KEPT = 5000

@@ -15,7 +15,7 @@ from IPython.display import HTML, JSON, Javascript, Latex, Markdown, display
 
 import repl_pair
 from repl_pair import check
-from repl_pair.errors import RequestError
+from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.snapshots.records import SnapshotKey
@@ -443,6 +443,15 @@ def test_a_tolerance_of_the_environment_that_is_no_share_fails_and_is_named(stor
     found = outcome("one/It")
     assert not found.passed
     assert "REPL_PAIR_IMAGE_TOLERANCE is a share from 0 to 1, not '2%'." in found.reason
+
+
+@pytest.mark.parametrize("given", [5, -1, float("nan"), float("inf"), True, "0.1"], ids=str)
+def test_a_tolerance_that_is_no_share_is_refused_where_it_is_registered(given):
+    repl_pair.story("one", component=lambda: 1)
+    with pytest.raises(AuthoringError, match="matches_snapshot: tolerance is a share from 0 to 1"):
+        repl_pair.variant("one/It", play=[check.matches_snapshot(tolerance=given)])
+    for share in (0, 1, 0.5):
+        repl_pair.variant(f"one/{share}", play=[check.matches_snapshot(tolerance=share)])
 
 
 def test_without_a_folder_they_are_kept_with_the_project(tmp_path, monkeypatch):
