@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout, suppress
+from contextlib import ExitStack, redirect_stdout, suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -85,7 +85,12 @@ def mcp(
         session = open_session(choice, principal=agent_name(choice), without=without)
     if choice.expose_all:
         click.echo(EXPOSES_ALL, err=True)
-    stdio.run(session, audit=record, debug=debug)
+    with ExitStack() as stack:
+        if choice.here:
+            from repl_pair.cli.project_code import rules_here  # the runtime, else not needed
+
+            stack.enter_context(rules_here())
+        stdio.run(session, audit=record, debug=debug)
 
 
 def _check_options(choice: Choice, place: str | None, of_http: Sequence[str]) -> None:

@@ -168,17 +168,18 @@ class Caller:
 def run_session(choice: Choice, ask: Callable[[Caller], Awaitable[T]]) -> T:
     """Return what a coroutine gives with a caller of the session that the options ask for.
 
-    With `--here` this thread loads the project's code and runs it, as under pytest.
+    With `--here` this thread loads the project's code and runs it, as under pytest, with the
+    settings of its ini file.
     """
     if not choice.here:
         return asyncio.run(_ask(open_session(choice), choice, ask))
     from repl_pair.cli.beside import run_beside  # the runtime, which no kernel's command needs
-    from repl_pair.cli.project_code import own_stdout
+    from repl_pair.cli.project_code import own_stdout, rules_here
     from repl_pair.runtime.kernel.lanes import LocalLanes
 
     lanes = LocalLanes(own_thread=False)
     session = open_session(choice, lanes=lanes)
-    with own_stdout():
+    with own_stdout(), rules_here():
         return run_beside(lanes, _ask(session, choice, ask))
 
 

@@ -13,9 +13,11 @@ import click
 from repl_pair.cli.tables import escape
 from repl_pair.errors import AuthoringError, ReplPairError
 from repl_pair.runtime.loading.load import NoStories, load_stories
+from repl_pair.runtime.loading.pytest_settings import read_settings
 from repl_pair.runtime.reading.code_files import is_engine
 from repl_pair.runtime.secrets.learning import scrub_known
 from repl_pair.runtime.secrets.raised import knowing, text_of_raised
+from repl_pair.runtime.snapshots.review import Rules, rules_of
 
 
 @contextmanager
@@ -38,6 +40,20 @@ def own_stdout() -> Generator[None]:
         sys.stdout = before
         os.dup2(own, 1)
         os.close(own)
+
+
+@contextmanager
+def rules_here() -> Generator[None]:
+    """Hold stored outputs against what comes as this project's ini file says, in the block.
+
+    What differs is accepted by a command: nobody can call anything in this process.
+    """
+    tolerance = read_settings(Path.cwd()).image_tolerance
+    with rules_of(Rules(accept=_ACCEPT, tolerance=tolerance)):
+        yield
+
+
+_ACCEPT = "`repl-pair run --here --update` stores what this run gave."
 
 
 def load_project(*, needs_stories: bool = True) -> None:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,9 @@ from repl_pair.cli.verdicts import FAILING, show_totals, show_verdicts
 from repl_pair.errors import RequestError
 from repl_pair.runtime.capture.capture import listen_to_runs
 from repl_pair.runtime.loading.load import place_of
-from repl_pair.runtime.loading.pytest_settings import read_settings
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.snapshots.review import Rules, rules_of
+from repl_pair.runtime.snapshots.review import current_rules, rules_of
 from repl_pair.wire import Args, Reply, error_reply, ok_reply
-
-_ACCEPT = "`repl-pair run --here --update` stores what this run gave."
 
 
 def _begin(_context: click.Context, _option: click.Parameter, junit: Path | None) -> Path | None:
@@ -105,9 +103,7 @@ async def run(
     if update and not caller.choice.here:
         raise RequestError("bad_arguments", "--update stores what --here runs: give both.")
     ids = await choose(caller, variants, tags)
-    tolerance = read_settings(Path.cwd()).image_tolerance if caller.choice.here else 0.0
-    asked = "--update" if update else ""
-    with rules_of(Rules(update=asked, accept=_ACCEPT, tolerance=tolerance)):
+    with rules_of(replace(current_rules(), update="--update" if update else "")):
         return await run_all(caller, ids, shared, combined, junit)
 
 

@@ -128,6 +128,25 @@ def test_what_drifted_runs_again_and_nothing_else_until_ctrl_c(watch):
     assert watch.process.wait(BOUND_S) == 0
 
 
+KEPT = """
+import repl_pair
+from repl_pair import check
+from repl_pair.runtime.snapshots.review import current_rules
+
+repl_pair.story("kept", component=lambda: current_rules().tolerance)
+repl_pair.variant("kept/It", play=[check.result_equals(0.5), check.matches_snapshot()])
+"""
+
+
+def test_stored_outputs_are_held_against_what_comes_as_in_a_run(watch):
+    watch.until("; watching")
+    watch.write("pytest.ini", "[pytest]\nrepl_pair_image_tolerance = 0.5\n")
+    watch.until("; watching")
+    watch.write("stories_kept.py", KEPT)
+    first = watch.until("; watching")[0]
+    assert "matches_snapshot: there is no snapshot of kept/It yet. `repl-pair run --here" in first
+
+
 MARKED = """
 import repl_pair
 from repl_pair import check
