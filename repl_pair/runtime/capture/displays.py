@@ -1,12 +1,13 @@
 """IPython's displays: what a run shows becomes its outputs, not those of a cell or its history."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import FunctionType
 from typing import Any, cast
 
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.captured import Captured, current_capture
-from repl_pair.runtime.capture.wrapping import for_run, wrap
+from repl_pair.runtime.capture.wrapping import for_run, replacement_of, wrap
 from repl_pair.runtime.ipython import ipython_module
 
 
@@ -14,7 +15,7 @@ def hook_displays(shell: Any | None) -> Iterator[Undo]:
     """Hook what displays for a shell, and `sys.displayhook` if it is a plain function."""
     for hook in _hooks(shell):
         yield wrap(hook, "__call__", for_run(_display))
-    if not isinstance(type(sys.displayhook).__call__, _FUNCTION):
+    if not isinstance(type(sys.displayhook).__call__, FunctionType):
         yield wrap(sys, "displayhook", for_run(_show))
     if shell is not None:
         yield wrap(cast("Any", type(shell.display_formatter)), "format", _note_value)
@@ -25,25 +26,58 @@ def hook_displays(shell: Any | None) -> Iterator[Undo]:
         yield wrap(shell, "_showtraceback", for_run(_show_traceback))
 
 
-def hook_print(module: str) -> Undo:
-    """Hook the `print` by which IPython's `display` shows objects where there is no shell.
+def hook_functions(module: str) -> Undo:
+    """Hook the functions by which IPython displays, for where there is no shell.
 
-    Whoever imported `display` holds the function itself; what it calls is found in its module.
+    Whoever imported one holds the function itself: its code is replaced.
     """
     functions = sys.modules[module]
-    functions.__dict__.setdefault("print", print)
-    unwrap = wrap(functions, "print", for_run(_print))
+    undos = [
+        _take_over(function, _without_shell(take))
+        for name, take in _TAKEN.items()
+        if isinstance(function := getattr(functions, name), FunctionType)
+        and not function.__closure__  # as that of a wrapper that somebody has set
+    ]
 
     def undo() -> None:
-        unwrap()
-        if vars(functions).get("print") is print:
-            del functions.__dict__["print"]
+        for one in undos:
+            one()
+
+    return undo
+
+
+def _without_shell(take: Callable[..., Any]) -> Callable[..., Any]:
+    def call(own: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        captured = current_capture()
+        if captured is None or _shell() is not None:
+            return own(*args, **named)
+        return take(captured, None, *args, **named)
+
+    return call
+
+
+def _take_over(function: Any, call: Callable[..., Any]) -> Undo:
+    """Let a function run `call(own, …)`, whoever holds it; the undo keeps what others set since."""
+    code, defaults, named = function.__code__, function.__defaults__, function.__kwdefaults__
+    own = FunctionType(code, function.__globals__, function.__name__, defaults)
+    own.__kwdefaults__ = named
+
+    def stand_in(*args: Any, _repl_pair: Any = None, **named: Any) -> Any:
+        return _repl_pair(*args, **named)
+
+    # In this order a thread that calls it meanwhile finds what its code takes.
+    function.__kwdefaults__ = {**(named or {}), "_repl_pair": replacement_of(own, call)}
+    function.__code__, function.__wrapped__ = stand_in.__code__, own  # its signature stays
+
+    def undo() -> None:
+        if function.__code__ is stand_in.__code__:
+            function.__code__, function.__kwdefaults__ = code, named
+            del function.__wrapped__
 
     return undo
 
 
 FUNCTIONS = "IPython.core.display_functions"
-_FUNCTION = type(hook_displays)
 
 
 def _hooks(shell: Any | None) -> set[Any]:
@@ -52,7 +86,7 @@ def _hooks(shell: Any | None) -> set[Any]:
     if shell is not None:
         known += [shell.displayhook, shell.display_trap.old_hook]
     kinds = {cast("Any", type(hook)) for hook in known}
-    own = {kind for kind in kinds if isinstance(kind.__call__, _FUNCTION)}
+    own = {kind for kind in kinds if isinstance(kind.__call__, FunctionType)}
     return own | _loaded("core.displayhook", "CapturingDisplayHook")
 
 
@@ -69,25 +103,52 @@ def _display(captured: Captured, _hook: Any, result: Any = None) -> None:
 def _show(captured: Captured, value: Any) -> None:
     if value is None:
         return
-    shell = ipython_module("core.interactiveshell")
-    if shell is None or not shell.InteractiveShell.initialized():
+    shell = _shell()
+    if shell is None:
         data = {"text/plain": repr(value)}
         captured.note_formatted(data, value)
         captured.show(data)
     else:
-        formatter = shell.InteractiveShell.instance().display_formatter
-        captured.show(formatter.format(value)[0])
+        captured.show(shell.display_formatter.format(value)[0])
 
 
-def _print(captured: Captured, *values: Any, **ends: str) -> None:
-    if ends:  # an escape sequence that clears the line of a terminal
-        return captured.clear()
+def _shell() -> Any:
+    """Return IPython's shell of this process, None where there is none."""
+    cls = getattr(ipython_module("core.interactiveshell"), "InteractiveShell", None)
+    return cls.instance() if cls is not None and cls.initialized() else None
+
+
+def _display_objects(
+    captured: Captured,
+    _functions: Any,
+    *values: Any,
+    include: Any = None,
+    exclude: Any = None,
+    transient: dict[str, Any] | None = None,
+    display_id: Any = None,
+    raw: bool = False,
+    clear: bool = False,
+    update: bool = False,
+    **_others: Any,
+) -> Any:
+    """Do what `display` does where there is a shell."""
+    make = ipython_module("core.display_functions").DisplayHandle
+    handle = make(None if display_id is True else display_id) if display_id else None
+    id = handle.display_id if handle else (transient or {}).get("display_id")
+    if update and id is None:
+        raise TypeError("display_id required for update_display")
+    if clear:
+        captured.clear(wait=True)
+    if not values and handle:
+        values, raw = ({},), True
     formatter = ipython_module("core.formatters").DisplayFormatter()
     for value in values:
-        if data := formatter.format(value)[0]:  # else it has displayed itself
+        data = value if raw else formatter.format(value, include=include, exclude=exclude)[0]
+        if not raw:
             captured.note_formatted(data, value)
-            captured.show(data)
-    return None
+        if raw or data:  # else it has displayed itself
+            captured.show(data, display_id=id, update=update)
+    return handle
 
 
 def _note_value(
@@ -114,3 +175,11 @@ def _clear(captured: Captured, _publisher: Any, wait: bool = False) -> None:
 
 def _show_traceback(captured: Captured, _kind: Any, _value: Any, lines: list[str]) -> None:
     captured.write("stderr", "\n".join(lines) + "\n")
+
+
+_TAKEN: Mapping[str, Callable[..., Any]] = {
+    "display": _display_objects,
+    "publish_display_data": _publish,
+    "clear_output": _clear,
+}
+"""What takes the place of functions of IPython where there is no shell."""

@@ -81,7 +81,7 @@ _LATE: Mapping[str, tuple[str, Callable[[str], Undo]]] = {
     "matplotlib._pylab_helpers": ("Gcf", figures.hook_module),
     "matplotlib_inline.backend_inline": ("show", figures.hook_module),
     threads.POOLS: ("ThreadPoolExecutor", lambda _: threads.hook_pools()),
-    displays.FUNCTIONS: ("display", displays.hook_print),
+    displays.FUNCTIONS: ("display", displays.hook_functions),
     comms.COMMS: ("BaseComm", lambda _: comms.hook_module()),
 }
 """Modules that may be imported later: the name in each that its hook needs, and that hook."""
