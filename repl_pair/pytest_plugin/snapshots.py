@@ -88,7 +88,8 @@ def use_in(session: pytest.Session) -> SnapshotUse:
     is_all = config.args_source is not _FROM_ARGS and not is_partial(session)
     # `--lf`, `--ignore` and `testpaths` leave out files that no hook of pytest's names.
     whole = replace(project_of(config), folders=[config.rootpath])
-    is_all = is_all and {*find_files(whole)} <= met.whole
+    unread: list[OSError] = []  # a folder of files that other users collect
+    is_all = is_all and {*find_files(whole, unread.append)} <= met.whole and not unread
     folders = _folders(met, config.rootpath if is_all else None)
     stores = [SnapshotStore(folder) for folder in folders]
     kept = {key.variant_id for store in stores for key in store.listed()}

@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from bad_paths import obey_permissions
 from lean_pytest import lean
 
 from repl_pair.runtime.snapshots.store import SnapshotStore
@@ -42,6 +43,7 @@ class Stories:
             timeout=100,
             env={**outside_ci(), "PWD": str(self.path), **environment},
             check=False,
+            preexec_fn=obey_permissions,
         )
         return Ran(done.returncode, done.stdout + done.stderr)
 
@@ -50,7 +52,7 @@ class Stories:
         done = subprocess.run(
             [sys.executable, "-m", "repl_pair", *args],
             cwd=self.path, capture_output=True, text=True, timeout=100, check=False,
-            env={**os.environ, **environment},
+            env={**os.environ, **environment}, preexec_fn=obey_permissions,
         )  # fmt: skip
         return Ran(done.returncode, done.stdout + done.stderr)
 

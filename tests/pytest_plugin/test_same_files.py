@@ -3,6 +3,8 @@
 import sys
 
 import pytest
+from bad_paths import BAD
+from snapshot_project import new_stories
 
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.loading.load import SkippedFile, load_stories
@@ -233,6 +235,32 @@ def test_pytest_and_the_loader_find_and_load_the_same_files(pytester, put, load,
     collected = [line.partition("::")[2] for line in result.outlines if "::" in line]
     assert sorted(one for one in collected if "/" in one) == [f"{id}/V" for id in ids]
     assert load() == ids
+
+
+@pytest.mark.parametrize("bad", ["loop", "dangling", "pipe"])
+def test_what_is_no_file_is_passed_by(pytester, put, load, bad):
+    put({"stories_a.py": story("a")})
+    BAD[bad](pytester.path)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider", timeout=60).assert_outcomes(passed=1)
+    assert load() == ["a"]
+
+
+def test_what_is_there_and_cannot_be_read_is_an_error_that_names_it(tmp_path):
+    made = new_stories(tmp_path)
+    made.write("stories_a.py", story("a"))
+    for bad, name in (("file", "stories_b.py"), ("folder", "locked")):
+        if bad == "file":
+            made.write(name, story("b"))
+            (tmp_path / name).chmod(0)
+        else:
+            (tmp_path / "stories_b.py").unlink()
+            BAD[name](tmp_path)
+        for ran in (made.pytest(), made.command("run", "--here"), made.command("lint")):
+            assert ran.code != 0
+            assert (name in ran.out, "Permission" in ran.out) == (True, True), ran.out
+    assert "norecursedirs" in made.command("run", "--here").out
+    made.write("pytest.ini", "[pytest]\nnorecursedirs = locked\n")
+    assert [made.command(*c).code for c in (["run", "--here"], ["lint"])] == [0, 0]
 
 
 @pytest.mark.parametrize("mode", ["append", "importlib"])

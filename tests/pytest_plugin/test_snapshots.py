@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from bad_paths import BAD
 from snapshot_project import new_stories
 
 STORIES = """
@@ -169,6 +170,25 @@ def test_of_a_helper_nothing_is_removed_where_a_file_is_left_out(helped, left_ou
     helped.write("stories_One.py", "import cases, repl_pair\n")
     assert "snapshots removed:" in helped.pytest("--pair-update").out
     assert before != helped.stored() != BOTH
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_path_that_cannot_be_read_ends_no_session(stored, bad):
+    BAD[bad](stored.path)
+    stored.write("pytest.ini", "[pytest]\ntestpaths = stories_shop.py\n")
+    ran = stored.pytest()
+    assert ran.code == 0, ran.out
+
+
+def test_of_a_helper_nothing_is_removed_where_a_folder_cannot_be_read(helped):
+    helped.write("pytest.ini", "[pytest]\ntestpaths = stories_*.py\n")
+    helped.write("stories_One.py", "import cases, repl_pair\n")
+    BAD["locked"](helped.path)
+    before = helped.stored()
+    ran = helped.pytest("--pair-update")
+    assert (ran.code, helped.stored()) == (0, before), ran.out
+    (helped.path / "locked").rmdir()
+    assert "snapshots removed:" in helped.pytest("--pair-update").out
 
 
 @pytest.mark.parametrize("settings", ["[pytest]\npythonpath = ../lib\n", None])

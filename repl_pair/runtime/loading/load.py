@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from repl_pair.errors import AuthoringError, ReplPairError
+from repl_pair.errors import AuthoringError, ReplPairError, RequestError
 from repl_pair.runtime.loading.modules import execute, name_of, put_on_path
 from repl_pair.runtime.loading.project import Project, find_files, read_project
 from repl_pair.runtime.registry.model import Entry
@@ -48,7 +48,8 @@ def load_stories(
     Before each its `conftest.py` files. Loading again executes again: what a file no longer
     registers is retired. What a file raises goes to `on_error`, and the next is loaded. A file that
     skips itself, by `pytest.skip` and its like, or that `collect_ignore` names, is not returned; a
-    SkippedFile warning names the former. NoStories `not_found` where there is no file.
+    SkippedFile warning names the former. A folder that cannot be read is `cannot_run`, to
+    `on_error` too. NoStories `not_found` where there is no file.
     """
     project = read_project((start or Path.cwd()).resolve())
     for folder in reversed(project.import_paths):
@@ -58,7 +59,11 @@ def load_stories(
     again = set(sys.modules)
     REGISTRY.begin_load()
     loaded: list[Path] = []
-    for file in find_files(project):
+    unread: list[OSError] = []
+    files = find_files(project, unread.append)
+    for error in unread:
+        _report_unread(error, on_error)
+    for file in files:
         try:
             is_loaded = _load_with_conftests(file, project, again)
         except Exception as error:
@@ -67,7 +72,7 @@ def load_stories(
             on_error(file, error)
             is_loaded = True
         loaded += [file] if is_loaded else []
-    if not loaded:
+    if not (loaded or unread):
         where = ", ".join(os.path.relpath(folder, project.root) for folder in project.folders)
         raise NoStories(
             "not_found",
@@ -77,6 +82,15 @@ def load_stories(
             "pyproject.toml.",
         )
     return loaded
+
+
+def _report_unread(error: OSError, on_error: Callable[[Path, Exception], None] | None) -> None:
+    what = f"{error.filename} cannot be searched for stories: {error.strerror}."
+    how = "Let it be read, or name it in norecursedirs of pytest's settings."
+    refusal = RequestError("cannot_run", f"{what} {how}")
+    if on_error is None:
+        raise refusal from error
+    on_error(Path(error.filename), refusal)
 
 
 def load_file(file: Path, project: Project, again: set[str]) -> ModuleType:

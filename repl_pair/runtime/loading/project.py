@@ -1,11 +1,12 @@
 """Where the stories of a project are: the settings of the project and of pytest, and the files."""
 
 import ast
+import errno
 import importlib.util
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatch
 from functools import lru_cache
 from pathlib import Path
@@ -105,11 +106,18 @@ def make_project(root: Path, words: Sequence[str], start: Path, **how: Any) -> P
     )
 
 
-def find_files(project: Project) -> Sequence[Path]:
-    """Return the files with stories in the order in which pytest collects them."""
-    found = {file: None for folder in project.folders for file in _walk(folder, project)}
+def find_files(
+    project: Project, on_error: Callable[[OSError], None] = lambda _: None
+) -> Sequence[Path]:
+    """Return the files with stories in the order in which pytest collects them.
+
+    `on_error` gets what keeps a folder of `folders` from being read. A file that cannot be read is
+    returned: its import fails.
+    """
+    found = {file: None for folder in project.folders for file in _walk(folder, project, on_error)}
     if any("/" in pattern for pattern in project.patterns):
-        found |= {file: None for file in _walk(project.base, project) if project.names(file)}
+        every = _walk(project.base, project, lambda _: None)
+        found |= {file: None for file in every if project.names(file)}
     return [*found, *sorted(project.modules - found.keys())]
 
 
@@ -129,7 +137,7 @@ def _read_named(start: Path) -> tuple[Path, Sequence[str]] | None:
     return None
 
 
-def _walk(folder: Path, project: Project) -> Iterator[Path]:
+def _walk(folder: Path, project: Project, on_error: Callable[[OSError], None]) -> Iterator[Path]:
     if folder.is_file():
         yield from [folder] if project.holds(folder) else ()
         return
@@ -140,11 +148,10 @@ def _walk(folder: Path, project: Project) -> Iterator[Path]:
         if (real := os.path.realpath(folder)) in seen:
             return
         seen.add(real)
-        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-            path = Path(entry.path)
+        for path, is_folder in _read_folder(folder, on_error):
             if any(fnmatch(str(path), str(project.root / word)) for word in project.ignored):
                 continue
-            if entry.is_dir():
+            if is_folder:
                 yield from enter(path) if _is_entered(path, project) else ()
             elif project.holds(path):
                 yield path
@@ -152,11 +159,36 @@ def _walk(folder: Path, project: Project) -> Iterator[Path]:
     yield from enter(folder)
 
 
+def _read_folder(folder: Path, on_error: Callable[[OSError], None]) -> Iterator[tuple[Path, bool]]:
+    """Yield the files and folders of a folder by name, and whether each is a folder.
+
+    Links that lead nowhere and pipes are neither, as for pytest.
+    """
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        on_error(error)
+        return
+    for entry in entries:
+        try:
+            if (is_folder := entry.is_dir()) or entry.is_file():
+                yield Path(entry.path), is_folder
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                on_error(error)
+
+
 def _is_entered(folder: Path, project: Project) -> bool:
-    is_venv = (folder / "pyvenv.cfg").is_file() or (folder / "conda-meta/history").is_file()
-    if folder.name == "__pycache__" or (is_venv and not project.enters_venv):
+    if folder.name == "__pycache__" or any(_fits_name(folder, p) for p in project.not_entered):
         return False
-    return not any(_fits_name(folder, pattern) for pattern in project.not_entered)
+    return project.enters_venv or not _is_venv(folder)
+
+
+def _is_venv(folder: Path) -> bool:
+    try:
+        return (folder / "pyvenv.cfg").is_file() or (folder / "conda-meta/history").is_file()
+    except OSError:  # it is reported where the folder is read
+        return False
 
 
 def _fits_name(path: Path, pattern: str) -> bool:
@@ -176,8 +208,14 @@ def _fit(parts: Sequence[str], patterns: Sequence[str]) -> bool:
 
 
 def _uses_us(file: Path, root: Path) -> bool:
-    """Return whether a file imports repl_pair, by itself or through modules of the project."""
-    return any(_IMPORT.search(one.read_bytes()) for one in files_behind(file, root))
+    """Return whether a file imports repl_pair, by itself or through modules of the project.
+
+    One that cannot be read may: its import says why it cannot.
+    """
+    try:
+        return any(_IMPORT.search(one.read_bytes()) for one in files_behind(file, root))
+    except OSError:
+        return True
 
 
 def files_behind(file: Path, root: Path) -> Iterator[Path]:

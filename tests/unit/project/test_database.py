@@ -1,6 +1,5 @@
 """The database of a project: what is made when, who sees which change, and what is refused."""
 
-import ctypes
 import os
 import shutil
 import sqlite3
@@ -12,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from bad_paths import obey_permissions
 from bounds import BOUND_S
 from hypothesis import given, settings, strategies as st
 from waiting import wait_until
@@ -501,12 +501,6 @@ except RequestError as error: print(error.code, error.message)
 with database.reading() as c: print(c.execute("SELECT count(*) FROM known_contracts").fetchone()[0])
 print(len({database.version() for _ in range(9)}))
 """
-
-
-def obey_permissions():
-    """Let a process of root's obey the permissions of files, as all others do."""
-    drop_from_bounds, override = 24, 1
-    ctypes.CDLL(None).prctl(drop_from_bounds, override)
 
 
 @pytest.mark.parametrize("what", ["folder", "file", "both"])
