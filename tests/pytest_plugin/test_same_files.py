@@ -123,6 +123,27 @@ LAYOUTS = {
         },
         ["in.tests"],
     ),
+    **{
+        f"testpaths = {words}": (
+            {
+                "pyproject.toml": f"[tool.pytest.ini_options]\ntestpaths = {words}\n",
+                "tests/stories_a.py": story("in.tests"),
+                "stories_b.py": story("outside"),
+            },
+            ids,
+        )
+        for words, ids in {
+            "'.'": ["in.tests", "outside"],
+            "['tests', '.']": ["in.tests", "outside"],
+            "['./tests/../tests']": ["in.tests"],
+            "['**/stories_a.py']": ["in.tests"],
+            "['{root}/tests']": ["in.tests"],
+        }.items()
+    },
+    "an ini file with a byte order mark": (
+        {"pytest.ini": "\ufeff[pytest]\ntestpaths = tests\n", "tests/stories_a.py": story("a")},
+        ["a"],
+    ),
     "files that the project names outside of testpaths": (
         {
             "pyproject.toml": '[tool.repl_pair]\nstories = ["src/**/*_cases.py", "src.more"]\n'
@@ -201,7 +222,7 @@ def put(pytester):
         for name, text in files.items():
             path = pytester.path / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            path.write_text(text.replace("{root}", str(pytester.path)), encoding="utf-8")
 
     return write
 

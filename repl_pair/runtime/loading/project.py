@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatch
 from functools import lru_cache
+from glob import escape, glob
 from pathlib import Path
 from typing import Any, cast
 
@@ -78,7 +79,7 @@ def read_project(start: Path) -> Project:
         pytest.root,
         pytest.stories,
         start,
-        folders=[one for word in words for one in sorted(start.glob(word))] or [start],
+        folders=[one for word in words for one in _find(start, word)] or [start],
         not_entered=pytest.not_entered,
         ignored=pytest.ignored,
         enters_venv=pytest.enters_venv,
@@ -86,6 +87,12 @@ def read_project(start: Path) -> Project:
         import_mode=pytest.import_mode,
         namespaces=pytest.namespaces,
     )
+
+
+def _find(start: Path, word: str) -> Sequence[Path]:
+    """Return what a word of `testpaths` names, as pytest finds it."""
+    found = glob(os.path.join(escape(str(start)), word), recursive=True)
+    return [Path(os.path.abspath(path)) for path in sorted(found)]
 
 
 def make_project(root: Path, words: Sequence[str], start: Path, **how: Any) -> Project:
