@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -89,12 +90,24 @@ def report_refusal(*, as_json: bool, note: Callable[[Reply], None] = _ignore) ->
     except ReplPairError as error:
         reply = error_reply(error)
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and not _is_nowhere():
             raise
-        reply = error_reply(RequestError("cannot_run", f"{error.filename}: {error.strerror}."))
+        what = f"{error.filename}: {error.strerror}." if error.filename else _NOWHERE
+        reply = error_reply(RequestError("cannot_run", what))
     with suppress(OSError):
         note(reply)
     sys.exit(answer(reply, print, as_json=as_json))
+
+
+def _is_nowhere() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
+_NOWHERE = "The folder that this command was started in is gone: change to one that is there."
 
 
 def print_json(reply: Any) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from repl_pair.cli.answers import FAIL, PASS, Caller, run_session
+from repl_pair.cli.answers import FAIL, PASS, Caller, report_refusal, run_session
 from repl_pair.cli.choosing import TAGS, VARIANTS, choose
 from repl_pair.cli.expectations import judge_row, read_expectation
 from repl_pair.cli.options import Choice
@@ -49,7 +49,8 @@ def watch(variants: tuple[str, ...], tags: str | None) -> None:
     """
     from repl_pair.cli.changed_files import ChangedFiles, watch_folder  # 20 ms, not in a round
 
-    root = read_project(Path.cwd()).root
+    with report_refusal(as_json=False):
+        root = read_project(Path.cwd()).root
     asked: dict[str, Any] = {
         "words": variants,
         "tags": tags,

@@ -304,6 +304,25 @@ def test_a_project_without_story_files_states_how_to_name_them(tmp_path, monkeyp
     assert "stories_*.py" in refused.stderr
 
 
+@pytest.mark.parametrize(
+    "words", [["run", "--here"], ["lint"], ["list", "stories", "--here"], ["watch"], ["kernels"]]
+)
+def test_where_the_folder_is_gone_a_command_says_so(tmp_path, monkeypatch, pair, words):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    refused = pair(*words)
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith("cannot_run: The folder that this command was started in is")
+
+
+def test_watch_refuses_settings_that_it_cannot_follow(project, pair):
+    (project / "pyproject.toml").write_text("[tool.repl_pair]\nstorys = []\n")
+    refused = pair("watch")
+    assert refused.exit_code == 2
+    assert "no key 'storys'" in refused.stderr
+
+
 def test_a_slow_run_is_reported_on_stderr_only(project, pair):
     ran = pair("run", "shop.slow/Long", "--here", "--json")
     assert ran.exit_code == 0
