@@ -8,6 +8,7 @@ from contextlib import redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from warnings import catch_warnings
 
 import click
 
@@ -21,7 +22,9 @@ from repl_pair.runtime.authoring.agent_data import held_data
 from repl_pair.runtime.authoring.fixtures import fixtures_in
 from repl_pair.runtime.linting.checks import find_faults
 from repl_pair.runtime.linting.faults import Fault, entries_of, fault_of
-from repl_pair.runtime.loading.load import DuplicateIds, load_stories, place_of
+from repl_pair.runtime.loading.load import DuplicateIds, UnfitPattern, load_stories, place_of
+from repl_pair.runtime.loading.project import find_files, read_project
+from repl_pair.runtime.loading.pytest_settings import read_settings
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import file_of
 from repl_pair.wire import ok_reply
@@ -32,12 +35,15 @@ from repl_pair.wire import ok_reply
 def lint(as_json: bool) -> None:
     """Find what does not fit together in this project's stories; no variant is run.
 
-    Unknown names, dead extends, panels that nothing reaches, ids of two files, contracts. A line
-    each: file, line, code. Exit code: 0 for nothing found, 1 for something, 2 for no stories.
+    Unknown names, dead extends, panels that nothing reaches, ids of two files, contracts, patterns
+    that fit no file. A line each: file, line, code. Exit code: 0 for nothing found, 1 for
+    something, 2 for no stories.
     """
     faults: list[Fault] = []
     with report_refusal(as_json=as_json), own_stdout(), redirect_stdout(sys.stderr):
-        files = load_stories(on_error=lambda file, error: faults.extend(_describe(file, error)))
+        with catch_warnings(action="ignore", category=UnfitPattern):
+            files = load_stories(on_error=lambda file, error: faults.extend(_describe(file, error)))
+        faults += _pattern_faults()
     # What did not load leaves others without what it registers.
     if not any(fault.code == "does-not-load" for fault in faults):
         faults += [*find_faults(), *fixture_faults()]
@@ -65,6 +71,16 @@ def _describe(file: Path, error: Exception) -> Iterator[Fault]:
         file=str(file),
         line=line_in(file, error),
     )
+
+
+def _pattern_faults() -> Iterator[Fault]:
+    project, settings = read_project(here := Path.cwd().resolve()), read_settings(here)
+    file = project.named_in or settings.file or here
+    for pattern, what in project.unfit(find_files(project)).items():
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
+        line = next((n for n, text in enumerate(lines, 1) if pattern in text), 1)
+        remedy = "Change it to what the files are called, or remove it."
+        yield Fault(code="unfit-pattern", what=what, remedy=remedy, file=str(file), line=line)
 
 
 def _show(files: Sequence[Path], found: Sequence[Fault]) -> None:

@@ -4,6 +4,7 @@ Every pytest run loads this module where the package is installed. It imports th
 a file that may have stories, or an option or setting of this package.
 """
 
+import re
 import sys
 from collections.abc import Generator
 from importlib.machinery import ModuleSpec, PathFinder
@@ -84,7 +85,7 @@ def pytest_testnodedown(node: Any) -> None:
 def _names_stories(start: Path) -> bool:
     """Return whether a pyproject.toml above may name stories: its TOML is read by the hooks."""
     files = [folder / "pyproject.toml" for folder in (start, *start.parents)]
-    return any(b"repl_pair" in file.read_bytes() for file in files if file.is_file())
+    return any(_NAME.search(file.read_bytes()) for file in files if file.is_file())
 
 
 def _load_hooks(config: pytest.Config) -> Any:
@@ -111,4 +112,6 @@ class _AsWritten(PathFinder):
 
 
 _HOOKS = "repl_pair_hooks"
+_NAME = re.compile(rb"repl[_-]?pair", re.IGNORECASE)
+"""The name of our table, also misspelt."""
 _REGISTRY = "repl_pair.runtime.registry.registry"

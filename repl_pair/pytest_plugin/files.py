@@ -20,16 +20,28 @@ def project_of(config: pytest.Config) -> Project:
 def files_elsewhere(config: pytest.Config) -> Sequence[str]:
     """Return the files that the project names outside of the folders that are collected.
 
-    None where an argument names what is collected.
+    None where an argument names what is collected. A pattern that fits no file is warned of.
     """
     project = project_of(config)
     if config.args_source is pytest.Config.ArgsSource.ARGS or not project.is_named:
         return ()
+    files = find_files(project)
+    if not hasattr(config, "workerinput"):
+        for text in project.unfit(files).values():
+            _warn(config, text)
     return [
         str(file)
-        for file in find_files(project)
+        for file in files
         if not any(file.is_relative_to(folder) for folder in project.folders)
     ]
+
+
+def _warn(config: pytest.Config, text: str) -> None:
+    """Warn in the summary; UsageError where the session's filters make warnings errors."""
+    try:
+        config.issue_config_time_warning(pytest.PytestConfigWarning(text), stacklevel=2)
+    except pytest.PytestConfigWarning as error:
+        raise pytest.UsageError(text) from error
 
 
 def _start_of(config: pytest.Config) -> Path:

@@ -150,6 +150,24 @@ def test_an_id_of_two_files_is_reported_at_the_second(stories, project, pair):
     assert "stories_shop.py:9" in found["what"]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", '[tool.repl_pair]\nstories = [\n"stories_*.py",\n"*_case.py"]'),
+        ("pytest.ini", "[pytest]\n\nrepl_pair_stories =\n  stories_*.py *_case.py"),
+    ],
+)
+def test_a_pattern_that_fits_no_file_is_reported_where_it_stands(
+    stories, project, pair, name, text
+):
+    stories("")
+    (project / name).write_text(text)
+    result = pair("lint")
+    assert (result.exit_code, result.stderr) == (1, "1 found in 1 file\n")
+    assert result.stdout.startswith(f"{name}:4: unfit-pattern: ")
+    assert "'*_case.py' fits no file" in result.stdout
+
+
 def test_nothing_runs_and_a_project_without_stories_is_a_usage_error(project, pair):
     assert pair("lint").exit_code == 0
     assert not (project / "ran.txt").exists()

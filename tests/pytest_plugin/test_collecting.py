@@ -222,6 +222,17 @@ def test_a_module_is_collected_where_it_is_named_and_the_arguments_name_nothing(
     [
         ("pytest.ini", "[pytest]\nrepl_pair_stories = no_such_module\n", "*no module 'no_such_*"),
         ("pyproject.toml", "[tool.repl_pair]\nstories = 3\n", "*stories is a list of patterns*"),
+        (
+            "pyproject.toml",
+            "[tool.repl_pair]\nprivat = []\n",
+            "*no key 'privat'. Nearest: private.*",
+        ),
+        (
+            "pyproject.toml",
+            "[tool.repl-pair]\nstories = []\n",
+            "*the name of the table is [[]tool.repl_pair]*",
+        ),
+        ("pyproject.toml", "[tool]\nrepl_pair = 3\n", "*[[]tool.repl_pair] is no table*"),
     ],
 )
 def test_settings_that_name_nothing_are_refused(pytester, name, text, shown):
@@ -230,6 +241,23 @@ def test_settings_that_name_nothing_are_refused(pytester, name, text, shown):
     result = pytester.runpytest_inprocess()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([shown])
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2")])
+def test_a_pattern_that_fits_no_file_is_warned_of_and_an_error_for_who_wants_that(
+    pytester, options
+):
+    pytester.makeini("[pytest]\nrepl_pair_stories = stories_*.py shop/*_cases.py")
+    pytester.makepyfile(stories_pricing=PRICES, test_a="def test_a(): pass")
+    text = "*repl_pair_stories: the pattern 'shop/[*]_cases.py' fits no file with stories."
+    warned = pytester.runpytest_subprocess("-k", "test_a", *options)
+    warned.assert_outcomes(passed=1, deselected=0 if options else 12, warnings=1)
+    warned.stdout.fnmatch_lines([text])
+    refused = pytester.runpytest_subprocess("-W", "error", *options)
+    assert refused.ret == pytest.ExitCode.USAGE_ERROR
+    refused.stderr.fnmatch_lines(["ERROR: " + text[1:]])
+    named = pytester.runpytest_subprocess("-W", "error", "test_a.py", *options)
+    named.assert_outcomes(passed=1)
 
 
 def test_a_run_without_stories_imports_the_declaration_of_the_plugin_alone(pytester):

@@ -23,6 +23,10 @@ class SkippedFile(UserWarning):
     """A file with stories skipped itself, so that none of its variants is there."""
 
 
+class UnfitPattern(UserWarning):
+    """A pattern of the project's settings fits no file, so that what it was written for is lost."""
+
+
 class NoStories(AuthoringError):
     """There is no file with stories in a project."""
 
@@ -48,8 +52,8 @@ def load_stories(
     Before each its `conftest.py` files. Loading again executes again: what a file no longer
     registers is retired. What a file raises goes to `on_error`, and the next is loaded. A file that
     skips itself, by `pytest.skip` and its like, or that `collect_ignore` names, is not returned; a
-    SkippedFile warning names the former. A folder that cannot be read is `cannot_run`, to
-    `on_error` too. NoStories `not_found` where there is no file.
+    SkippedFile warning names the former, UnfitPattern a pattern that fits no file. A folder that
+    cannot be read is `cannot_run`, to `on_error` too. NoStories `not_found` where there is no file.
     """
     project = read_project((start or Path.cwd()).resolve())
     for folder in reversed(project.import_paths):
@@ -61,6 +65,8 @@ def load_stories(
     loaded: list[Path] = []
     unread: list[OSError] = []
     files = find_files(project, unread.append)
+    for text in project.unfit(files).values():
+        warnings.warn(text, UnfitPattern, stacklevel=2)
     for error in unread:
         _report_unread(error, on_error)
     for file in files:

@@ -6,16 +6,17 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from functools import lru_cache
 from glob import escape, glob
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from repl_pair.errors import AuthoringError
 from repl_pair.records import record
-from repl_pair.runtime.loading.pytest_settings import NOT_ENTERED, read_settings, read_toml
+from repl_pair.runtime.loading.own_settings import KEYS, read_patterns
+from repl_pair.runtime.loading.pytest_settings import NOT_ENTERED, read_settings
 from repl_pair.runtime.values.classes import INSTALLED
 
 INI = "repl_pair_stories"
@@ -28,13 +29,16 @@ class Project:
     """Where stories are, and how their files are imported.
 
     `patterns` fit names, with a `/` paths below `base`; where the project names none, a file that
-    fits must use repl_pair. `folders` are searched for names, `root` for paths.
+    fits must use repl_pair. `folders` are searched for names, `root` for paths. `is_whole`: the
+    search begins in `base`.
     """
 
     root: Path
     base: Path
     patterns: Sequence[str] = DEFAULT_PATTERNS
     is_named: bool = False
+    named_in: Path | None = None
+    is_whole: bool = True
     modules: frozenset[Path] = frozenset()
     folders: Sequence[Path] = ()
     not_entered: Sequence[str] = NOT_ENTERED
@@ -60,12 +64,25 @@ class Project:
 
     def names(self, file: Path) -> bool:
         """Return whether the project names a file by its module or path, wherever it is."""
-        return file in self.modules or any(
-            file.is_relative_to(self.base)
-            and _fit(file.relative_to(self.base).parts, pattern.split("/"))
-            for pattern in self.patterns
-            if "/" in pattern
-        )
+        paths = (pattern for pattern in self.patterns if "/" in pattern)
+        return file in self.modules or any(self._fits(file, pattern) for pattern in paths)
+
+    def unfit(self, files: Sequence[Path]) -> Mapping[str, str]:
+        """Return the patterns that none of its files fits, each with what is to be said of it.
+
+        A name may be without one where the search begins in a part of the project.
+        """
+        judged = [one for one in self.patterns if "/" in one or self.is_whole]
+        named = judged if self.is_named else ()
+        left = [one for one in named if not any(self._fits(file, one) for file in files)]
+        where = self.named_in or INI
+        return {one: f"{where}: the pattern {one!r} fits no file with stories." for one in left}
+
+    def _fits(self, file: Path, pattern: str) -> bool:
+        if "/" not in pattern:
+            return fnmatch(file.name, pattern)
+        is_below = file.is_relative_to(self.base)
+        return is_below and _fit(file.relative_to(self.base).parts, pattern.split("/"))
 
 
 def read_project(start: Path) -> Project:
@@ -100,7 +117,9 @@ def make_project(root: Path, words: Sequence[str], start: Path, **how: Any) -> P
 
     That is the first one that does, from `start` upward.
     """
-    base, named = (root, words) if words else _read_named(start) or (root, ())
+    file = None if words else _find_named(start)
+    base = root if file is None else file.parent
+    named = words if file is None else read_patterns(file, "stories") or ()
     modules = [word for word in named if _MODULE.fullmatch(word) and not word.endswith(".py")]
     patterns = [word.removeprefix("./") for word in named if word not in modules]
     return Project(
@@ -108,6 +127,8 @@ def make_project(root: Path, words: Sequence[str], start: Path, **how: Any) -> P
         base=base,
         patterns=patterns if named else DEFAULT_PATTERNS,
         is_named=bool(named),
+        named_in=file,
+        is_whole=start == base,
         modules=frozenset(_file_of(base, module) for module in modules),
         **how,
     )
@@ -128,19 +149,15 @@ def find_files(
     return [*found, *sorted(project.modules - found.keys())]
 
 
-def _read_named(start: Path) -> tuple[Path, Sequence[str]] | None:
-    """Return the folder of the first pyproject.toml that names stories, and what it names."""
+def _find_named(start: Path) -> Path | None:
+    """Return the first pyproject.toml that names stories."""
     for folder in (start, *start.parents):
-        if not (file := folder / "pyproject.toml").is_file():
-            continue
-        found: Any = read_toml(file).get("tool", {}).get("repl_pair", {}).get("stories")
-        if found is None:
-            continue
-        named = cast("list[Any]", found if isinstance(found, list) else [])
-        if not named or not all(isinstance(word, str) for word in named):
-            what = '[tool.repl_pair] stories is a list of patterns: ["stories_*.py"].'
+        file = folder / "pyproject.toml"
+        if file.is_file() and (named := read_patterns(file, "stories")) is not None:
+            if named:
+                return file
+            what = f"[tool.repl_pair] stories is a list of patterns: {KEYS['stories']}."
             raise AuthoringError("bad_body", f"{file}: {what}")
-        return folder, named
     return None
 
 

@@ -9,10 +9,10 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import product, zip_longest
 from pathlib import Path, PurePosixPath
-from typing import Any, cast
 
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime.loading.pytest_settings import NOT_ENTERED, read_toml
+from repl_pair.runtime.loading.own_settings import read_patterns
+from repl_pair.runtime.loading.pytest_settings import NOT_ENTERED
 from repl_pair.runtime.project.git import run_git
 from repl_pair.runtime.review.markdown import read_headings
 from repl_pair.runtime.review.model import PageLine
@@ -128,14 +128,7 @@ def read_text(file: Path) -> str | None:
 
 @lru_cache(maxsize=64)
 def _read_private(file: Path, _version: object) -> Sequence[str]:
-    found: Any = read_toml(file)
-    for name in ("tool", "repl_pair"):
-        found = cast("dict[str, Any]", found).get(name, {}) if isinstance(found, dict) else None
-    found = cast("dict[str, Any]", found).get("private", []) if isinstance(found, dict) else None
-    patterns = cast("list[Any]", found)
-    if not (isinstance(found, list) and all(isinstance(pattern, str) for pattern in patterns)):
-        what = '[tool.repl_pair] private is a list of patterns: ["drafts/*", "*.private.md"].'
-        raise AuthoringError("bad_body", f"{file}: {what}")
+    patterns = read_patterns(file, "private") or ()
     return [_read_pattern(file, at, pattern) for at, pattern in enumerate(patterns, 1)]
 
 

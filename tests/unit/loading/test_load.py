@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime.loading.load import load_stories
+from repl_pair.runtime.loading.load import UnfitPattern, load_stories
 from repl_pair.runtime.registry.registry import REGISTRY
 
 STORY = """
@@ -69,6 +69,63 @@ def test_a_setting_of_the_wrong_form_is_refused(project):
     (project.folder / "pyproject.toml").write_text('[tool.repl_pair]\nstories = "a.py"\n')
     with pytest.raises(AuthoringError, match="stories is a list of patterns"):
         load_stories(project.folder)
+
+
+SETTINGS = {
+    "an unknown key": ("pyproject.toml", "[tool.repl_pair]\nstorys = []", "'storys'.*: stories"),
+    "a key in capitals": ("pyproject.toml", "[tool.repl_pair]\nPrivate = []", "Nearest: private"),
+    "a misspelt table": (
+        "pyproject.toml",
+        "[tool.repl-pair]\nstories = ['a']",
+        r"is \[tool.repl_pair\]",
+    ),
+    "no table": ("pyproject.toml", "[tool]\nrepl_pair = 3", r"\[tool.repl_pair\] is no table"),
+    "no tools": ("pyproject.toml", "tool = 3", r"\[tool\] is no table"),
+    "no table of pytest's": (
+        "pyproject.toml",
+        "[tool]\npytest = 3",
+        r"\[tool.pytest\] is no table",
+    ),
+    "a number": ("pyproject.toml", "[tool.pytest]\ntestpaths = 3", "testpaths is words"),
+    "numbers": ("pytest.toml", "[pytest]\npythonpath = [3]", "pythonpath is words"),
+    "a number of words": ("pytest.toml", "[pytest]\nrepl_pair_image_tolerance = [1]", "a share"),
+    "an open quote": (
+        "pytest.ini",
+        '[pytest]\naddopts = -q "x',
+        "addopts is words, with each quote",
+    ),
+    "no UTF-8": ("tox.ini", "[pytest]\n# \xe9", "Save it as UTF-8"),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "shown"), SETTINGS.values(), ids=SETTINGS)
+def test_settings_that_cannot_be_followed_are_refused_with_their_file(project, name, text, shown):
+    project("stories_a.py", "a")
+    (project.folder / name).write_text(text, encoding="latin-1")
+    with pytest.raises(AuthoringError, match=f"(?s){name}.*{shown}"):
+        load_stories(project.folder)
+
+
+def test_an_open_quote_in_the_environment_is_refused_by_its_name(project, monkeypatch):
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-q 'x")
+    with pytest.raises(AuthoringError, match="PYTEST_ADDOPTS is words"):
+        load_stories(project.folder)
+
+
+def test_a_pattern_that_fits_no_file_beside_one_that_does_is_warned_of(project):
+    (project.folder / "pyproject.toml").write_text(
+        '[tool.repl_pair]\nstories = ["stories_*.py", "*_case.py", "shop/*.py"]\n'
+    )
+    project("stories_a.py", "a")
+    with pytest.warns(UnfitPattern) as warned:
+        load_stories(project.folder)
+    shown = [str(one.message).partition("pyproject.toml: ")[2] for one in warned]
+    assert shown == [
+        f"the pattern {p!r} fits no file with stories." for p in ("*_case.py", "shop/*.py")
+    ]
+    (project.folder / "shop").mkdir()
+    project("shop/stories_b.py", "b")
+    load_stories(project.folder / "shop")  # a part needs no name of each pattern
 
 
 def test_a_hook_that_a_file_sets_over_the_end_of_the_process_stays_and_works(project, monkeypatch):

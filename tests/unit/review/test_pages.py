@@ -120,6 +120,15 @@ def test_a_setting_that_is_not_legal_shows_no_page(project, setting):
 
 
 @pytest.mark.parametrize(
+    ("table", "key"), [("repl_pair", "privat"), ("repl_pair", "Private"), ("repl-pair", "private")]
+)
+def test_a_misspelt_setting_shows_no_page(project, table, key):
+    (project / "pyproject.toml").write_text(f"[tool.{table}]\n{key} = ['notes/*']\n")
+    with pytest.raises(AuthoringError, match=r"pyproject\.toml: \[tool\.repl.pair\]"):
+        list_pages(project, CLAUDE, private=False)
+
+
+@pytest.mark.parametrize(
     "pattern",
     [
         *("", " plans/*", "drafts\\*", "{drafts,docs}/*", "~/drafts", "../drafts", "a/../.."),
