@@ -314,7 +314,7 @@ def test_ids_that_libraries_make_up_are_numbered_and_others_stay():
 
 def test_styled_tables_have_one_text_in_every_process():
     frame = pd.DataFrame({"a": [1, 2]})
-    texts = {output_texts([{"text/html": frame.style._repr_html_()}])[0] for _ in range(3)}
+    texts = {output_texts([{"text/html": frame.style._repr_html_()}], str)[0] for _ in range(3)}
     assert len(texts) == 1
 
 
