@@ -26,7 +26,8 @@ from repl_pair.cli.tables import COLOURS, escape, format_cell
 from repl_pair.cli.verdicts import FAILING
 from repl_pair.errors import ReplPairError
 from repl_pair.runtime.capture.capture import listen_to_runs
-from repl_pair.runtime.loading.project import files_behind, read_project
+from repl_pair.runtime.loading.imported_files import files_behind
+from repl_pair.runtime.loading.project import read_project
 from repl_pair.runtime.planning.module_reach import files_of
 from repl_pair.runtime.registry.origin import file_of
 from repl_pair.runtime.registry.outcomes import HASHES

@@ -18,9 +18,9 @@ from repl_pair.pytest_plugin.replaced import note_entries
 from repl_pair.pytest_plugin.selecting import note_collected
 from repl_pair.pytest_plugin.snapshot_use import note_left_out
 from repl_pair.pytest_plugin.snapshots import note_file
+from repl_pair.runtime.loading.imported_files import files_behind
 from repl_pair.runtime.loading.load import DuplicateIds, load_file
 from repl_pair.runtime.loading.modules import put_on_path
-from repl_pair.runtime.loading.project import files_behind
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import file_of
 from repl_pair.runtime.registry.registry import REGISTRY

@@ -1,6 +1,5 @@
 """Where the stories of a project are: the settings of the project and of pytest, and the files."""
 
-import ast
 import errno
 import importlib.util
 import os
@@ -8,16 +7,15 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
-from functools import lru_cache
 from glob import escape, glob
 from pathlib import Path
 from typing import Any
 
 from repl_pair.errors import AuthoringError
 from repl_pair.records import record
+from repl_pair.runtime.loading.imported_files import uses_package
 from repl_pair.runtime.loading.own_settings import KEYS, read_patterns
 from repl_pair.runtime.loading.pytest_settings import NOT_ENTERED, read_settings
-from repl_pair.runtime.values.classes import INSTALLED
 
 INI = "repl_pair_stories"
 """The option of pytest's configuration that names modules and patterns of files."""
@@ -53,7 +51,7 @@ class Project:
         if file.suffix != ".py":
             return False
         is_fit = any(fnmatch(file.name, pattern) for pattern in self.patterns)
-        return self.names(file) or (is_fit and (self.is_named or _uses_us(file, self.root)))
+        return self.names(file) or (is_fit and (self.is_named or uses_package(file, self.root)))
 
     def conftests(self, file: Path) -> Iterator[Path]:
         """Yield each `conftest.py` of the folder of a file and above, the outermost first."""
@@ -231,56 +229,6 @@ def _fit(parts: Sequence[str], patterns: Sequence[str]) -> bool:
     return bool(parts) and fnmatch(parts[0], first) and _fit(parts[1:], rest)
 
 
-def _uses_us(file: Path, root: Path) -> bool:
-    """Return whether a file imports repl_pair, by itself or through modules of the project.
-
-    One that cannot be read may: its import says why it cannot.
-    """
-    try:
-        return any(_IMPORT.search(one.read_bytes()) for one in files_behind(file, root))
-    except OSError:
-        return True
-
-
-def files_behind(file: Path, root: Path) -> Iterator[Path]:
-    """Yield a file and those of the project that it imports by statements, and they in turn."""
-    waiting, seen = [file], set[Path]()
-    while waiting:
-        if (one := waiting.pop()) not in seen:
-            seen.add(one)
-            yield one
-            waiting += _imported(one, root)
-
-
-def _imported(file: Path, root: Path) -> Iterator[Path]:
-    """Find the files of the project that a module imports by statements."""
-    added = [Path(path) for path in sys.path if Path(path).is_relative_to(root)]
-    own = [path for path in added if INSTALLED.isdisjoint(path.parts)]
-    for name in _names_imported(file.read_bytes()):
-        for base in {file.parent, file.parent.parent, root, *own}:
-            path = base.joinpath(*name.split("."))
-            yield from (
-                one for one in (path.with_suffix(".py"), path / "__init__.py") if one.is_file()
-            )
-
-
-@lru_cache(512)
-def _names_imported(text: bytes) -> Sequence[str]:
-    names: set[str] = set()
-    try:
-        nodes = list(ast.walk(ast.parse(text)))
-    except (SyntaxError, ValueError):  # it is reported where it is loaded
-        nodes = []
-        names = {name.decode() for name in _IMPORTED.findall(text)}
-    for node in nodes:
-        if isinstance(node, ast.ImportFrom):
-            above = f"{node.module}." if node.module else ""
-            names |= {above[:-1], *(f"{above}{alias.name}" for alias in node.names)}
-        elif isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-    return sorted(names - {""})
-
-
 def _file_of(base: Path, module: str) -> Path:
     """Find a module's file as an import in the project's folder would."""
     if str(base) not in sys.path:
@@ -295,9 +243,4 @@ def _file_of(base: Path, module: str) -> Path:
     return Path(spec.origin)
 
 
-_PACKAGE = __name__.partition(".")[0]
-_IMPORT = re.compile(
-    rb"^[ \t]*(?:from[ \t]+%b\b|import[ \t][^#\n]*\b%b\b)" % (2 * (_PACKAGE.encode(),)), re.M
-)
-_IMPORTED = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([A-Za-z_][\w.]*)", re.M)
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
