@@ -307,6 +307,13 @@ _n
 """
 
 
+async def test_the_functions_by_which_ipython_displays_stay_as_they_are_in_a_kernel(desk):
+    await desk.cell(LOUD)
+    assert (await desk.answer("loud/It"))["outputs"]
+    files = "{f.__code__.co_filename.split('/')[-1] for f in (display, clear_output)}"
+    assert await desk.value(files) == {"display_functions.py"}
+
+
 async def test_a_cell_and_a_worker_that_put_out_at_once_each_keep_their_own(desk, tmp_path):
     await desk.cell(MEANWHILE)
     gate = tmp_path / "gate"

@@ -27,10 +27,12 @@ def hook_displays(shell: Any | None) -> Iterator[Undo]:
 
 
 def hook_functions(module: str) -> Undo:
-    """Hook the functions by which IPython displays, for where there is no shell.
+    """Hook the functions by which IPython displays, unless there is a shell, whose hooks do.
 
     Whoever imported one holds the function itself: its code is replaced.
     """
+    if _shell() is not None:
+        return lambda: None
     functions = sys.modules[module]
     undos = [
         _take_over(function, _without_shell(take))
