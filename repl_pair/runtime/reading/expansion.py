@@ -1,7 +1,7 @@
 """Values opened to their leaves, as dicts and lists, and the secrets found among these."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any
 
@@ -22,6 +22,7 @@ from repl_pair.runtime.values.marks import (
     is_needle,
     is_secret_key,
     names_own_value,
+    places_behind,
 )
 
 DEEPEST = 64
@@ -131,7 +132,7 @@ def _walk(
             continue
         met[id(part), inside] = part
         rows, private = (table(part), ()) if is_table(part) else _read_parts(part)
-        named = _slot_beside_its_name(rows)
+        named = _slots_beside_names(rows)
         waiting.extend(
             (str(key), item, inside or _is_secret(key, named), depth - 1)
             for key, item in _pairs_in(rows)
@@ -139,11 +140,19 @@ def _walk(
         waiting.extend(("", Secret(item), True, depth - 1) for item in private)
 
 
-def _slot_beside_its_name(rows: Any) -> int | str | None:
-    """Return where the secret stands in a pair, or in a `{"name": …, "value": …}`, of a secret."""
-    if type(rows) is tuple:
-        return 1 if holds_named_secret(rows) else None
-    return "value" if is_map(rows) and names_own_value(rows) else None
+def _slots_beside_names(rows: Any) -> Collection[int | str]:
+    """Return where secrets stand beside their names.
+
+    In a pair, in a `{"name": …, "value": …}`, behind an option, in the lines of a private key.
+    """
+    if is_map(rows):
+        return ("value",) if names_own_value(rows) else ()
+    if not is_row(rows):
+        return ()
+    if type(rows) is tuple and holds_named_secret(rows):
+        return (1,)
+    announced = (at for at, item in enumerate(rows) if type(item) is str and item[:1] == "-")
+    return {place for at in announced for place in places_behind(rows, at)}
 
 
 def _pairs_in(rows: Any) -> Iterable[tuple[Any, Any]]:
@@ -152,8 +161,8 @@ def _pairs_in(rows: Any) -> Iterable[tuple[Any, Any]]:
     return rows.items() if is_map(rows) else enumerate(() if rows is None else rows)
 
 
-def _is_secret(key: Any, named: int | str | None) -> bool:
-    is_beside = type(key) in (int, str) and key == named
+def _is_secret(key: Any, named: Collection[int | str]) -> bool:
+    is_beside = type(key) in (int, str) and key in named
     return is_beside or (isinstance(key, str) and is_secret_key(key))
 
 

@@ -72,6 +72,12 @@ def test_a_secret_is_found_by_the_name_beside_it():
     assert sorted(short_secrets([named, pairs])) == ["17", "hun7r", "hun8r"]
 
 
+def test_a_secret_behind_its_option_and_the_lines_of_a_key_are_found():
+    words = ["mysql", "--password", "hun7r", "--user", "ada", "--no-password", "x7"]
+    key = ("-----BEGIN RSA PRIVATE KEY-----", "MIIq", "-----END RSA PRIVATE KEY-----", "rest")
+    assert sorted(short_secrets([words, key])) == ["MIIq", "hun7r"]
+
+
 def test_secrets_in_private_fields_are_found_and_other_private_fields_are_not_followed():
     @dataclass
     class Hidden:
