@@ -203,14 +203,9 @@ def _read_folder(folder: Path, on_error: Callable[[OSError], None]) -> Iterator[
 def _is_entered(folder: Path, project: Project) -> bool:
     if folder.name == "__pycache__" or any(_fits_name(folder, p) for p in project.not_entered):
         return False
-    return project.enters_venv or not _is_venv(folder)
-
-
-def _is_venv(folder: Path) -> bool:
-    try:
-        return (folder / "pyvenv.cfg").is_file() or (folder / "conda-meta/history").is_file()
-    except OSError:  # it is reported where the folder is read
-        return False
+    # Of a folder that cannot be read neither is there: it is reported where it is read.
+    marks = (folder / "pyvenv.cfg", folder / "conda-meta/history")
+    return project.enters_venv or not any(map(os.path.isfile, marks))
 
 
 def _fits_name(path: Path, pattern: str) -> bool:

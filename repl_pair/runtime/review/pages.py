@@ -201,7 +201,8 @@ def _walk(root: Path) -> Iterator[str]:
 
 
 def _is_entered(folder: Path) -> bool:
-    is_venv = (folder / "pyvenv.cfg").is_file() or (folder / "conda-meta").is_dir()
+    # What cannot be read is neither, and the walk passes it by.
+    is_venv = os.path.isfile(folder / "pyvenv.cfg") or os.path.isdir(folder / "conda-meta")
     words = (*NOT_ENTERED, "__pycache__")
     return not is_venv and not any(fnmatchcase(folder.name, word) for word in words)
 

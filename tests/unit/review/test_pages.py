@@ -2,9 +2,11 @@
 
 import json
 import subprocess
+import sys
 from unicodedata import normalize
 
 import pytest
+from bad_paths import BAD, obey_permissions
 
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.review.pages import MAX_BYTES, is_private, list_pages
@@ -24,6 +26,22 @@ def write(project, **files):
 
 def paths_of(project, view=ME, private=False):
     return [page["path"] for page in list_pages(project, view, private=private)]
+
+
+def test_what_cannot_be_read_is_no_page_and_ends_no_list(project):
+    for make in BAD.values():
+        make(project)
+    (project / "gone.md").symlink_to("nowhere.md")
+    code = f"""
+from pathlib import Path
+from repl_pair.runtime.review.pages import page_paths
+print(*page_paths(Path({str(project)!r})))
+"""
+    listed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, preexec_fn=obey_permissions,
+        check=False,
+    )  # fmt: skip
+    assert listed.stdout.split() == ["README.md"], listed.stderr
 
 
 def test_pages_are_titled_by_their_first_heading_or_their_file(project):
