@@ -1713,6 +1713,7 @@ async def test_every_descriptor_states_what_the_op_does(link):
         "read_more": ("read", "inline"),
         "run_variant": ("run", "main"),
         "run_variants": ("run", "main"),
+        "search_kept": ("read", "inline"),
     }
     assert asked("story") == {
         "changed_variants": ("read", "worker"),
