@@ -113,5 +113,5 @@ class _AsWritten(PathFinder):
 
 _HOOKS = "repl_pair_hooks"
 _NAME = re.compile(rb"repl[_-]?pair", re.IGNORECASE)
-"""The name of our table, also misspelt."""
+"""The name of the table of this package, also misspelt."""
 _REGISTRY = "repl_pair.runtime.registry.registry"
