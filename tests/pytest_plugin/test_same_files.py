@@ -369,11 +369,6 @@ DOUBLED = {
         "stories_a.py": story("a", "repl_pair.loader('db')(lambda: 1)"),
         "stories_b.py": story("b", "repl_pair.loader('db')(lambda: 2)"),
     },
-    "one file under two names": {
-        "pytest.ini": "[pytest]\naddopts = --import-mode=importlib\n",
-        "t/stories_a.py": story("a"),
-        "t/stories_b.py": story("b", "import stories_a"),
-    },
 }
 
 
@@ -384,6 +379,22 @@ def test_an_id_twice_in_files_is_an_error_that_names_both_places(pytester, put, 
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines(["Registered twice*", "*: *stories_?.py:? and *stories_?.py:?."])
     with pytest.raises(AuthoringError, match=r"stories_.\.py:\d and .*stories_.\.py:\d\."):
+        load()
+
+
+def test_a_file_that_is_imported_under_two_names_is_an_error_that_states_both(put, pytester, load):
+    put(
+        {
+            "pytest.ini": "[pytest]\naddopts = --import-mode=importlib\n",
+            "t/stories_a.py": story("a"),
+            "t/stories_b.py": story("b", "import stories_a"),
+        }
+    )
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    words = r"*stories_a.py:?, imported as *stories_a and as *stories_a."
+    result.stdout.fnmatch_lines(["Registered twice*", words, "Import the file by one name.*"])
+    with pytest.raises(AuthoringError, match=r"stories_a\.py:\d, imported as .* and as .*\."):
         load()
 
 

@@ -15,7 +15,7 @@ from repl_pair.errors import AuthoringError, ReplPairError, RequestError
 from repl_pair.runtime.loading.modules import execute, name_of, put_on_path
 from repl_pair.runtime.loading.project import Project, find_files, read_project
 from repl_pair.runtime.registry.model import Entry
-from repl_pair.runtime.registry.origin import file_of
+from repl_pair.runtime.registry.origin import MODULE, file_of
 from repl_pair.runtime.registry.registry import REGISTRY
 
 
@@ -35,13 +35,25 @@ class DuplicateIds(AuthoringError):
     """Files register the same id twice; `pairs` are the first and the last registration of each."""
 
     def __init__(self, pairs: Sequence[tuple[Entry, Entry]]) -> None:
-        lines = [
-            f"{again.kind} {again.id!r}: {place_of(first)} and {place_of(again)}."
-            for first, again in pairs
-        ]
+        lines = [f"{again.kind} {again.id!r}: {_places(first, again)}." for first, again in pairs]
         what = "Registered twice, so that the first would be lost:"
-        super().__init__("bad_id", "\n".join([what, *lines, "Give one of them another id."]))
+        are_two = any(place_of(first) != place_of(again) for first, again in pairs)
+        how = "Give one of them another id." if are_two else _ONE_NAME
+        super().__init__("bad_id", "\n".join([what, *lines, how]))
         self.pairs = pairs
+
+
+def _places(first: Entry, again: Entry) -> str:
+    if place_of(first) != place_of(again):
+        return f"{place_of(first)} and {place_of(again)}"
+    names = (entry.origin.key.removeprefix(MODULE) for entry in (first, again))
+    return f"{place_of(again)}, imported as {' and as '.join(names)}"
+
+
+_ONE_NAME = (
+    "Import the file by one name. With consider_namespace_packages, a file in a folder without "
+    "__init__.py is named as an import from the root names it."
+)
 
 
 def load_stories(
