@@ -8,7 +8,7 @@ from typing import Any
 from repl_pair.errors import RequestError
 from repl_pair.panels.base.describing import Hide, hide_of
 from repl_pair.records import record
-from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.ids import check_text, story_of
 from repl_pair.runtime.registry.outcomes import Outcome
 from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
 from repl_pair.runtime.registry.visible import variants_of
@@ -44,6 +44,7 @@ def build_text(
     """Return what `show` shows, and show nothing; a variant is run."""
     if id is None:
         return ShownText(text=Markdown(stories_text()), about=Link())
+    check_text("show takes the id of a story, variant or workspace", id)
     if "?" in id:
         return _shared(parse_share_url(id))
     if "/" not in id:

@@ -1,12 +1,13 @@
 """Typed builders of the assertions that a play may hold; each returns a list."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from repl_pair.errors import did_you_mean
+from repl_pair.errors import AuthoringError, did_you_mean
 from repl_pair.runtime.authoring.args import check_mapping
 from repl_pair.runtime.reading.exceptions import short_class_name
 from repl_pair.runtime.registry.model import BuiltStep, Step
+from repl_pair.runtime.values.paths import LEGAL_FORM
 
 Path = str | Sequence[str | int]
 """Dotted text such as `result.lines[0].sku`, or a list of keys, over args, result, last, state,
@@ -50,8 +51,7 @@ def warns(category: str | type[Warning], *, match: str | None = None) -> Step:
     `category` and `match` are as in `raises`. Under pytest it is no warning of the session, and
     `-W error` passes.
     """
-    name = category if isinstance(category, str) else short_class_name(category)
-    return BuiltStep("warns", name, *_options(match=match))
+    return BuiltStep("warns", _class_name("warns", category), *_options(match=match))
 
 
 def no_warnings() -> Step:
@@ -71,8 +71,7 @@ def raises(exception: str | type[BaseException], *, match: str | None = None) ->
     of a builtin class means that class alone. `match` is a regular expression searched in the
     message.
     """
-    name = exception if isinstance(exception, str) else short_class_name(exception)
-    return BuiltStep("raises", name, *_options(match=match))
+    return BuiltStep("raises", _class_name("raises", exception), *_options(match=match))
 
 
 def result_equals(expected: Any) -> Step:
@@ -138,8 +137,16 @@ def no_secret() -> Step:
     return BuiltStep("no_secret")
 
 
-def _plain(path: Path) -> str | list[str | int]:
-    return path if isinstance(path, str) else list(path)
+def _class_name(step: str, given: Any) -> str:
+    if not isinstance(given, str | type):
+        raise AuthoringError("bad_body", f"{step} takes one class or its name, not {given!r}.")
+    return given if isinstance(given, str) else short_class_name(given)
+
+
+def _plain(path: Any) -> str | list[str | int]:
+    if not isinstance(path, str | list | tuple):
+        raise AuthoringError("bad_body", f"a path is {LEGAL_FORM}, not {path!r}.")
+    return path if isinstance(path, str) else list(cast("Sequence[str | int]", path))
 
 
 def _options(**given: Any) -> list[dict[str, Any]]:

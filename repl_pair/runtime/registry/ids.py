@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from repl_pair.errors import AuthoringError
+from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.records import row
 
 _SEGMENT = r"[A-Za-z][A-Za-z0-9_-]*"
@@ -76,6 +76,12 @@ def check_id(kind: str, grammar: Grammar, id: object) -> str:
         f"For example: {suggest_id(grammar, id)!r}.",
         detail={"kind": kind, "id": repr(id), "pattern": grammar.pattern},
     )
+
+
+def check_text(what: str, id: object) -> None:
+    """Refuse what is no text, such as a function, by `bad_arguments`; `what` says who takes one."""
+    if not isinstance(id, str):
+        raise RequestError("bad_arguments", f"{what}, and no {type(id).__name__}.")
 
 
 def suggest_id(grammar: Grammar, id: object) -> str:

@@ -12,6 +12,7 @@ from repl_pair.runtime.capture.capture import capture, report_raised
 from repl_pair.runtime.capture.children import in_one_process
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.registry.ids import check_text
 from repl_pair.runtime.registry.outcomes import PhaseRecord
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.forms import display_and_check
@@ -84,7 +85,7 @@ async def arun(
 async def _run(
     variant_id: str, wanted: Mapping[str, Any], check: bool, wait_for: WaitFor
 ) -> RunRecord:
-    _check_text(variant_id)
+    check_text("run takes the id of a variant", variant_id)
     try:
         check_not_empty("plays", wanted["plays"])
         plan = plan_variant(variant_id, **wanted)
@@ -98,13 +99,6 @@ async def _run(
     if check:
         display_and_check(record)
     return record
-
-
-def _check_text(id: Any) -> None:
-    if not isinstance(id, str):
-        raise RequestError(
-            "bad_arguments", f"run takes the id of a variant, and no {type(id).__name__}."
-        )
 
 
 def _check_variant_id(id: str) -> None:

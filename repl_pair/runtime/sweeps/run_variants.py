@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
-from typing import Any
+from typing import Any, cast
 
 from repl_pair.errors import RequestError
+from repl_pair.runtime.registry.ids import check_text
 from repl_pair.runtime.results.forms import display_and_check
 from repl_pair.runtime.stopping.loops import drive, on_private_loop
 from repl_pair.runtime.stopping.stop import defer_stops
@@ -42,13 +43,15 @@ def run_variants(
     `not_found` for an unknown id, `bad_arguments` for a choice that cannot be, and for more than
     100,000 runs. After an interrupt, `repl_pair.last_sweep()` has the rows of what was done.
     """
-    given: Any = ids
-    if isinstance(given, str) or not isinstance(given, Iterable | None):
-        raise RequestError(
-            "bad_arguments",
-            f"ids is a list of variant ids, not {ids!r}; `story={ids!r}` runs a story's variants.",
-        )
-    chosen = select(View(), ids=ids, tags=tags, changed=changed, story=story)
+    named = None if tags is None else _list_of("tags is a list of tags", tags)
+    if ids is not None:
+        how = f"; `story={ids!r}` runs a story's variants."
+        ids = _list_of("ids is a list of variant ids", ids, how)
+    if not isinstance(modes, str):
+        modes = _list_of("modes is 'all', 'each' or a list of modes", modes)
+    if story is not None:
+        check_text("story takes the id of a story", story)
+    chosen = select(View(), ids=ids, tags=named, changed=changed, story=story)
     state = SweepState(pair(chosen, modes), fail_fast=fail_fast, on_row=on_progress)
     try:
         if executor is not None:
@@ -68,6 +71,12 @@ def run_variants(
     if check:
         display_and_check(swept)
     return swept
+
+
+def _list_of(what: str, given: Any, how: str = ".") -> list[Any]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise RequestError("bad_arguments", f"{what}, not {given!r}{how}")
+    return list(cast("Iterable[Any]", given))
 
 
 def last_sweep() -> Sweep | None:

@@ -559,3 +559,20 @@ def test_without_the_library_a_schema_cannot_be_checked_and_the_remedy_is_named(
     record = repl_pair.run("made/It")
     assert (record.status, record.total) == ("cannot_run", 0)
     assert record.reason.endswith("pip install jsonschema")
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: check.raises(5), "raises takes one class or its name, not 5."),
+        (lambda: check.raises((ValueError, KeyError)), "raises takes one class or its name, not ("),
+        (lambda: check.warns(None), "warns takes one class or its name, not None."),
+        (lambda: check.contains(5, 1), "a path is result.lines[0].sku"),
+        (lambda: check.path_equals(None, 1), "a path is result.lines[0].sku"),
+    ],
+)
+def test_a_word_of_another_type_is_refused_where_the_step_is_built(build, words):
+    with pytest.raises(AuthoringError) as refused:
+        build()
+    assert refused.value.code == "bad_body"
+    assert refused.value.message.startswith(words)

@@ -27,6 +27,11 @@ def test_nothing_registered_shows_how_to_begin():
     assert "Register a story" in repl_pair.show()
 
 
+def test_what_is_no_id_is_refused_in_words():
+    with pytest.raises(RequestError, match=r"show takes the id of a story, .* and no int"):
+        repl_pair.show(5)
+
+
 def test_all_stories_stand_with_their_last_statuses(shop):
     head = "| story |  | variants | last |\n| --- | --- | --- | --- |\n"
     assert repl_pair.show() == head + "| `shop.sum` | Adds \\| one. | 3 | 3 not run |"

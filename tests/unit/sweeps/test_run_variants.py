@@ -133,6 +133,31 @@ def test_variants_are_chosen_in_one_way(shop, chosen, given):
         repl_pair.run_variants(**chosen)
 
 
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [
+        ({"ids": "shop/A"}, "ids is a list of variant ids, not 'shop/A'; `story='shop/A'` runs"),
+        ({"ids": 5}, "ids is a list of variant ids, not 5"),
+        ({"tags": "test"}, "tags is a list of tags, not 'test'"),
+        ({"story": len}, "story takes the id of a story, and no builtin_function_or_method"),
+        ({"modes": None}, "modes is 'all', 'each' or a list of modes, not None"),
+    ],
+)
+def test_a_choice_of_another_type_is_refused_in_words(shop, chosen, words):
+    with pytest.raises(RequestError) as refused:
+        repl_pair.run_variants(**chosen)
+    assert (refused.value.code, CALLS) == ("bad_arguments", [])
+    assert refused.value.message.startswith(words)
+
+
+def test_a_choice_may_be_any_iterable(shop):
+    by_ids = repl_pair.run_variants((id for id in ["shop/A"]), modes=iter([]))
+    assert rows(by_ids) == rows(repl_pair.run_variants(["shop/A"], modes=[]))
+    assert rows(repl_pair.run_variants(tags=iter(["test"]))) == rows(
+        repl_pair.run_variants(tags=["test"])
+    )
+
+
 def test_one_unknown_id_and_nothing_runs(shop):
     with pytest.raises(RequestError) as refused:
         repl_pair.run_variants(["shop/A", "shop/Bb", "elsewhere/X"])
