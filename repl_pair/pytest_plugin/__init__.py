@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from repl_pair.pytest_plugin.options import INI, KEPT, OPTIONS, SNAPSHOTS
+from repl_pair.pytest_plugin.options import INI, KEPT, OPTIONS, SNAPSHOTS, start_of
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
         )
         or any(config.getoption(name, False) for name in ("nbval", "nbval_lax"))
         or any(config.getini(name) != how["default"] for name, how in INI.items())
-        or any(map(_names_stories, (config.invocation_params.dir, config.rootpath)))
+        or any(map(_names_stories, (config.invocation_params.dir, start_of(config))))
     ):
         _load_hooks(config)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from repl_pair.errors import AuthoringError
+from repl_pair.pytest_plugin.options import start_of
 from repl_pair.runtime.loading.project import INI, Project, find_files, make_project
 
 
@@ -44,18 +45,12 @@ def _warn(config: pytest.Config, text: str) -> None:
         raise pytest.UsageError(text) from error
 
 
-def _start_of(config: pytest.Config) -> Path:
-    """Return where the settings of stories are searched from: in the project of pytest's own."""
-    here, root = config.invocation_params.dir, config.rootpath
-    return here if here.is_relative_to(root) else root
-
-
 def _make(config: pytest.Config) -> Project:
     try:
         return make_project(
             config.rootpath,
             config.getini(INI),
-            _start_of(config),
+            start_of(config),
             folders=[Path(arg).absolute() for arg in config.args],
             not_entered=config.getini("norecursedirs"),
             import_mode=config.getoption("importmode"),

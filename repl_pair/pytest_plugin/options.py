@@ -1,7 +1,11 @@
 """What can be set: the options of the command line, and those of the ini file."""
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 SNAPSHOTS = f"__{__name__.partition('.')[0]}__"
 """The folders of stored snapshots have the name of the package."""
@@ -71,3 +75,18 @@ INI: Mapping[str, Mapping[str, Any]] = {
     },
 }
 """Options of the ini file."""
+
+
+def start_of(config: pytest.Config) -> Path:
+    """Return from where on, upward, the settings of stories are searched.
+
+    That is what all arguments have in common, as pytest searches its own; else the folder in which
+    it was started. Outside of its rootdir it is the rootdir.
+    """
+    here, root = config.invocation_params.dir, config.rootpath
+    if config.args_source is pytest.Config.ArgsSource.ARGS:
+        paths = [Path(os.path.abspath(here / arg.partition("::")[0])) for arg in config.args]
+        above = (paths[0], *paths[0].parents)
+        shared = (one for one in above if all(path.is_relative_to(one) for path in paths))
+        here = next(shared, root)
+    return here if here.is_relative_to(root) else root

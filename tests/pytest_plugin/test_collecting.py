@@ -209,6 +209,19 @@ def test_files_are_named_by_pattern_or_as_modules(pytester, settings, mode):
     assert ids_of(result) == ["shop/deep/price_cases.py::shop.price/One"]
 
 
+def test_a_part_of_a_repo_that_names_its_stories_does_so_also_from_above(pytester):
+    pytester.makeini("[pytest]\n")
+    for name in ("a", "b"):
+        part = pytester.mkdir(name)
+        part.joinpath("pyproject.toml").write_text(f'[tool.repl_pair]\nstories = ["*_{name}.py"]\n')
+        part.joinpath(f"price_{name}.py").write_text(MADE.format(name))
+        part.joinpath(f"test_of_{name}.py").write_text("def test_it(): pass")
+    assert ids_of(collect(pytester, "a")) == ["a/price_a.py::a/One", "a/test_of_a.py::test_it"]
+    assert ids_of(collect(pytester, "b/price_b.py::b/One")) == ["b/price_b.py::b/One"]
+    both = ids_of(collect(pytester, "a", "b"))
+    assert both == ["a/test_of_a.py::test_it", "b/test_of_b.py::test_it"]
+
+
 def test_a_module_is_collected_where_it_is_named_and_the_arguments_name_nothing(pytester):
     pytester.makeini("[pytest]\ntestpaths = tests\nrepl_pair_stories = shop_cases")
     pytester.makepyfile(shop_cases=MADE.format("shop.price"))
