@@ -123,7 +123,7 @@ Slots that hold nothing are left out. An error is `{code, message, detail}`, its
 for a silent kernel.
 """
 OnReply: TypeAlias = Callable[[Reply], None]
-OnProgress: TypeAlias = Callable[[ProgressContent], None]
+SendProgress: TypeAlias = Callable[[ProgressContent], None]
 LATE = "late_at"
 """Key in the detail of the refusal of a late request: the kernel's clock at that moment."""
 UNATTACHED = "unattached"

@@ -21,10 +21,10 @@ from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets
 from repl_pair.runtime.secrets.learning import DEEP, learn_secrets
 from repl_pair.runtime.sessions.open_sessions import OPEN
 from repl_pair.version import VERSION
-from repl_pair.wire import LATE, PERSON, PROTOCOL, OnProgress, OnReply, Request, View, monotonic
+from repl_pair.wire import LATE, PERSON, PROTOCOL, OnReply, Request, SendProgress, View, monotonic
 
 
-def open_job(content: Mapping[str, Any], reply: OnReply, progress: OnProgress) -> Job | None:
+def open_job(content: Mapping[str, Any], reply: OnReply, progress: SendProgress) -> Job | None:
     """Return the job of a request; None where it was refused, and has been answered."""
     request = None
     try:
@@ -41,7 +41,7 @@ def open_job(content: Mapping[str, Any], reply: OnReply, progress: OnProgress) -
     return None
 
 
-def _open(request: Request, reply: OnReply, progress: OnProgress) -> Job:
+def _open(request: Request, reply: OnReply, progress: SendProgress) -> Job:
     if request.boot not in (None, BOOT.id):
         raise KernelError(
             "kernel_restarted",
