@@ -84,7 +84,7 @@ def start_of(config: pytest.Config) -> Path:
     it was started. Outside of its rootdir it is the rootdir.
     """
     here, root = config.invocation_params.dir, config.rootpath
-    if config.args_source is pytest.Config.ArgsSource.ARGS:
+    if config.args and config.args_source is pytest.Config.ArgsSource.ARGS:  # `--help` has none
         paths = [Path(os.path.abspath(here / arg.partition("::")[0])) for arg in config.args]
         above = (paths[0], *paths[0].parents)
         shared = (one for one in above if all(path.is_relative_to(one) for path in paths))
