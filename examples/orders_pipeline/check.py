@@ -11,7 +11,8 @@ CELLS = {
     cell["id"]: "".join(cell["source"]) for cell in BOOK["cells"] if cell["cell_type"] == "code"
 }
 LOOK = """
-from repl_pair.runtime.results.last_results import is_current, last_result
+from repl_pair.runtime.results.drift import is_current
+from repl_pair.runtime.results.last_results import last_result
 for id in repl_pair.registry.ids("variant"):
     print(id, "current" if is_current(last_result(id)) else "changed")
 """
