@@ -66,7 +66,7 @@ class Project:
         return file in self.modules or any(self._fits(file, pattern) for pattern in paths)
 
     def unfit(self, files: Sequence[Path]) -> Mapping[str, str]:
-        """Return the patterns that none of its files fits, each with what is to be said of it.
+        """Return the patterns that none of its files fits, each with the sentence that reports it.
 
         A name may be without one where the search begins in a part of the project.
         """
