@@ -70,8 +70,9 @@ def finds_page(root: Path, principal: str, path: str) -> bool:
 
     What git ignores, and what stands behind a link to a folder, is for the person alone.
     """
-    if principal == PERSON or not is_page(root, path):
-        return is_page(root, path)
+    is_there = is_page(root, path)
+    if principal == PERSON or not is_there:
+        return is_there
     folder = PurePosixPath(path).parent
     is_own = (root / folder).resolve() == root.resolve() / folder
     return is_own and not _is_ignored(root, _ignored(root), path)
