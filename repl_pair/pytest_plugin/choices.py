@@ -1,6 +1,6 @@
 """Which items a variant makes: one for each of the chosen combinations of modes, and each play."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from repl_pair.runtime.registry.ids import name_run
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.tags import tags_of
-from repl_pair.runtime.sweeps.matrix import Pairing, pair
+from repl_pair.runtime.sweeps.matrix import Pairing, declared_modes, has_combination, pair
 from repl_pair.runtime.sweeps.sweep import plan_pairing
 
 
@@ -49,11 +49,8 @@ def choices_of(entries: Sequence[Entry], config: pytest.Config) -> Iterator[Choi
     """Return every item of some variants in their order; RequestError for over 100,000."""
     ids, wanted = [entry.id for entry in entries], modes_wanted(config)
     pairings: dict[str, list[Pairing]] = {id: [] for id in ids}
-    how = "each" if wanted == "each" else "all"
-    every = [Pairing(id) for id in ids] if wanted == "none" else pair(ids, how)
-    for one in every:
-        if isinstance(wanted, str) or frozenset(one.modes) in wanted or one.refusal:
-            pairings[one.variant_id].append(one)
+    for one in _pairings_of(ids, wanted):
+        pairings[one.variant_id].append(one)
     apart: str = config.getoption("pair_plays") or "all"
     for entry in entries:
         tags, marks = tags_of(entry), lay_over(reachable_chain(entry)).marks
@@ -61,6 +58,27 @@ def choices_of(entries: Sequence[Entry], config: pytest.Config) -> Iterator[Choi
             for play in _plays_of(entry, apart):
                 fixtures = _fixtures_of(pairing, play)
                 yield Choice(entry, pairing.modes, play, tags, marks, fixtures, pairing.refusal)
+
+
+def _pairings_of(ids: Sequence[str], wanted: str | Sequence[frozenset[str]]) -> Iterable[Pairing]:
+    if wanted == "none":
+        return map(Pairing, ids)
+    if isinstance(wanted, str):
+        return pair(ids, wanted)
+    return (one for id in ids for one in _named_pairings(id, wanted))
+
+
+def _named_pairings(id: str, wanted: Iterable[frozenset[str]]) -> Iterator[Pairing]:
+    """Return a variant's runs in the combinations that are named, smallest first."""
+    try:
+        declared = declared_modes(id)
+    except RequestError as error:
+        yield Pairing(id, (), error.message)
+        return
+    fitting = [modes for modes in dict.fromkeys(wanted) if has_combination(id, modes)]
+    places = [tuple(n for n, mode in enumerate(declared) if mode in modes) for modes in fitting]
+    for chosen in sorted(places, key=lambda each: (len(each), each)):
+        yield Pairing(id, tuple(declared[place] for place in chosen))
 
 
 def _plays_of(entry: Entry, apart: str) -> Sequence[str | None]:

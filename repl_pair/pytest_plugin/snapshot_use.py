@@ -12,8 +12,9 @@ class SnapshotUse(TypedDict):
 
     `folders` is whether all variants beside a folder were run, `gone` are folders whose file is no
     more, `files` are those of stories that are there, where one can't be read, `used` are
-    `[file, id, modes, name]`, `met` the `[label, digest]` that an update stored, `possible` all
-    combinations of modes by variant, `apart` the snapshots of plays that run on demand only.
+    `[file, id, modes, name]`, `met` the `[label, digest]` that an update stored, `possible` the
+    combinations of modes by variant that are stored and that a run can have, `apart` the snapshots
+    of plays that run on demand only.
     """
 
     folders: dict[str, bool]

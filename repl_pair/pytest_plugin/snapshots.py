@@ -23,7 +23,7 @@ from repl_pair.runtime.snapshots.places import folder_beside, folder_of
 from repl_pair.runtime.snapshots.records import SnapshotKey
 from repl_pair.runtime.snapshots.review import Rules, as_environment, rules_of
 from repl_pair.runtime.snapshots.store import SNAPSHOTS, SnapshotStore
-from repl_pair.runtime.sweeps.matrix import pair
+from repl_pair.runtime.sweeps.matrix import has_combination
 
 TOLERANCE = "repl_pair_image_tolerance"
 _Files = dict[Path, tuple[set[str], Sequence[Choice]]]
@@ -92,7 +92,8 @@ def use_in(session: pytest.Session) -> SnapshotUse:
     is_all = is_all and {*find_files(whole, unread.append)} <= met.whole and not unread
     folders = _folders(met, config.rootpath if is_all else None)
     stores = [SnapshotStore(folder) for folder in folders]
-    kept = {key.variant_id for store in stores for key in store.listed()}
+    keys = [key for store in stores for key in store.listed()]
+    kept = {key.variant_id for key in keys}
     is_readable = all(store.read(path).fault is None for store in stores for path in store.files())
     every = [choice for _, choices in met.files.values() for choice in choices]
     listed = [choice for choice in every if choice.entry.id in kept]
@@ -110,9 +111,14 @@ def use_in(session: pytest.Session) -> SnapshotUse:
         "met": [[key.label, digest] for key, digest in met.rules.met.items()],
         "asked": [[c.entry.id, sorted(c.modes), c.play] for c in listed],
         "passed": [[id, sorted(modes), play] for id, modes, play in passed],
-        "possible": {e.id: [sorted(one.modes) for one in pair([e.id])] for e in known},
+        "possible": {entry.id: _possible(entry.id, keys) for entry in known},
         "apart": {entry.id: _apart(entry) for entry in known},
     }
+
+
+def _possible(id: str, keys: Iterable[SnapshotKey]) -> list[list[str]]:
+    modes = {key.modes for key in keys if key.variant_id == id}
+    return [list(each) for each in modes if has_combination(id, each)]
 
 
 def _file_of(choice: Choice) -> Path:

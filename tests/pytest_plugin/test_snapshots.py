@@ -114,6 +114,33 @@ def test_what_is_stored_for_a_variant_that_is_gone_is_unused_where_its_file_is_r
     assert stored.stored() == BOTH
 
 
+MANY_MODES = """
+import repl_pair
+from repl_pair import check
+
+MODES = [f"m{n}" for n in range(17)]
+for mode in MODES:
+    repl_pair.mode(mode, args={mode: 1})
+repl_pair.story("sum", component=lambda **given: sum(given.values()), modes=MODES)
+repl_pair.variant("sum/All", play=[check.matches_snapshot()])
+"""
+
+
+def test_combinations_that_are_named_are_run_also_of_more_modes_than_could_be_combined(tmp_path):
+    project = new_stories(tmp_path)
+    project.write("stories_sum.py", MANY_MODES)
+    of_one = ["--pair-modes", "none"]
+    assert project.pytest("--pair-update", *of_one).code == 0
+    ran = project.pytest("--pair-update", "--pair-modes", "none,m0+m16")
+    assert (ran.code, "2 passed" in ran.out) == (0, True), ran.out
+    assert project.stored() == ["sum/All", "sum/All[m0+m16]"]
+    ran = project.pytest(*of_one)
+    assert (ran.code, "unused" in ran.out) == (0, False), ran.out
+    project.write("stories_sum.py", MANY_MODES.replace("(17)", "(16)"))
+    ran = project.pytest(*of_one)
+    assert (ran.code, ran.out.count("sum/All[m0+m16]")) == (0, 1), ran.out
+
+
 @pytest.mark.parametrize(
     "processes", [(), pytest.param(("-n", "2"), marks=pytest.mark.full)], ids=["one", "two"]
 )

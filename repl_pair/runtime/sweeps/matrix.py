@@ -133,6 +133,16 @@ def declared_modes(variant_id: str) -> Sequence[str]:
     return modes_along(None if story is None else story.body, chain_of(entry))
 
 
+def has_combination(variant_id: str, modes: Collection[str]) -> bool:
+    """Return whether "all" has a run of a variant in these modes, without making the others."""
+    try:
+        declared = declared_modes(variant_id)
+    except RequestError:
+        return False
+    entries = [REGISTRY.find("mode", mode) for mode in modes]
+    return {*modes} <= {*declared} and not clashes_of([entry for entry in entries if entry])
+
+
 def _pairings_of(
     id: str, combined: bool, listed: tuple[str, ...] | None, hidden: Collection[str]
 ) -> tuple[int, Iterator[Pairing]]:
