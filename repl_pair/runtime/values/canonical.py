@@ -18,10 +18,12 @@ from repl_pair.errors import AuthoringError
 from repl_pair.runtime.values import frozen
 from repl_pair.runtime.values.classes import is_secret_class, real_class
 from repl_pair.runtime.values.marks import (
+    KEY_BEGIN,
     holds_named_secret,
     is_secret_key,
     may_hold_secret_keys,
     names_own_value,
+    places_behind,
 )
 from repl_pair.runtime.values.value_parts import (
     FOREIGN_MADE_OF,
@@ -52,11 +54,15 @@ def write(value: Any, update: Callable[[bytes], object]) -> None:
     Order of mappings and sets and sharing of objects do not show; types, dtypes, shapes, names
     and -0.0 do. All NaN are one, set and frozenset are one, a mapping of the standard library is
     a dict, a record or enum member goes by its class's qualified name without the module, a
-    secret, by type, by its key or by the name beside it, is a bare marker. AuthoringError
-    `bad_body` names path and type of what is no data, cyclic, or nested deeper than MAX_DEPTH.
+    secret, by type, by its key, by the name beside it or by what stands before it in a list, is a
+    bare marker. AuthoringError `bad_body` names path and type of what is no data, cyclic, or nested
+    deeper than MAX_DEPTH.
     """
     try:
-        stream = _text(_form(value, 0)).encode()
+        tree = _form(value, 0)
+        stream = _text(tree)
+        if "'-" in stream or KEY_BEGIN in stream:
+            stream = _text(_hide_announced(tree))
     except _Refusal as refusal:
         reason, path, met = str(refusal), "", set[int]()
         for owner, step in reversed(refusal.trail):
@@ -72,7 +78,20 @@ def write(value: Any, update: Callable[[bytes], object]) -> None:
         path = path.removeprefix(".")
         message = f"{path}: {reason}" if path else reason
         raise AuthoringError("bad_body", message, detail={"path": path}) from None
-    update(stream)
+    update(stream.encode())
+
+
+def _hide_announced(tree: Any) -> Any:
+    """Return a tree with markers in its lists, behind options of secrets and begins of keys."""
+    kind = type(tree)
+    if kind not in (list, tuple) or tree[:1] == (b"set",):  # nothing precedes a member of a set
+        return tree
+    items = list(map(_hide_announced, tree))
+    is_tagged = bool(items) and type(items[0]) is bytes
+    for at in range(0 if is_tagged else len(items)):
+        for place in places_behind(items, at):
+            items[place] = _secret(None, 0)
+    return kind(items)
 
 
 def _text(tree: Any) -> str:

@@ -407,6 +407,9 @@ def test_tags_that_are_written_in_other_ways_and_settle_to_the_same_are_one_iden
     assert snapshot_identity("s/A").content_hash not in found
 
 
+KEY, END = (f"-----{word} PRIVATE KEY-----" for word in ("BEGIN", "END"))
+
+
 @pytest.mark.parametrize(
     ("args", "other", "is_same"),
     [
@@ -418,6 +421,12 @@ def test_tags_that_are_written_in_other_ways_and_settle_to_the_same_are_one_iden
         ({"x": [("Authorization", "a")]}, {"x": [("Authorization", "b")]}, True),
         ({"x": {("auth", "password"): "a"}}, {"x": {("auth", "password"): "b"}}, True),
         ({"x": {"key": "password", "value": "a"}}, {"x": {"key": "password", "value": "b"}}, True),
+        ({"x": ["mysql", "--password", "a"]}, {"x": ["mysql", "--password", "b"]}, True),
+        ({"x": [("--token", 1, 2)]}, {"x": [("--token", 3, 2)]}, True),
+        ({"x": [KEY, "a", END]}, {"x": [KEY, "b", END]}, True),
+        ({"x": ["mysql", "--host", "a"]}, {"x": ["mysql", "--host", "b"]}, False),
+        ({"x": {"a": "--password", "b": "c"}}, {"x": {"a": "--password", "b": "d"}}, False),
+        ({"x": {"--password", "b"}}, {"x": {"--password", "c"}}, False),
         ({"x": "pg://bob:a@h/db"}, {"x": "pg://bob:b@h/db"}, True),
         ({"x": ["http://h/?n=1&token=a"]}, {"x": ["http://h/?n=1&token=b"]}, True),
         ({"x": "pg://bob:a@h/db"}, {"x": "pg://ann:a@h/db"}, False),
