@@ -83,15 +83,14 @@ def write(value: Any, update: Callable[[bytes], object]) -> None:
 
 def _hide_announced(tree: Any) -> Any:
     """Return a tree with markers in its lists, behind options of secrets and begins of keys."""
-    kind = type(tree)
-    if kind not in (list, tuple) or tree[:1] == (b"set",):  # nothing precedes a member of a set
+    if type(tree) not in (list, tuple) or tree[:1] == (b"set",):  # nothing precedes a member of a set
         return tree
     items = list(map(_hide_announced, tree))
     is_tagged = bool(items) and type(items[0]) is bytes
     for at in range(0 if is_tagged else len(items)):
         for place in places_behind(items, at):
             items[place] = _secret(None, 0)
-    return kind(items)
+    return items if type(tree) is list else tuple(items)
 
 
 def _text(tree: Any) -> str:
