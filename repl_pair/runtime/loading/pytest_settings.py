@@ -3,7 +3,7 @@
 import os
 import shlex
 import tomllib
-from argparse import SUPPRESS, ArgumentParser
+from argparse import SUPPRESS, ArgumentError, ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from configparser import ConfigParser, Error as ConfigError
 from contextlib import suppress
@@ -47,14 +47,19 @@ def read_settings(start: Path) -> PytestSettings:
     def words(name: str) -> Sequence[str]:
         return _words(table.get(name, []), f"{file}: {name}")
 
-    parser = ArgumentParser(add_help=False, allow_abbrev=False, argument_default=SUPPRESS)
+    how: dict[str, Any] = {"add_help": False, "allow_abbrev": False, "exit_on_error": False}
+    parser = ArgumentParser(argument_default=SUPPRESS, **how)
     parser.add_argument("--import-mode", default="prepend")
     parser.add_argument("--collect-in-virtualenv", action="store_true", default=False)
     for name in ("--ignore", "--ignore-glob"):
         parser.add_argument(name, action="append", default=[])
     # Options of the environment stand before those of the command line, so they win.
     added = _words(os.environ.get("PYTEST_ADDOPTS", ""), "PYTEST_ADDOPTS")
-    given, _ = parser.parse_known_args([*words("addopts"), *added])
+    try:
+        given, _ = parser.parse_known_args([*words("addopts"), *added])
+    except ArgumentError as error:
+        where = f"{file}: addopts, or PYTEST_ADDOPTS"
+        raise AuthoringError("bad_body", f"{where}: {error}.") from error
     strict_names = ("strict_xfail", "xfail_strict", "strict")
     strict = next((table[name] for name in strict_names if name in table), False)
     return PytestSettings(

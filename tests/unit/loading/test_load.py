@@ -94,6 +94,7 @@ SETTINGS = {
         '[pytest]\naddopts = -q "x',
         "addopts is words, with each quote",
     ),
+    "no value": ("pytest.ini", "[pytest]\naddopts = --ignore", "--ignore: expected one argument"),
     "no UTF-8": ("tox.ini", "[pytest]\n# \xe9", "Save it as UTF-8"),
 }
 
