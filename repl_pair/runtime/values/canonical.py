@@ -83,7 +83,9 @@ def write(value: Any, update: Callable[[bytes], object]) -> None:
 
 def _hide_announced(tree: Any) -> Any:
     """Return a tree with markers in its lists, behind options of secrets and begins of keys."""
-    if type(tree) not in (list, tuple) or tree[:1] == (b"set",):  # nothing precedes a member of a set
+    if type(tree) not in (list, tuple) or tree[:1] == (
+        b"set",
+    ):  # nothing precedes a member of a set
         return tree
     items = list(map(_hide_announced, tree))
     is_tagged = bool(items) and type(items[0]) is bytes
