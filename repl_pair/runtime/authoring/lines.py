@@ -63,11 +63,17 @@ class Signature:
         return f"it takes {self.payload}; {', '.join(missing)} is missing." if missing else ""
 
     def split(self, words: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the words for the places, and the options that stand behind them."""
+        """Return the words for the places, and the options that stand behind them.
+
+        Where places are left out, a mapping of nothing but options is those.
+        """
         given = list(words)
-        has_options = bool(self.options) and len(given) > len(self.places) and is_map(given[-1])
-        options = dict(given.pop()) if has_options else {}
-        return given, options
+        if not self.options or len(given) <= self.least or not is_map(given[-1]):
+            return given, {}
+        is_last = len(given) > len(self.places)
+        if is_last or (given[-1] and given[-1].keys() <= {*self.options}):
+            return given[:-1], dict(given[-1])
+        return given, {}
 
 
 def signature_of(fn: Callable[..., Any]) -> Signature:

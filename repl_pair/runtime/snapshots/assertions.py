@@ -10,6 +10,7 @@ from repl_pair.runtime.assertions.verdicts import WIDE
 from repl_pair.runtime.assertions.view import RunView
 from repl_pair.runtime.reading.expansion import TooManyPartsError, open_up
 from repl_pair.runtime.reading.whole_tables import as_columns
+from repl_pair.runtime.registry.ids import check_text
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import NEEDLES
@@ -49,6 +50,7 @@ def matches_snapshot(settled: RunView, name: str = "", *, tolerance: Share = Non
     """
     assert settled.identify is not None
     assert settled.about is not None
+    check_text("the name of a snapshot is a text", name)
     identity, rules = settled.identify(), review.current_rules()
     modes = tuple(sorted(identity.active_modes))
     key = SnapshotKey(variant_id=identity.variant_id, modes=modes, name=name)

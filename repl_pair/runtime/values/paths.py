@@ -31,6 +31,8 @@ def parse_path(path: str | Sequence[Any]) -> Steps:
     """
     if isinstance(path, str):
         return (_parse_short if len(path) <= _SHORT else _parse_text)(path)
+    if not isinstance(cast("Any", path), Sequence):
+        raise _bad_path(path, "it is neither a text nor a list of keys")
     odd = [
         i for i, key in enumerate(path) if isinstance(key, bool) or not isinstance(key, str | int)
     ]
@@ -50,7 +52,7 @@ def keys_of(path: Any) -> Steps:
     """Return the keys of a path; none for what is no path, which leads nowhere."""
     try:
         return parse_path(path)
-    except (RequestError, TypeError):
+    except RequestError:
         return ()
 
 
