@@ -114,7 +114,8 @@ def create_annotation(
         review_id=review_id,
     )
     if quote and made["status"] == "orphaned":
-        call.notifications.append("The target does not hold this quote: it is orphaned until then.")
+        what = "The target does not hold this quote in whole words: it is orphaned until then."
+        call.notifications.append(what)
     if made["status"] == "draft":
         call.suggest("submit_review", target=made["target"])
     if parent_id is not None:

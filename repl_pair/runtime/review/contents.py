@@ -2,13 +2,14 @@
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from repl_pair.records import record
+from repl_pair.records import record, replace
 from repl_pair.runtime.reading.code_lines import hide_literals
 from repl_pair.runtime.registry.as_data import to_data
 from repl_pair.runtime.registry.model import Entry
@@ -49,6 +50,8 @@ class Content:
     parts: Mapping[str, str] = field(default_factory=dict[str, str])
     titles: Mapping[str, str] = field(default_factory=dict[str, str])
     others: Mapping[str, str] = field(default_factory=dict[str, str])
+    whole_words: bool = False
+    """Whether a quote halves no word: so no secret can be guessed one letter after the other."""
 
     def find_part(self, name: str) -> str | None:
         """Return the label of a part; None where there is none of that name."""
@@ -62,14 +65,20 @@ class Content:
         Where the part is gone, the quote is looked for in the whole.
         """
         label = self.find_part(part) if part else None
-        if not quote:
+        if not quote.strip():
             return not part or label is not None
         text = self.text if label is None else self.parts[label]
-        return _one_line(quote) in _one_line(text) or _stands_in(_as_read(quote), _as_read(text))
+        stands_in = _stands_whole_in if self.whole_words else _stands_in
+        return any(stands_in(form(quote), form(text)) for form in (_one_line, _as_read))
 
 
 def read_content(root: Path, target: Target, principal: str) -> Content | None:
     """Return what a target holds as a principal may read it; None where it is not there."""
+    found = _read(root, target, principal)
+    return None if found is None else replace(found, whole_words=principal != PERSON)
+
+
+def _read(root: Path, target: Target, principal: str) -> Content | None:
     if target.kind in ENTRIES:
         entry = REGISTRY.find(target.kind, target.name)
         return None if entry is None else Content(text=_entry_text(entry, principal))
@@ -199,3 +208,13 @@ def _as_read(text: str) -> str:
 
 def _stands_in(words: str, text: str) -> bool:
     return bool(words) and words in text
+
+
+def _stands_whole_in(words: str, text: str) -> bool:
+    if not _stands_in(words, text):
+        return False
+    return re.search(f"{_WORD_END}{re.escape(words)}{_WORD_END}", text) is not None
+
+
+_WORD_END = r"(?:(?<![A-Za-z0-9_])|(?![A-Za-z0-9_]))"
+"""Not between two letters of a word; languages without blanks between words have other letters."""

@@ -120,6 +120,17 @@ def test_no_quote_confirms_a_key_of_a_well_known_form(database, project, target)
     assert statuses(database, target, ["see"]) == {"see": "submitted"}
 
 
+def test_no_quote_of_an_agent_finds_a_part_of_a_word(database, project):
+    text = "db:5432:shop:bob:Tr0ub4dor at the end, 料金は税込みです。"
+    (project / "README.md").write_text(f"# Shop\n\n{text}\n")
+    halves = ["bob:T", "Tr0ub4do", "r0ub4dor", "t the end"]
+    whole = ["bob:Tr0ub4dor", "at the", "the end,", ":bob:", "税込み"]
+    for view, of_halves, of_whole in ((CLAUDE, "orphaned", "submitted"), (ME, "draft", "draft")):
+        found = statuses(database, "doc:README.md", [*halves, *whole], view)
+        assert {found[quote] for quote in halves} == {of_halves}
+        assert {found[quote] for quote in whole} == {of_whole}, found
+
+
 def test_no_quote_of_an_entry_confirms_what_its_doc_gives(database):
     repl_pair.story("shop.total", doc="Log in, password: hunter2z")(lambda: 1)
     found = statuses(database, "story:shop.total", ["password: h", "hunter2z", "Log in"])
