@@ -38,7 +38,8 @@ repl_pair.variant("shop.quote/One", args={"n": 3, "pin": "hunter2-and-more"},
 def table(n: int = 2):
     class Table:
         def _repr_html_(self): return "<b>" + "x" * n + "</b>"
-        def _repr_mimebundle_(self, **_): return {"text/plain": "x" * n}
+        def _repr_mimebundle_(self, **_):
+            return {"text/plain": "x" * n, "application/json": {"n": n}, "application/x-odd": 1}
     if n < 0:
         raise ValueError("no rows")
     return Table()
@@ -75,7 +76,7 @@ async def test_a_preview_shows_what_is_rendered_and_gives_no_verdict(link):
         "text": "xx",
         "effective_args": {},
         "identity": identity,
-        "outputs": [{"text/plain": "xx", "text/html": "<b>xx</b>"}],
+        "outputs": [{"text/plain": "xx", "text/html": "<b>xx</b>", "application/json": {"n": 2}}],
     }
     assert reply["next_steps"] == [next_step("run_variant", variant_id="shop.table/Two")]
 

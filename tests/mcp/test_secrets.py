@@ -215,6 +215,9 @@ sites = dict.fromkeys(
     "log": lambda said, value: logging.getLogger("shop").warning(said),
     "warning": lambda said, value: warnings.warn(said),
     "display": lambda said, value: display({{"text/html": said, "text/plain": said}}, raw=True),
+    "json": lambda said, value: display(
+        {{"application/json": {{"shown": [said]}}, "text/plain": "<x object>"}}, raw=True
+    ),
     "image": lambda said, value: display(
         {{"image/png": words(value), "text/plain": "plain-image"}}, raw=True
     ),
@@ -316,7 +319,7 @@ live.stream("said", str).push(f"plain-said {{TOKEN}} {{ODD}} {PASSWORD}")
 live.event("failed").emit(RuntimeError(TOKEN, {{"password": {PASSWORD!r}}}))
 live.expose("noted", "by_name", "said", "failed")
 """
-PROBES, SITES = 12, 14
+PROBES, SITES = 12, 15
 CONTROL = """
 def find_clean(forms):
     for variant in repl_pair.registry.ids("variant", "vault."):
@@ -920,7 +923,7 @@ said = f"plain-before {{words(value)}} plain-after"
 sites[{site!r}](said, value)
 {{"neighbour": "plain-result", "value": value if {site!r} == "result" else None}}
 """
-PUTS_OUT = ("result", "stdout", "stderr", "exception", "log", "warning", "display", "image")
+PUTS_OUT = ("result", "stdout", "stderr", "exception", "log", "warning", "display", "json", "image")
 CODES = {
     "config": "plain-config",
     "db_password": "",

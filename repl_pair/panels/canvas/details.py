@@ -9,6 +9,7 @@ from repl_pair.panels.base.describing import Hide, hide_of, literal
 from repl_pair.panels.base.widget import to_html
 from repl_pair.panels.canvas import messages
 from repl_pair.runtime.assertions.verdicts import WIDE
+from repl_pair.runtime.capture.bundles import DEFAULT_REPR
 from repl_pair.runtime.capture.comms import VIEW
 from repl_pair.runtime.planning.explanation import explain
 from repl_pair.runtime.registry.as_data import to_data
@@ -61,6 +62,8 @@ def _bundle(bundle: Mapping[str, Any], hide: Hide) -> dict[str, str]:
         for mime in (*_BITMAPS, *_TEXTS)
         if isinstance(bundle.get(mime), str)
     }
+    if DEFAULT_REPR.fullmatch(parts.get("text/plain", "")):
+        parts |= _source_of(bundle, hide)
     for mime in _BITMAPS:
         if parts.get(mime, "").startswith("["):  # a sentence on an image that was too large
             parts["text/plain"] = parts.pop(mime)
@@ -73,6 +76,16 @@ def _bundle(bundle: Mapping[str, Any], hide: Hide) -> dict[str, str]:
         parts["models"] = models and json.dumps(hide(json.loads(models)))
     names = ", ".join(sorted(bundle)) or "it is empty"
     return parts or {"text/plain": f"No part of this output can be shown here: {names}."}
+
+
+def _source_of(bundle: Mapping[str, Any], hide: Hide) -> dict[str, str]:
+    """Return LaTeX or JSON as text, which no element of a panel draws."""
+    data = bundle.get("text/latex", bundle.get("application/json"))
+    if data is None:
+        return {}
+    shown = hide(data)
+    is_text = isinstance(shown, str)
+    return {"text/plain": shown if is_text else json.dumps(shown, indent=2, ensure_ascii=False)}
 
 
 def args_lines(focus: Focus) -> messages.Args:

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -13,6 +14,12 @@ LIMIT_PIXELS = 25_000_000
 """The largest figure that is drawn."""
 LIMIT_LOOKED_AT = 1_000
 """How many parts of a result are looked at for rich values."""
+DEFAULT_REPR = re.compile(
+    r"<\S+ (?:object|(?:object )?at 0x[0-9a-fA-F]+)>"
+    r"|alt\.\w+\(\.\.\.\)|<Vega(?:Lite)? \d+ object>.*",
+    re.DOTALL,
+)
+"""What says nothing of the object: of Python and IPython, and of altair."""
 
 _METHODS = {
     "image/png": "_repr_png_",

@@ -133,7 +133,7 @@ def show_bundle(
             shown[mime] = call.add_raw_json(data)
         elif mime == "text/html" and len(str(data)) > html:
             shown[mime] = f"[{len(str(data))} characters: {else_html}]"
-        elif mime.startswith("text/") or mime in _BITMAPS:
+        elif mime.startswith("text/") or mime in (*_BITMAPS, "application/json"):
             shown[mime] = data
     return shown
 

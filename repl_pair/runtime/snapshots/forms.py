@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from repl_pair.records import record
-from repl_pair.runtime.capture.bundles import leaving_of, texts_of
+from repl_pair.runtime.capture.bundles import DEFAULT_REPR, leaving_of, texts_of
 from repl_pair.runtime.capture.comms import VIEW
 from repl_pair.runtime.snapshots.texts import write_text
 from repl_pair.wire import MIME
@@ -35,7 +35,7 @@ def _text_of(bundle: Mapping[str, Any], hide: Callable[[str], str]) -> str:
     With neither it is all that is left of the bundle.
     """
     (usual,) = texts_of([bundle])
-    is_empty = "text/plain" not in bundle or _DEFAULT_REPR.fullmatch(usual)
+    is_empty = "text/plain" not in bundle or DEFAULT_REPR.fullmatch(usual)
     kinds = TEXTS if is_empty else TEXTS[:1]
     data = next((bundle[kind] for kind in kinds if bundle.get(kind) is not None), None)
     if data is None:
@@ -61,14 +61,6 @@ def _write_part(kind: str, data: Any, hide: Callable[[str], str]) -> str:
     is_text = kind.startswith("text/") or kind.endswith(("script", "json", "xml"))
     raw = None if is_text else _bytes_of(hide(data))
     return data if raw is None else write_text(raw, hide=hide)
-
-
-_DEFAULT_REPR = re.compile(
-    r"<\S+ (?:object|(?:object )?at 0x[0-9a-fA-F]+)>"
-    r"|alt\.\w+\(\.\.\.\)|<Vega(?:Lite)? \d+ object>.*",
-    re.DOTALL,
-)
-"""What says nothing of the object: of Python and IPython, and of altair."""
 
 
 def output_images(outputs: Sequence[Mapping[str, Any]]) -> Mapping[str, bytes]:

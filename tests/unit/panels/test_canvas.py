@@ -187,6 +187,14 @@ def test_before_the_first_run_there_is_no_output(canvas):
             {"text/plain": "W", "widget": "m1", "models": ""},
         ),
         (
+            {"text/latex": "$x$", "text/plain": "<IPython.core.display.Latex object>"},
+            {"text/latex": "$x$", "text/plain": "$x$"},
+        ),
+        (
+            {"application/json": {"a": [1]}, "text/plain": "<IPython.core.display.JSON object>"},
+            {"text/plain": '{\n  "a": [\n    1\n  ]\n}'},
+        ),
+        (
             {"application/x-odd": object()},
             {"text/plain": "No part of this output can be shown here: application/x-odd."},
         ),
