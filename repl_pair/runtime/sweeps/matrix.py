@@ -6,6 +6,7 @@ from math import prod
 
 from repl_pair.errors import RequestError, did_you_mean, next_step
 from repl_pair.records import row
+from repl_pair.runtime.planning.identity import UNKNOWN
 from repl_pair.runtime.planning.planner import clashes_of
 from repl_pair.runtime.registry.extending import chain_of, modes_along
 from repl_pair.runtime.registry.ids import story_of
@@ -13,6 +14,7 @@ from repl_pair.runtime.registry.registry import REGISTRY, not_found
 from repl_pair.runtime.registry.visible import visible_entry, visible_variants
 from repl_pair.runtime.results.drift import has_current_identity
 from repl_pair.runtime.results.last_results import last_verdict
+from repl_pair.runtime.results.record import RunRecord
 from repl_pair.wire import View
 
 MAX_RUNS = 100_000
@@ -51,7 +53,12 @@ def select(
     if not changed:
         return found
     last = {id: last_verdict(id) for id in found}
-    return [id for id, run in last.items() if run is None or not has_current_identity(run)]
+    return [id for id, run in last.items() if run is None or _may_have_changed(run)]
+
+
+def _may_have_changed(run: RunRecord) -> bool:
+    is_known = run.identity is not None and run.identity.code_hash != UNKNOWN
+    return not (is_known and has_current_identity(run))
 
 
 _WAYS = {(), ("ids",), ("tags",), ("changed",), ("story",), ("tags", "story"), ("changed", "story")}

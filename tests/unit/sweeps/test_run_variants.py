@@ -114,6 +114,16 @@ def test_only_what_changed_since_its_last_run_is_run_again(shop):
     assert rows(again) == [("shop/B", (), "pass")]
 
 
+def test_what_has_no_source_that_could_be_compared_counts_as_changed(shop):
+    space = {}
+    exec("def build(n=1):\n    return n", space)
+    repl_pair.story("made", component=space["build"])
+    repl_pair.variant("made/It")
+    for _ in range(2):
+        again = repl_pair.run_variants(changed=True, story="made", modes=[])
+        assert rows(again) == [("made/It", (), "pass")]
+
+
 def test_a_variant_that_last_ran_in_modes_of_its_own_has_not_changed(shop):
     repl_pair.run_variants(story="shop", modes=[])
     repl_pair.run("shop/A", modes=["eur"])
