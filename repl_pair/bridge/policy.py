@@ -78,10 +78,8 @@ class Policy:
 
     def resolve(self, descriptor: Descriptor) -> Decision:
         """Decide over one op, for a list as for a call."""
-        is_public = descriptor.get("exposed") and not descriptor.get("internal")
-        has_tier = descriptor.get("builtin") or self.tier in (None, descriptor.get("tier"))
         name = str(descriptor.get("name", "_"))
-        if name.startswith("_") or name in self.without or not (is_public and has_tier):
+        if name.startswith("_") or name in self.without or descriptor.get("internal"):
             return "deny"
         return self.decide(descriptor.get("access"))
 

@@ -35,8 +35,6 @@ def descriptor(name, *, access="read", toolset="core", properties=None, required
         "access": access,
         "lane": "inline",
         "toolset": toolset,
-        "builtin": True,
-        "exposed": True,
         "revision": 1,
     } | more
 
@@ -71,7 +69,7 @@ OPS = [
     descriptor("get_value", access="inspect", toolset="values"),
     descriptor("wipe_out", access="write", toolset="danger"),
     descriptor("describe", internal=True),
-    descriptor("hidden_op", exposed=False),
+    descriptor("_hidden_op"),
 ]
 
 
@@ -224,7 +222,7 @@ def test_an_allowed_op_can_be_called_unlisted():
     assert calls == [("list_variables", {"prefix": "x"})]
 
 
-@pytest.mark.parametrize("name", ["wipe_out", "get_value", "describe", "hidden_op"])
+@pytest.mark.parametrize("name", ["wipe_out", "get_value", "describe", "_hidden_op"])
 def test_a_hidden_tool_reads_like_an_unknown_one_and_is_not_called(name):
     code, message = refused(name)
     assert code == -32602

@@ -29,8 +29,7 @@ PROGRAM = textwrap.dedent(
     def op(name, access="read"):
         schema = {"type": "object", "properties": {}, "additionalProperties": False}
         return {"name": name, "doc": f"Do {name}, {SECRET}", "input_schema": schema,
-                "access": access, "lane": "inline", "toolset": "core", "builtin": True,
-                "exposed": True, "revision": 1}
+                "access": access, "lane": "inline", "toolset": "core", "revision": 1}
 
     class Leaky:
         policy = Policy()

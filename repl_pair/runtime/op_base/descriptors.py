@@ -34,8 +34,6 @@ def build_descriptor(op: Op) -> dict[str, Any]:
         "doc": op.doc,
         "input_schema": schema,
         **{name: value for name, value in body.items() if value not in ({}, False)},
-        "builtin": True,
-        "exposed": True,
     }
 
 

@@ -14,7 +14,7 @@ accesses = st.sampled_from([*OPEN, *GATED, "unheard_of", None])
 def descriptor(**slots):
     schema = {"type": "object", "properties": {}, "required": []}
     base = {"name": "get_it", "access": "read", "toolset": "core", "input_schema": schema}
-    return base | {"builtin": True, "exposed": True} | slots
+    return base | slots
 
 
 def test_reading_and_running_need_no_word_and_the_gates_are_shut():
@@ -45,8 +45,6 @@ def test_who_may_evaluate_may_write_unless_writing_is_asked_for():
     [
         {"name": "_hidden"},
         {"internal": True},
-        {"exposed": False},
-        {"exposed": None},
         {"access": None},
         {"access": "unheard_of"},
     ],
@@ -59,15 +57,6 @@ def test_the_floor_holds_with_every_gate_open(slots):
 
 def test_an_op_that_does_not_state_what_it_does_stays_shut_even_to_eval():
     assert Policy(allow=frozenset(GATED)).resolve(descriptor(access=None)) == "deny"
-
-
-def test_a_tier_hides_users_ops_of_any_other_tier_and_no_builtin_one():
-    policy = Policy(tier="ops")
-    own = descriptor(builtin=False, tier="ops")
-    assert policy.resolve(own) == "allow"
-    assert policy.resolve(own | {"tier": "agent"}) == "deny"
-    assert policy.resolve(descriptor(builtin=False)) == "deny"
-    assert policy.resolve(descriptor()) == "allow"
 
 
 def test_a_toolset_lists_what_can_be_called_anyway():

@@ -46,8 +46,6 @@ def test_a_descriptor_comes_from_the_function_itself(table):
             "lane": "inline",
             "toolset": "t",
             "needs": {"deep": "inspect"},
-            "builtin": True,
-            "exposed": True,
         }
     ]
 
