@@ -28,14 +28,17 @@ def is_there(policy: Policy, op: str) -> bool:
     return policy.resolve(manifest.find(op)) != "deny"
 
 
-def permit(policy: Policy, op: str, known: Iterable[Descriptor]) -> Descriptor:
+def permit(
+    policy: Policy, op: str, known: Iterable[Descriptor], hints: Sequence[str]
+) -> Descriptor:
     """Return the descriptor of an op; denied and unknown are the same `not_found`.
 
-    The nearest ones are among the ops `known` to the caller.
+    The nearest ones are among the ops `known` to the caller, whose closed gates `hints` name: its
+    policy may open more than `policy` does.
     """
     if not is_there(policy, op):
         message = f"There is no op {op!r}.{did_you_mean(op, [d['name'] for d in known])}"
-        steps, hints = [next_step("describe_op")], policy.closed_hints()
+        steps = [next_step("describe_op")]
         raise RequestError("not_found", message, next_steps=steps, hints=hints)
     return manifest.by_name()[op]
 

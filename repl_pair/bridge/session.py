@@ -176,7 +176,7 @@ class Session:
         )
         target = None
         try:
-            descriptor = permit(policy, op, self.descriptors())
+            descriptor = permit(policy, op, self.descriptors(), self.policy.closed_hints())
             own, target = split_kernel(descriptor, args, kernel)
             own = read_arguments(policy, descriptor, own)
             closed = policy.gates_to_ask(descriptor, own)

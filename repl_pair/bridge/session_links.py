@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from repl_pair.bridge.kernel_info import KernelInfo, ProbedKernel, check_name
 from repl_pair.bridge.kernels.processes import project_of
-from repl_pair.bridge.kernels.target import choose_only, named, resolve
+from repl_pair.bridge.kernels.target import choose_only, may_have_ended, named, resolve
 from repl_pair.bridge.link.link import Detachment, Link
 from repl_pair.errors import KernelError
 from repl_pair.records import Undo
@@ -56,6 +56,8 @@ class SessionLinks:
         self._principal = principal
         self._inject = inject
         self._here = self._held = here
+        self._is_named = False
+        self._ended: Link | None = None
         self._project: Link | None = None
         self._links = {here.kernel.path: here} if here else dict[str, Link]()
         self._own: dict[str, tuple[Link, Callable[[], bool]]] = {}
@@ -88,7 +90,7 @@ class SessionLinks:
                     link = KernelLink(found, principal=self._principal, inject=self._inject)
                     self._links[found.path] = link
             if (hold or kernel is None) and self._held is not link:
-                self._held = link
+                self._held, self._is_named = link, target is not None
                 self._report("held")
             return link
 
@@ -96,11 +98,13 @@ class SessionLinks:
         """Return the chosen kernel; where none runs and none was named, a link to this process.
 
         It is for ops that need the files of the project only, and is never chosen: as soon as a
-        kernel runs, that one answers, and the link is closed. A session that is bound to kernels
-        has no other project. For one with a `root` a kernel that works in another project is none.
+        kernel runs, that one answers, and the link is closed; after its end was reported, this
+        process answers again. A session that is bound to kernels has no other project. For one with
+        a `root` a kernel that works in another project is none.
         """
         try:
             link = await self.get(root=self._root)
+            await self._check_lives(link)
         except KernelError as error:
             if error.code != "no_kernel" or self._bounds:
                 raise
@@ -115,6 +119,22 @@ class SessionLinks:
                 self._check_open()
                 self._project = kind()
             return self._project
+
+    async def _check_lives(self, link: Link) -> None:
+        """Raise `no_kernel` where a kernel that nobody named has ended and no other one lives.
+
+        The first call after its end goes to it, so that a reply reports that.
+        """
+        if link is self._here or self._is_named or not may_have_ended(link.kernel):
+            return
+        if self._ended is not link:
+            self._ended = link
+            return
+        try:
+            await self._find(None, self._root)
+        except KernelError as error:
+            if error.code == "no_kernel":
+                raise
 
     def adopt(self, link: Link, *, lives: Callable[[], bool]) -> Undo:
         """Have a kernel that the session started exist for it alone, until the undo.

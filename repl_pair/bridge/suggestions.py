@@ -1,5 +1,7 @@
 """Next steps as text and as other calls, and what a call needs."""
 
+import json
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +15,14 @@ from repl_pair.runtime.signatures.corrections import correct_arguments, write_ca
 def write_step(step: NextStep) -> str:
     """Write a call as text to people; values are JSON."""
     return write_call(step["op"], step["args"])
+
+
+def write_command(step: NextStep) -> str:
+    """Write a call as what a person types; a choice of kernel holds for one command."""
+    if step["op"] == "use_kernel":
+        return f"the same command with --kernel {shlex.quote(str(step['args']['kernel']))}"
+    args = f" --json {shlex.quote(json.dumps(step['args']))}" if step["args"] else ""
+    return f"repl-pair op {step['op']}{args}"
 
 
 def in_kernel(step: NextStep, kernel: str) -> NextStep:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import click
 
-from repl_pair.bridge.suggestions import write_step
+from repl_pair.bridge.suggestions import write_command
 from repl_pair.cli.options import Choice, open_session, session_options
 from repl_pair.cli.tables import escape
 from repl_pair.errors import ReplPairError, RequestError
@@ -66,7 +66,7 @@ def answer(reply: Reply, show: Show, *, as_json: bool) -> int:
         error = reply["error"]
         code = click.style(error["code"], fg="red", bold=True)
         click.echo(f"{code}: {escape(error['message'])}", err=True)
-        for line in (*map(write_step, reply.get("next_steps", ())), *reply.get("hints", ())):
+        for line in (*map(write_command, reply.get("next_steps", ())), *reply.get("hints", ())):
             click.echo(f"  next: {escape(line)}", err=True)
     left_out = [f"{reply[what]} {what}" for what in ("redacted", "elided") if reply.get(what)]
     for line in (*reply.get("notifications", ()), *((", ".join(left_out),) if left_out else ())):

@@ -83,6 +83,8 @@ def test_several_kernels_and_no_choice_exit_3(start, shell):
     assert refused.stderr.startswith("ambiguous_kernel: ")
     for kernel in (one, other):
         assert kernel.path.stem.removeprefix("kernel-") in refused.stderr
+    assert "next: repl-pair op list_kernels\n" in refused.stderr
+    assert "next: the same command with --kernel " in refused.stderr
     assert shell("list", "stories", "--kernel", str(one.path)).returncode == 0
 
 

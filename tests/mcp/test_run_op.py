@@ -75,6 +75,16 @@ def test_a_called_op_answers_as_it_would_itself(agent):
     assert ran["next_steps"]
 
 
+def test_an_unknown_op_names_the_gates_that_are_closed_for_the_caller(connect, kernel):
+    for allow, closed in (("inspect,eval", None), ("eval", ["Closed here: inspect."])):
+        with connect("--kernel", kernel.path, "--allow", allow) as agent:
+            for via in ("read_op", "run_op"):
+                refused = agent.ask(via, op="no_such_op")
+                assert refused["error"]["code"] == "not_found"
+                hints = refused.get("hints")
+                assert (hints and [hint.partition(" Ask")[0] for hint in hints]) == closed
+
+
 def test_a_called_op_of_a_named_kernel_runs_there(agent, kernel):
     named = agent.ask("run_op", op="list_modes", kernel=kernel.id)
     assert named["kernel"]["id"] == kernel.id

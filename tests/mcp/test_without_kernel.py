@@ -107,10 +107,11 @@ def test_what_needs_a_kernel_or_names_one_is_refused_as_ever(agent):
         assert agent.ask(op, **args)["error"]["code"] == "no_kernel"
 
 
-def test_as_soon_as_a_kernel_runs_it_answers_and_when_it_is_gone_nobody_takes_its_place(
+def test_as_soon_as_a_kernel_runs_it_answers_and_its_end_is_reported_before_another_does(
     agent, alone, start_own_kernel
 ):
-    assert who(agent.ask("create_annotation", **REMARK)) == HERE
+    made = agent.ask("create_annotation", **REMARK)
+    assert who(made) == HERE
     kernel = start_own_kernel(runtime=alone)
     there = agent.ask("list_annotations")
     assert (there["result"]["items"], there["kernel"]["id"]) == ([], kernel.id)
@@ -118,6 +119,18 @@ def test_as_soon_as_a_kernel_runs_it_answers_and_when_it_is_gone_nobody_takes_it
     kernel.process.wait()
     gone = agent.ask("list_annotations")
     assert gone["error"]["code"] == "kernel_gone"
+    again = agent.ask("list_annotations")
+    assert (again["result"]["items"], who(again)) == ([made["result"]], HERE)
+    assert agent.ask("list_stories")["error"]["code"] == "kernel_gone"
+
+
+def test_nobody_takes_the_place_of_a_kernel_that_was_named(agent, alone, start_own_kernel):
+    kernel = start_own_kernel(runtime=alone)
+    assert agent.ask("use_kernel", kernel=kernel.id)["ok"]
+    kernel.process.kill()
+    kernel.process.wait()
+    for _ in range(2):
+        assert agent.ask("list_annotations")["error"]["code"] == "kernel_gone"
 
 
 @pytest.mark.full

@@ -96,7 +96,7 @@ def _permit(policy: Policy, asked: NextStep) -> Descriptor:
     """Return the descriptor of an op that may be called in the background."""
     via, call, args = asked["op"], asked["args"]["call"], asked["args"].get("args", {})
     reached = ops_to_call(policy)
-    permitted = permit(policy, call, reached.values())
+    permitted = permit(policy, call, reached.values(), policy.closed_hints())
     if call in reached:
         return permitted
     if call in FORWARDING and (op := str(args.get("op"))) in reached:

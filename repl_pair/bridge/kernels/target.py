@@ -58,6 +58,12 @@ def choose_only(kernels: Sequence[KernelInfo]) -> KernelInfo:
     return living[0]
 
 
+def may_have_ended(kernel: KernelInfo) -> bool:
+    """Return whether a kernel's process or connection file is gone; after a restart it may live."""
+    has_process = kernel.pid is None or judge_by_process(find_process(kernel.pid)).state != "gone"
+    return not (has_process and os.path.isfile(kernel.path))
+
+
 def _silent(kernel: KernelInfo) -> KernelError:
     silence = judge_by_process(find_process(kernel.pid))
     if silence.state == "gone":
@@ -75,7 +81,7 @@ def _ambiguous(living: Sequence[KernelInfo], what: str) -> KernelError:
         "default.",
         detail={"kernels": [kernel.to_wire() for kernel in living]},
         next_steps=[next_step("list_kernels"), next_step("use_kernel", kernel=first)],
-        hints=["Each call takes the kernel that it is for as `kernel`."],
+        hints=["Each call takes the kernel that it is for as `kernel`, a command as `--kernel`."],
     )
 
 

@@ -37,7 +37,7 @@ async def describe_op(
     policy = call.policy
     if op is None:
         return _describe_others(call)
-    descriptor = permit(policy, op, permitted_ops(policy))
+    descriptor = permit(policy, op, permitted_ops(policy), policy.closed_hints())
     schema = policy.visible_parameters(descriptor)
     call.next_steps, call.hints = suggest_call(op, required_args(schema))
     if own := [] if policy.lists(descriptor) else parameters_by_name(policy, descriptor):

@@ -211,6 +211,6 @@ class _Connection:
 def _identify(file: str | Path) -> Identity | None:
     try:
         found = os.stat(file)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return found.st_dev, found.st_ino

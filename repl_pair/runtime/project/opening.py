@@ -163,7 +163,7 @@ def _connect(
 def _stat(file: Path) -> tuple[int, ...] | None:
     try:
         found = os.stat(file)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return (found.st_ino, found.st_size, found.st_mtime_ns) if found.st_size else None
 

@@ -202,7 +202,7 @@ def read_rows(database: Database, rows: Sequence[Row]) -> list[Annotation]:
 _SAME = (
     "SELECT * FROM annotations WHERE principal = :principal AND target = :target"
     " AND section = :section AND quote = :quote AND content = :content"
-    " AND parent_id IS :parent_id AND review_id IS :review_id"
+    " AND parent_id IS :parent_id AND ifnull(:review_id, review_id) IS review_id"
     " AND created_at BETWEEN :after AND :now ORDER BY created_at DESC LIMIT 1"
 )
 _ANSWERED = (

@@ -268,6 +268,16 @@ def test_a_database_that_was_deleted_is_made_anew(database, what):
     assert subjects(database) == []
 
 
+def test_a_file_in_the_place_of_its_folder_is_no_database(database):
+    add(database, "lost")
+    shutil.rmtree(database.file.parent)
+    database.file.parent.write_text("")
+    assert subjects(database) is None
+    assert database.version() is None
+    with pytest.raises(RequestError, match="could not be made: File exists"):
+        add(database, "new")
+
+
 def test_another_database_in_its_place_is_opened(tmp_path, database):
     other = Database(tmp_path / "other")
     other.root.mkdir()

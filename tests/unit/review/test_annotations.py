@@ -159,6 +159,15 @@ def test_the_same_words_are_one_remark_for_half_a_minute(database, remark):
     assert sum(count for *_, count in notices(database)) == 8
 
 
+def test_the_same_words_are_one_remark_also_where_the_first_is_in_a_review_meanwhile(
+    database, remark
+):
+    first = remark(CLAUDE)
+    review_id = submit_review(database, CLAUDE, target=PAGE)["review_id"]
+    assert (remark(CLAUDE)["id"], remark(CODEX)["id"] == first["id"]) == (first["id"], False)
+    assert remark(CLAUDE, review_id=review_id)["id"] == first["id"]
+
+
 def test_an_agent_writes_so_many_remarks_an_hour_and_others_go_on(database, remark):
     first = remark(CLAUDE, "0")
     for n in range(1, MAX_IN_AN_HOUR):
