@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate, pairwise
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -31,30 +31,33 @@ _log = logging.getLogger(__name__)
 
 def scrub_text(text: str) -> str:
     """Replace each secret in a text by the redaction marker; the rest stays."""
-    for _ in range(PASSES):
-        data = text.encode("utf-8", "replace")
-        parts, end = list[bytes](), 0
-        for start, stop in find_secrets(data):
-            parts += (data[end:start], REDACTED.encode())
-            end = stop
-        if not parts:
-            return text
-        text = b"".join((*parts, data[end:])).decode()
-    return REDACTED
+    rounds = list(_parts_by_round(text))
+    if len(rounds) == PASSES:
+        return REDACTED
+    return _replace_secrets(rounds[-1]) if rounds else text
 
 
 def find_rounds(text: str) -> list[list[int]]:
     """Return what `scrub_text` replaces, pass after pass, as ends of spans in characters."""
-    rounds = list[list[int]]()
+    rounds = list(_parts_by_round(text))
+    ends = [list(accumulate(map(len, parts[:-1]))) for parts in rounds]
+    return [*ends, [0, len(_replace_secrets(rounds[-1]))]] if len(rounds) == PASSES else ends
+
+
+def _parts_by_round(text: str) -> Iterator[list[str]]:
+    """Yield the parts of a text, every second one a secret, until it holds none any more."""
     for _ in range(PASSES):
         data = text.encode("utf-8", "replace")
         ends = [end for span in find_secrets(data) for end in span]
         if not ends:
-            return rounds
+            return
         parts = [data[at:end].decode() for at, end in pairwise((0, *ends, len(data)))]
-        rounds.append(list(accumulate(map(len, parts[:-1]))))
-        text = "".join(REDACTED if n % 2 else part for n, part in enumerate(parts))
-    return [*rounds, [0, len(text)]]
+        yield parts
+        text = _replace_secrets(parts)
+
+
+def _replace_secrets(parts: list[str]) -> str:
+    return "".join(REDACTED if n % 2 else part for n, part in enumerate(parts))
 
 
 def scrub(node: Json) -> Json:
