@@ -1,5 +1,6 @@
 """The messages between kernel and bridge: their types, markers, requests, replies, events."""
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
@@ -130,7 +131,11 @@ UNATTACHED = "unattached"
 """Key in the detail of the refusal of a client that has to attach again."""
 
 
-def monotonic(clock: Callable[[], float] = time.monotonic) -> float:
+# What freezes `time` leaves `threading` as it is, whose waiting it would stop.
+_CLOCK: Callable[[], float] = vars(threading).get("_time", time.monotonic)
+
+
+def monotonic(clock: Callable[[], float] = _CLOCK) -> float:
     """Return the seconds of this process's clock, also while a test of the person freezes `time`.
 
     Every time on the wire, and every deadline, is of this clock.

@@ -45,7 +45,7 @@ def run_beside(lanes: LocalLanes, command: Coroutine[Any, Any, T]) -> T:
         with suppress(RuntimeError):  # the loop is closed: the command has just ended
             task.get_loop().call_soon_threadsafe(lambda: task.cancelling() or task.cancel())
 
-    start_thread(run, name="command")
+    start_thread(run, name="command", runs_cells=True)
     try:
         lanes.serve(interrupt)
     except KeyboardInterrupt:

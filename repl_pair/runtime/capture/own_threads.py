@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 from repl_pair.records import Undo
@@ -22,16 +22,35 @@ LATE_S = 0.1
 """A request that took longer to arrive met a cell that leaves other threads no turn."""
 
 
-def start_thread(target: Callable[..., object], *args: Any, name: str) -> threading.Thread:
+def start_thread(
+    target: Callable[..., object], *args: Any, name: str, runs_cells: bool = False
+) -> threading.Thread:
     """Start a daemon thread named `repl_pair NAME`; no breakpoint is reached in what it runs.
 
     pydevd stops every thread that lacks these marks when the person stands at a breakpoint, so
-    that no deadline would be kept.
+    that no deadline would be kept. Only where it `runs_cells`, or variants, is it traced as the
+    person's threads are.
     """
-    thread = threading.Thread(target=target, args=args, name=f"repl_pair {name}", daemon=True)
+    kind = threading.Thread if runs_cells else _UntracedThread
+    thread = kind(target=target, args=args, name=f"repl_pair {name}", daemon=True)
     vars(thread).update(pydev_do_not_trace=True, is_pydev_daemon_thread=True)
     thread.start()
     return thread
+
+
+class _UntracedThread(threading.Thread):
+    """A thread without the functions of `threading.settrace` and `setprofile`.
+
+    They are code of the person, which may wait for a lock of a cell, or raise.
+    """
+
+    def _bootstrap_inner(self) -> None:
+        begin: Any = vars(threading.Thread)["_bootstrap_inner"]
+        space: Any = vars(threading)
+        if type(begin) is FunctionType and begin.__globals__ is space:  # else another's
+            untraced = space | {"_trace_hook": None, "_profile_hook": None}
+            begin = FunctionType(begin.__code__, untraced)
+        begin(self)
 
 
 class ServiceThread:

@@ -69,8 +69,10 @@ class ActivityLog:
         def record_and_answer(reply: Reply) -> None:
             elapsed_ms = round((monotonic() - begun) * 1000, 3)
             done = replace(activity, elapsed_ms=elapsed_ms, **_outcome(reply))
-            self._store.put(ACTIVITY.name, _key(activity.n), done)
-            answer(reply)
+            try:
+                self._store.put(ACTIVITY.name, _key(activity.n), done)
+            finally:
+                answer(reply)
 
         return record_and_answer
 

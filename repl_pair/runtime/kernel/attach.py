@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -14,7 +13,7 @@ from repl_pair.runtime.clients.clients import CLIENTS, Client
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.ipython import kernel_shell
 from repl_pair.runtime.kernel.control_host import NEEDED, ControlHost
-from repl_pair.runtime.project.database import close_project, project
+from repl_pair.runtime.project.database import close_project, find_project
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.wire import Greeting, Reply, error_reply, ok_reply
 
@@ -140,8 +139,7 @@ def _close_if_unused() -> None:
 def _host() -> "ControlHost | ShellHost":
     if _hosts:
         return _hosts[0]
-    with suppress(OSError):  # whose folder is gone has a project once it is in another one
-        project()  # where a cell changes the folder later, agents stay in this project
+    find_project()  # where a cell changes the folder later, agents stay in this project
     kernel = _kernel()
     missing = [name for name in NEEDED if getattr(kernel, name, None) is None]
     if not missing:

@@ -82,7 +82,7 @@ class Embedded:
         self.is_ending = False
         self._space, self._pid = space, os.getpid()
         started: Future[Any] = Future()
-        self._thread = start_thread(self._serve, started, name="embedded kernel")
+        self._thread = start_thread(self._serve, started, name="embedded kernel", runs_cells=True)
         app = started.result()
         self.file = Path(app.connection_file)
         self._loop, self._control = app.kernel.io_loop, app.control_thread

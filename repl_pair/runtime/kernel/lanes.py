@@ -183,7 +183,7 @@ class LocalLanes(Lanes):
         with self._lock:
             needs_thread, self._needs_thread = self._needs_thread, False
         if needs_thread:
-            start_thread(self.serve, name="main lane")
+            start_thread(self.serve, name="main lane", runs_cells=True)
         self._jobs.put(partial(copy_context().run, partial(self._run, job, perform)))
 
     def _run(self, job: Job, perform: Perform, loop: asyncio.AbstractEventLoop) -> None:

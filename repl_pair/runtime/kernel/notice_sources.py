@@ -13,7 +13,7 @@ from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.notices.deferred_writes import LATER
 from repl_pair.runtime.notices.in_replies import REPLY_NOTICES
 from repl_pair.runtime.notices.notices import report_notice
-from repl_pair.runtime.project.database import project
+from repl_pair.runtime.project.database import find_project, project
 from repl_pair.runtime.project.root import FOLDER
 from repl_pair.runtime.results.last_results import RESULTS, last_verdict
 from repl_pair.runtime.sessions.open_sessions import OPEN
@@ -45,7 +45,8 @@ class NoticeSources:
             return
         if monotonic() - self._looked_at >= LOOK_S:
             self._looked_at = monotonic()
-            if (project().root / FOLDER).is_dir():
+            here = find_project()
+            if here is not None and (here.root / FOLDER).is_dir():
                 start_thread(self._look_at_realm, name="realm")
         with self._lock:
             if client in self._clients:
@@ -120,7 +121,8 @@ def _verdict_of(variant_id: str) -> str:
 
 def _report(**notice: str) -> None:
     """Report a notice soon, where the project keeps anything: a run leaves no file."""
-    if not project().file.exists():
+    here = find_project()
+    if here is None or not here.file.exists():
         return
     at = time.time()
     LATER.put(lambda connection: report_notice(connection, **notice, at=at))

@@ -8,7 +8,7 @@ from repl_pair.errors import next_step
 from repl_pair.records import Undo, row
 from repl_pair.runtime.notices.deferred_writes import LATER
 from repl_pair.runtime.notices.notices import Unseen, is_open, mark_seen, read_unseen
-from repl_pair.runtime.project.database import project
+from repl_pair.runtime.project.database import find_project, project
 from repl_pair.wire import Notices, OnReply, Reply, Request, monotonic
 
 SHOWN = 3
@@ -116,8 +116,9 @@ class ReplyNotices:
     def _watch(self) -> bool:
         """Watch the project's database, if there is one; return whether there is."""
         with self._lock:
-            if self._is_called and self._end_watch is None and project().file.exists():
-                self._end_watch = project().watch(self._note_change)
+            here = find_project() if self._is_called and self._end_watch is None else None
+            if here is not None and here.file.exists():
+                self._end_watch = here.watch(self._note_change)
             return self._end_watch is not None
 
     def _note_change(self) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from repl_pair.errors import RequestError
 from repl_pair.records import Undo, mutable
-from repl_pair.runtime.project.root import FOLDER, NAME, find_root
+from repl_pair.runtime.project.root import FOLDER, NAME, find_root, working_folder
 from repl_pair.runtime.project.watching import Watchers
 
 if TYPE_CHECKING:
@@ -143,11 +143,22 @@ _choosing = threading.Lock()
 
 
 def project() -> Database:
-    """Return the database of this process's project, which is fixed at the first call."""
+    """Return the database of this process's project, which is fixed at the first call.
+
+    RequestError `cannot_run` while the process works in a folder that is gone.
+    """
     with _choosing:
         if not _open:
-            _open.append(Database(find_root(Path.cwd())))
+            _open.append(Database(find_root(working_folder())))
         return _open[0]
+
+
+def find_project() -> Database | None:
+    """Return what `project` does; None while the process works in a folder that is gone."""
+    try:
+        return project()
+    except RequestError:
+        return None
 
 
 def close_project() -> None:

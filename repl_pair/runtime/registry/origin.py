@@ -88,7 +88,8 @@ def find_origin() -> Origin:
         return Origin(key=f"{SCRIPT}{file}", label=label, line=frame.f_lineno, run=run)
     run = module_run(sys.modules.get(module))
     # What runpy runs is no module for longer than that.
-    path = None if run is not None or file == "?" else os.path.abspath(file)
+    has_file = run is None and file != "?" and not file.startswith("<")  # as in `<stdin>`
+    path = os.path.abspath(file) if has_file else None
     return Origin(key=f"{MODULE}{module}", label=module, line=frame.f_lineno, run=run, file=path)
 
 

@@ -177,4 +177,4 @@ def _close_unregistered(change: Change) -> None:
         if threading.current_thread() is threading.main_thread():
             close()
         else:
-            start_thread(close, name="closing")
+            start_thread(close, name="closing", runs_cells=True)

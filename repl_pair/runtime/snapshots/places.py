@@ -6,7 +6,7 @@ import re
 from hashlib import sha256
 from pathlib import Path
 
-from repl_pair.runtime.project.root import FOLDER, find_root
+from repl_pair.runtime.project.root import FOLDER, find_root, working_folder
 from repl_pair.runtime.registry.ids import name_run, story_of
 from repl_pair.runtime.registry.model import Origin
 from repl_pair.runtime.registry.origin import SENT, file_of
@@ -29,7 +29,7 @@ def folder_of(variant_id: str) -> Path:
     file = None if entry is None else _file_of(entry.origin)
     if file is not None:
         return folder_beside(file)
-    return find_root(Path.cwd()) / FOLDER / "snapshots"
+    return find_root(working_folder()) / FOLDER / "snapshots"
 
 
 def folder_beside(file: Path) -> Path:

@@ -1,7 +1,7 @@
 """Reads and writes stored outputs: a file a story, with the images beside it."""
 
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -123,8 +123,9 @@ SNAPSHOTS = SnapshotStore()
 
 def shorten(path: Path) -> Path:
     """Return a path as it is seen from the working directory, where it is below that."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
+    with suppress(OSError, ValueError):  # the folder may be gone, or elsewhere
+        return path.relative_to(Path.cwd())
+    return path
 
 
 def _state_of(path: Path) -> tuple[int, ...]:

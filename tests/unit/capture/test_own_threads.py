@@ -15,6 +15,7 @@ from repl_pair.runtime.capture.own_threads import (
     frames_of_threads,
     short_switch_interval,
     shorten_switch_interval,
+    start_thread,
 )
 from repl_pair.runtime.op_base.table import Table
 
@@ -119,6 +120,24 @@ def test_collection_rests_until_the_last_block_ends_and_stays_off_where_it_was_o
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("runs_cells", [True, False])
+def test_only_threads_that_run_cells_are_traced_as_the_persons_are(runs_cells):
+    traced, before = [], (threading.gettrace(), threading.getprofile())
+
+    def note(frame, _event, _arg):
+        traced.append(frame.f_code.co_name)
+
+    threading.settrace(note)
+    threading.setprofile(note)
+    try:
+        thread = start_thread(lambda: None, name="tests", runs_cells=runs_cells)
+        thread.join(BOUND_S)
+    finally:
+        threading.settrace(before[0])
+        threading.setprofile(before[1])
+    assert ("<lambda>" in traced, bool(traced)) == (runs_cells, runs_cells)
 
 
 def test_a_thread_is_started_once_until_it_ends_and_then_again():

@@ -1,0 +1,66 @@
+"""Kernels whose surroundings the person changed before the first agent attaches."""
+
+import asyncio
+
+import pytest
+from bounds import BOUND_S
+
+from repl_pair.wire import View
+
+pytestmark = pytest.mark.anyio
+
+AGENT = View(principal="agent", access=frozenset({"read", "run", "inspect", "eval"}))
+SURROUNDINGS = {
+    "a folder that is gone": """
+import os, tempfile
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+""",
+    "a profiler that raises": """
+import threading
+def profile(frame, event, arg):
+    raise RuntimeError("no profile")
+threading.setprofile(profile)
+""",
+    "a tracer that waits for a lock": """
+import threading
+lock = threading.Lock()
+lock.acquire()
+def trace(frame, event, arg):
+    lock.acquire()
+threading.settrace(trace)
+""",
+    "a clock that stands": """
+import time
+time.monotonic = time.perf_counter = lambda: 1.0
+""",
+}
+
+
+async def ask(link, op, **args):
+    return await link.request(op, args, view=AGENT, timeout_s=BOUND_S)
+
+
+@pytest.mark.parametrize("name", SURROUNDINGS)
+async def test_an_agent_reads_and_its_code_is_stopped_at_its_deadline(link, person, name):
+    await asyncio.to_thread(person.run, SURROUNDINGS[name] + "kept = {'a': 1}")
+    for _ in range(2):
+        read = await ask(link, "get_value", path="kept")
+        assert read.get("result", read).get("value") == {"a": 1}
+        assert (await ask(link, "list_variables"))["ok"]
+    stopped = await ask(link, "eval_code", code="while True: pass", timeout_s=1)
+    assert stopped.get("result", stopped).get("reason") == "not done within 1 s"
+    assert (await asyncio.to_thread(person.run, "1 + 1")).value == "2"
+
+
+async def test_in_a_folder_that_is_gone_what_needs_a_project_is_refused_until_there_is_one(
+    link, person, tmp_path
+):
+    await asyncio.to_thread(person.run, SURROUNDINGS["a folder that is gone"])
+    for op in ("list_annotations", "list_sessions"):
+        refused = (await ask(link, op))["error"]
+        assert refused["code"] == "cannot_run"
+        assert "works in a folder that is gone" in refused["message"]
+    (tmp_path / "pyproject.toml").touch()
+    await asyncio.to_thread(person.run, f"os.chdir({str(tmp_path)!r})")
+    assert (await ask(link, "list_annotations"))["result"]["items"] == []
