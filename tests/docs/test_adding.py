@@ -96,7 +96,7 @@ async function draw({ root, start }) {
 }
 """
 RECIPE = """
-    Recipe(title="Choose a colour", steps=(Step(does="Read them", op="list_colours"),)),
+    "Choose a colour": (step("Read them", "list_colours"),),
 """
 PROMPT = """
         Prompt(

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -10,7 +10,7 @@ import click
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import DEFAULT_TOOLSETS, Descriptor
-from repl_pair.cli.setup.recipes import RECIPES, Recipe, Step
+from repl_pair.cli.setup.recipes import RECIPES, Step
 from repl_pair.runtime.results.instructions import INSTRUCTIONS
 from repl_pair.runtime.signatures.corrections import write_call
 
@@ -43,7 +43,7 @@ def skill(name: str) -> None:
 
 def write_skill(server: str) -> str:
     """Return the guide for agents that call the server by that name."""
-    recipes = "\n\n".join(_write_recipe(recipe, server) for recipe in RECIPES)
+    recipes = "\n\n".join(_write_recipe(title, steps, server) for title, steps in RECIPES.items())
     tools = "\n\n".join(_list_tools())
     words = f"```text\n{INSTRUCTIONS}```"
     head = HEAD.format(server=server)
@@ -52,11 +52,11 @@ def write_skill(server: str) -> str:
     )
 
 
-def _write_recipe(recipe: Recipe, server: str) -> str:
-    steps = [f"{n}. {_describe(step)}" for n, step in enumerate(recipe.steps, 1)]
-    commands = [line for step in recipe.steps for line in _write_commands(step, server)]
+def _write_recipe(title: str, steps: Sequence[Step], server: str) -> str:
+    described = [f"{n}. {_describe(step)}" for n, step in enumerate(steps, 1)]
+    commands = [line for step in steps for line in _write_commands(step, server)]
     fenced = "\n".join(("```sh", *commands, "```"))
-    return "\n".join((f"### {recipe.title}", "", *steps, "", fenced))
+    return "\n".join((f"### {title}", "", *described, "", fenced))
 
 
 def _describe(step: Step) -> str:
