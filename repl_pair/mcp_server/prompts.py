@@ -29,7 +29,7 @@ SCHEDULES = ("10", "60", "300", "3600")
 Complete: TypeAlias = Callable[[Session, str], Awaitable[Completions]]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Argument:
     """An argument of a prompt, and what completes it."""
 
@@ -39,15 +39,15 @@ class Argument:
     is_required: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Prompt:
     """A prompt; `write` is of `prompt_texts`."""
 
     name: str
     title: str
     doc: str
-    arguments: Sequence[Argument]
     write: Callable[..., Awaitable[Text]]
+    arguments: Sequence[Argument]
 
 
 async def _complete_tags(session: Session, typed: str) -> Completions:
@@ -67,62 +67,56 @@ async def _complete_seconds(_session: Session, typed: str) -> Completions:
     return Completions(values, len(values))
 
 
+def _complete_ids(kind: str) -> Complete:
+    return lambda session, typed: find_ids(session, kind, typed)
+
+
 PROMPTS = {
     prompt.name: prompt
     for prompt in (
         Prompt(
-            name="build-panel",
-            title="Build a panel",
-            doc="Steps to a panel that the person sees beside the variants.",
-            arguments=(
-                Argument(
-                    name="id",
-                    doc="The panel's id, such as spending",
-                    complete=lambda session, typed: find_ids(session, "panel", typed),
-                ),
-            ),
-            write=write_panel,
+            "build-panel",
+            "Build a panel",
+            "Steps to a panel that the person sees beside the variants.",
+            write_panel,
+            [Argument("id", "The panel's id, such as spending", _complete_ids("panel"))],
         ),
         Prompt(
-            name="register-function",
-            title="Register a function",
-            doc="Steps to a function of the person's app that agents can call.",
-            arguments=(
+            "register-function",
+            "Register a function",
+            "Steps to a function of the person's app that agents can call.",
+            write_function,
+            [
                 Argument(
-                    name="name",
-                    doc="The function's id, such as orders.place",
-                    complete=lambda session, typed: find_ids(session, "function", typed),
-                ),
-            ),
-            write=write_function,
+                    "name", "The function's id, such as orders.place", _complete_ids("function")
+                )
+            ],
         ),
         Prompt(
-            name="schedule-a-run",
-            title="Schedule a run",
-            doc="Steps to a call that is made again and again, without a caller that waits.",
-            arguments=(
+            "schedule-a-run",
+            "Schedule a run",
+            "Steps to a call that is made again and again, without a caller that waits.",
+            write_schedule,
+            [
                 Argument(
-                    name="call",
-                    doc="A function of the app, or an op that reads or runs",
-                    complete=_complete_calls,
+                    "call", "A function of the app, or an op that reads or runs", _complete_calls
                 ),
-                Argument(name="every_s", doc="Seconds, at least 1", complete=_complete_seconds),
-            ),
-            write=write_schedule,
+                Argument("every_s", "Seconds, at least 1", _complete_seconds),
+            ],
         ),
         Prompt(
-            name="triage-failing-variants",
-            title="Triage failing variants",
-            doc="Steps from the variants that fail to why they do, and to fixing them.",
-            arguments=(
+            "triage-failing-variants",
+            "Triage failing variants",
+            "Steps from the variants that fail to why they do, and to fixing them.",
+            write_triage,
+            [
                 Argument(
-                    name="tags",
-                    doc="Tags between commas; all variants without",
-                    complete=_complete_tags,
+                    "tags",
+                    "Tags between commas; all variants without",
+                    _complete_tags,
                     is_required=False,
-                ),
-            ),
-            write=write_triage,
+                )
+            ],
         ),
     )
 }

@@ -99,9 +99,7 @@ RECIPE = """
     "Choose a colour": (step("Read them", "list_colours"),),
 """
 PROMPT = """
-        Prompt(
-            name="paint", title="Paint", doc="Steps to a colour.", arguments=(), write=write_paint
-        ),
+        Prompt("paint", "Paint", "Steps to a colour.", write_paint, ()),
 """
 PROMPT_TEXT = '''
 
