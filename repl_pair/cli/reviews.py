@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from repl_pair.bridge.kernel_info import known_only
-from repl_pair.cli.answers import FAIL, Caller, session_command
+from repl_pair.cli.answers import FAIL, Caller, Show, session_command
 from repl_pair.cli.tables import GAP, escape, show_page, show_slots, text_of
 from repl_pair.errors import count_of
 from repl_pair.runtime.reading.bounded import cut_text
@@ -59,14 +59,6 @@ async def list_(caller: Caller, target: str | None, status: str | None, with_res
 
 
 @reviews.command()
-@click.argument("id")
-@_command
-async def show(caller: Caller, id: str) -> int:
-    """Show a remark with its replies."""
-    return await caller.show("get_annotation", {"annotation_id": id}, _show_thread)
-
-
-@reviews.command()
 @click.argument("target")
 @click.argument("words")
 @click.option("--section", metavar="S", help="Which part; of a page one of its headings.")
@@ -106,22 +98,6 @@ async def edit(caller: Caller, id: str, words: str) -> int:
 
 
 @reviews.command()
-@click.argument("id")
-@_command
-async def resolve(caller: Caller, id: str) -> int:
-    """Resolve a remark."""
-    return await caller.show("resolve_annotation", {"annotation_id": id}, show_slots)
-
-
-@reviews.command()
-@click.argument("id")
-@_command
-async def reopen(caller: Caller, id: str) -> int:
-    """Open a resolved remark again."""
-    return await caller.show("reopen_annotation", {"annotation_id": id}, show_slots)
-
-
-@reviews.command()
 @click.argument("target")
 @click.argument("ids", nargs=-1)
 @_command
@@ -133,14 +109,6 @@ async def submit(caller: Caller, target: str, ids: tuple[str, ...]) -> int:
         args,
         lambda sent: click.echo(f"{sent['review_id']}{GAP}{sent['count']} submitted"),
     )
-
-
-@reviews.command()
-@click.argument("review")
-@_command
-async def complete(caller: Caller, review: str) -> int:
-    """Complete a REVIEW, by its id."""
-    return await caller.show("complete_review", {"review_id": review}, show_slots)
 
 
 @reviews.command()
@@ -194,3 +162,21 @@ def _show_thread(thread: Mapping[str, Any]) -> None:
 def _line(one: Mapping[str, Any]) -> str:
     words = (one["id"], one["status"], one["principal"], one["created_at"])
     return escape(GAP.join(words))
+
+
+def _add_command(
+    name: str, doc: str, op: str, slot: str = "annotation_id", show: Show = show_slots
+) -> None:
+    """Add a command that calls an op with an id, and nothing else."""
+
+    @reviews.command(name, help=doc)
+    @click.argument("id", metavar="REVIEW" if slot == "review_id" else "ID")
+    @_command
+    async def _(caller: Caller, id: str) -> int:
+        return await caller.show(op, {slot: id}, show)
+
+
+_add_command("show", "Show a remark with its replies.", "get_annotation", show=_show_thread)
+_add_command("resolve", "Resolve a remark.", "resolve_annotation")
+_add_command("reopen", "Open a resolved remark again.", "reopen_annotation")
+_add_command("complete", "Complete a REVIEW, by its id.", "complete_review", "review_id")
