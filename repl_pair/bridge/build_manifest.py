@@ -19,21 +19,6 @@ from repl_pair.runtime.op_base import modules as written
 from repl_pair.runtime.op_base.descriptors import build_descriptors
 from repl_pair.runtime.op_base.table import TABLE
 
-_HEAD = '''"""The module of each op, which is imported when the op is first called.
-
-Written by `make docs` from the modules of `runtime/ops`; a test compares.
-"""
-
-_OPS = """\
-'''
-_TAIL = '''"""
-MODULES = {
-    op: f"repl_pair.runtime.{module}"
-    for module, *ops in map(str.split, _OPS.splitlines())
-    for op in ops
-}
-'''
-
 
 def build() -> list[dict[str, Any]]:
     """Build the descriptors as the two tables have them now, sorted by name."""
@@ -54,7 +39,8 @@ def build_modules() -> str:
         for module, own in sorted(names.items())
         for text in textwrap.wrap(" ".join(own), 99 - len(module))
     ]
-    return "".join([_HEAD, *lines, _TAIL])
+    source = Path(written.__file__).read_text(encoding="utf-8")
+    return source.replace(written.OPS, "".join(lines))
 
 
 def main() -> None:

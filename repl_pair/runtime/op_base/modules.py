@@ -1,9 +1,9 @@
 """The module of each op, which is imported when the op is first called.
 
-Written by `make docs` from the modules of `runtime/ops`; a test compares.
+`make docs` writes `OPS` from the modules of `runtime/ops`; a test compares.
 """
 
-_OPS = """kernel.host_ops describe ping
+OPS = """kernel.host_ops describe ping
 ops.changes read_changes read_more search_kept
 ops.evaluating eval_code
 ops.explaining explain_variant get_docs_markdown get_story_instructions list_substrates
@@ -35,6 +35,6 @@ ops.writing register_tag register_variant register_workspace unregister
 """
 MODULES = {
     op: f"repl_pair.runtime.{module}"
-    for module, *ops in map(str.split, _OPS.splitlines())
+    for module, *ops in map(str.split, OPS.splitlines())
     for op in ops
 }
