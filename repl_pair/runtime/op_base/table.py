@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from functools import partial
 from importlib import import_module
 from typing import Any, TypedDict, TypeVar
 
@@ -226,3 +227,6 @@ TABLE = Table(MODULES)
 """The ops of this kernel."""
 
 op = TABLE.op
+waiting_op = partial(op, access="read", lane="waiting", deadline=wait_deadline, stoppable=False)
+"""Registers an op that waits for at most `wait_s`."""
+main_op = partial(op, lane="main", stoppable=False)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 from repl_pair.records import replace
 from repl_pair.runtime.op_base.answers import Items
 from repl_pair.runtime.op_base.call import Call
-from repl_pair.runtime.op_base.table import MAX_WAIT_S, op, wait_deadline
+from repl_pair.runtime.op_base.table import MAX_WAIT_S, op, waiting_op
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.model import PUBLISHED
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -62,7 +62,7 @@ class Unsearched(TypedDict):
     text: NotRequired[Any]
 
 
-@op(access="read", lane="waiting", toolset="core", deadline=wait_deadline, stoppable=False)
+@waiting_op(toolset="core")
 async def read_changes(
     call: Call,
     since: Annotated[int | None, Bounds(0), "`next` of the last call; none: where to begin"] = None,

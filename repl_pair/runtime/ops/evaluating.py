@@ -13,7 +13,7 @@ from repl_pair.runtime.op_base.run_answers import (
     answer_captured,
     answer_not_started,
 )
-from repl_pair.runtime.op_base.table import WAIT_S, op, timeout_deadline
+from repl_pair.runtime.op_base.table import WAIT_S, main_op, timeout_deadline
 from repl_pair.runtime.secrets.egress import learn_from
 from repl_pair.runtime.secrets.known import within
 from repl_pair.runtime.secrets.learning import learn_before_output
@@ -54,13 +54,11 @@ class Evaluated(CapturedAnswer):
     names: NotRequired[Names]
 
 
-@op(
+@main_op(
     access="eval",
-    lane="main",
     toolset="eval",
     deadline=timeout_deadline(EVAL_S),
     unfinished=answer_not_started,
-    stoppable=False,
     preview=preview_code,
     code="code",
 )

@@ -27,7 +27,7 @@ from repl_pair.runtime.op_base.table import (
     Preview,
     op,
     timeout_deadline,
-    wait_deadline,
+    waiting_op,
 )
 from repl_pair.runtime.signatures.arguments import MAX_S, Bounds
 from repl_pair.wire import ACCESS, Request, View
@@ -141,14 +141,7 @@ def _rehearse(call: Call, wanted: Op, args: Mapping[str, Any], all_open: View) -
             raise
 
 
-@op(
-    access="read",
-    lane="waiting",
-    toolset="approval",
-    internal=True,
-    deadline=wait_deadline,
-    stoppable=False,
-)
+@waiting_op(toolset="approval", internal=True)
 async def await_approval(call: Call, handle: str, wait_s: WaitForPerson = 20.0) -> ApprovalState:
     """Wait for the person's answer to what this client asked; gives its state and nothing else."""
     given_up = call.cancelled.is_set

@@ -21,7 +21,7 @@ from repl_pair.runtime.op_base.planned import (
     planned,
 )
 from repl_pair.runtime.op_base.run_answers import answer_preview, answer_run, note_places
-from repl_pair.runtime.op_base.table import WAIT_S, F, lane_terms, op, timeout_deadline
+from repl_pair.runtime.op_base.table import WAIT_S, F, lane_terms, main_op, op, timeout_deadline
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.visible import VariantId
@@ -51,13 +51,11 @@ def run_op(toolset: str, make_answer: Callable[..., Any] = answer_run) -> Callab
         record = RunRecord(variant_id=args["variant_id"], **to_dict(stop))
         return make_answer(record, detail=args.get("detail", "lean"))
 
-    return op(
+    return main_op(
         access="run",
-        lane="main",
         toolset=toolset,
         deadline=timeout_deadline(RUN_S),
         unfinished=not_finished,
-        stoppable=False,
         terms=lane_terms,
     )
 

@@ -11,7 +11,7 @@ from repl_pair.runtime.op_base.answers import Status
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.listing import DEFAULT_LIMIT, MAX_LIMIT
 from repl_pair.runtime.op_base.planned import RUN_S, Detail, Lane, Wait, check_lane
-from repl_pair.runtime.op_base.table import WAIT_S, lane_terms, op, timeout_deadline
+from repl_pair.runtime.op_base.table import WAIT_S, lane_terms, main_op, timeout_deadline
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.reading.bounded import cut_text
 from repl_pair.runtime.registry.visible import Tags, visible_ids
@@ -70,13 +70,11 @@ class Sweep(TypedDict):
     still_running: NotRequired[bool]
 
 
-@op(
+@main_op(
     access="run",
-    lane="main",
     toolset="core",
     deadline=timeout_deadline(RUN_S),
     unfinished=lambda _args, stop: to_dict(stop) | {"total": 0, "items": list[Any]()},
-    stoppable=False,
     terms=lane_terms,
 )
 async def run_variants(

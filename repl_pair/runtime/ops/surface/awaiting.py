@@ -14,7 +14,7 @@ from typing import Annotated, TypedDict
 from repl_pair.records import Undo
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.op_base.call import Call
-from repl_pair.runtime.op_base.table import MAX_WAIT_S, op, wait_deadline
+from repl_pair.runtime.op_base.table import MAX_WAIT_S, op, waiting_op
 from repl_pair.runtime.ops.changes import as_seen
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.exposure import is_seen
@@ -54,14 +54,7 @@ class Completion(TypedDict):
     total: int
 
 
-@op(
-    access="read",
-    lane="waiting",
-    toolset="surface",
-    internal=True,
-    deadline=wait_deadline,
-    stoppable=False,
-)
+@waiting_op(toolset="surface", internal=True)
 async def await_members(
     call: Call,
     watched: list[str],

@@ -16,7 +16,7 @@ from repl_pair.runtime.op_base.run_answers import (
     answer_captured,
     answer_not_started,
 )
-from repl_pair.runtime.op_base.table import WAIT_S, Terms, op, timeout_deadline
+from repl_pair.runtime.op_base.table import WAIT_S, Terms, main_op, op, timeout_deadline
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.model import Entry, Procedure
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -189,13 +189,11 @@ def check_function(
     return terms
 
 
-@op(
+@main_op(
     access="run",
-    lane="main",
     toolset="surface",
     deadline=timeout_deadline(FUNCTION_S),
     unfinished=answer_not_started,
-    stoppable=False,
     preview=preview_function,
     terms=_terms,
     check=_check,

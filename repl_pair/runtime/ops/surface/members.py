@@ -15,7 +15,7 @@ from repl_pair.runtime.op_base.listing import (
     Limit,
     page,
 )
-from repl_pair.runtime.op_base.table import MAX_WAIT_S, op, wait_deadline
+from repl_pair.runtime.op_base.table import MAX_WAIT_S, waiting_op
 from repl_pair.runtime.registry.ids import plain_member_id
 from repl_pair.runtime.registry.model import Entry, Member, MemberKind
 from repl_pair.runtime.registry.visible import visible_entry
@@ -65,7 +65,7 @@ class MemberReading(TypedDict):
     timed_out: NotRequired[Literal[True]]
 
 
-@op(access="read", lane="waiting", toolset="surface", deadline=wait_deadline, stoppable=False)
+@waiting_op(toolset="surface")
 async def read_member(
     call: Call,
     member: Annotated[str, "Such as training/loss"],
