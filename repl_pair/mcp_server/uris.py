@@ -35,7 +35,9 @@ class Row:
 
 
 def _row(uri: str, op: str, watched: tuple[str, ...], doc: str, **args: str) -> Row:
-    return Row(uri=uri, op=op, watched=watched, doc=doc, args=args)
+    """Return a row; without `args` the op takes the variables of the URI."""
+    own = args or {name: f"{{{name}}}" for name in _VARIABLE.findall(uri)}
+    return Row(uri=uri, op=op, watched=watched, doc=doc, args=own)
 
 
 def _kinds(*names: str) -> tuple[str, ...]:
@@ -79,26 +81,15 @@ ROWS = (
 """The URIs that need no member of the app, sorted; each is there for whom its op is there."""
 TEMPLATES = (
     _row(
-        f"{_OWN}/results/{{variant_id}}",
-        "read_assertions",
-        _LAST_RUN,
-        "The last run of a variant.",
-        variant_id="{variant_id}",
+        f"{_OWN}/results/{{variant_id}}", "read_assertions", _LAST_RUN, "The last run of a variant."
     ),
     _row(
         f"{_OWN}/stories/{{story_id}}",
         "get_story",
         _kinds("story/{story_id}", "variant/{story_id}/", *_NAMED),
         "A story.",
-        story_id="{story_id}",
     ),
-    _row(
-        f"{_OWN}/variants/{{variant_id}}",
-        "get_variant",
-        _LAST_RUN,
-        "A variant.",
-        variant_id="{variant_id}",
-    ),
+    _row(f"{_OWN}/variants/{{variant_id}}", "get_variant", _LAST_RUN, "A variant."),
     _row(
         "surface://{surface}/{member}",
         "read_member",
