@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import AuthoringError, ReplPairError, RequestError, did_you_mean
+from repl_pair.records import holding
 from repl_pair.runtime.authoring.decorator_uses import RAISE
 from repl_pair.runtime.authoring.entries import function_kind
 from repl_pair.runtime.registry.outcomes import Dependency, EffectRecord, dependency_on
@@ -124,11 +125,8 @@ A coroutine awaits `effect.later("mail/send", to="a@b.c")`, also where nothing d
 def effects_of_run() -> Generator[Scope]:
     """Record the effects of this block, and of what it starts, apart from all others."""
     scope = Scope()
-    token = _SCOPE.set(scope)
-    try:
+    with holding(_SCOPE, scope):
         yield scope
-    finally:
-        _SCOPE.reset(token)
 
 
 @contextmanager

@@ -178,11 +178,8 @@ def made_of(sent: Any, by_others: Any = ()) -> Generator[CallSecrets]:
     secrets.take_sent(sent)
     if by_others:
         secrets.ignore(by_others)
-    token = _CURRENT.set(secrets)
-    try:
+    with holding(_CURRENT, secrets):
         yield secrets
-    finally:
-        _CURRENT.reset(token)
 
 
 def _words(text: str) -> Iterator[str]:
