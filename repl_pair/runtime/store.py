@@ -216,11 +216,7 @@ class Store:
         """Call `fn` with each change, on the thread that makes it; the undo ends that."""
         token = object()
         self._subscribers[token] = fn
-
-        def undo() -> None:
-            self._subscribers.pop(token, None)
-
-        return undo
+        return lambda: self._subscribers.pop(token, None)
 
     def _slot(self, name: str, kind: type[Member]) -> _Slot:
         slot = self._slots[name]
