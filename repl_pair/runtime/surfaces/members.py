@@ -165,9 +165,7 @@ class Collection(MemberHandle, MutableMapping[str, Any]):
         self._report()
 
     def __delitem__(self, key: str) -> None:
-        with LOCK:
-            self._remove(key)
-        self._report()
+        self.pop(key)
 
     def pop(self, key: str, default: Any = NOTHING) -> Any:
         """Remove an item and return it; without one the default, else KeyError."""
