@@ -247,6 +247,29 @@ async function draw({ root, ask, listen }) {
     return { element: input, input, show };
   }
 
+  /** Put a second input before a text field: what is given in one is shown in the other. */
+  function paired(field, made, { name, does, fits, wait_ms, ...properties }) {
+    const path = field.path.join(".");
+    const second = h("input", {
+      ...properties,
+      "data-key": `${name} ${path}`,
+      "aria-label": `${path}: ${does}`,
+      oninput: (event) => {
+        made.input.value = event.target.value;
+        typed(field.path, { raw: event.target.value }, wait_ms);
+      },
+    });
+    return {
+      ...made,
+      inputs: [made.input, second],
+      element: h("div", { class: `rp-row rp-${properties.type}` }, second, made.element),
+      show(value) {
+        made.show(value);
+        if (fits(value)) second.value = value.value;
+      },
+    };
+  }
+
   function bounds(field) {
     return { min: field.least ?? undefined, max: field.most ?? undefined, step: field.step ?? (field.type.startsWith("int") ? 1 : "any") };
   }
@@ -273,25 +296,8 @@ async function draw({ root, ask, listen }) {
     time: (field, id) => text(field, id, { type: isZoned(field) ? "text" : "time", step: "any" }),
     datetime: (field, id) => text(field, id, { type: isZoned(field) ? "text" : "datetime-local", step: "any" }),
     colour(field, id) {
-      const made = text(field, `${id}`, { type: "text" });
-      const swatch = h("input", {
-        type: "color",
-        "data-key": `swatch ${field.path.join(".")}`,
-        "aria-label": `${field.path.join(".")}: choose a colour`,
-        oninput: (event) => {
-          made.input.value = event.target.value;
-          typed(field.path, { raw: event.target.value });
-        },
-      });
-      return {
-        ...made,
-        inputs: [made.input, swatch],
-        element: h("div", { class: "rp-row" }, swatch, made.element),
-        show(value) {
-          made.show(value);
-          if (/^#[0-9a-f]{6}$/i.test(value.value ?? "")) swatch.value = value.value;
-        },
-      };
+      const fits = (value) => /^#[0-9a-f]{6}$/i.test(value.value ?? "");
+      return paired(field, text(field, id, { type: "text" }), { name: "swatch", does: "choose a colour", fits, type: "color" });
     },
     checkbox(field, id) {
       const input = h("input", {
@@ -304,25 +310,8 @@ async function draw({ root, ask, listen }) {
     },
     range(field, id) {
       const made = text(field, id, { type: "text", inputmode: "decimal", class: "rp-figure" });
-      const slider = h("input", {
-        type: "range",
-        ...bounds(field),
-        "data-key": `slider ${field.path.join(".")}`,
-        "aria-label": `${field.path.join(".")}: slide`,
-        oninput: (event) => {
-          made.input.value = event.target.value;
-          typed(field.path, { raw: event.target.value }, 60);
-        },
-      });
-      return {
-        ...made,
-        inputs: [made.input, slider],
-        element: h("div", { class: "rp-row rp-range" }, slider, made.element),
-        show(value) {
-          made.show(value);
-          if (value.value !== undefined && !value.fault) slider.value = value.value;
-        },
-      };
+      const fits = (value) => value.value !== undefined && !value.fault;
+      return paired(field, made, { name: "slider", does: "slide", fits, wait_ms: 60, type: "range", ...bounds(field) });
     },
     select(field, id) {
       const empty = h("option", { value: "" }, "choose …");
