@@ -88,8 +88,7 @@ class ApprovalCalls:
                 f"No call of yours waits under {handle!r}; nothing was run.",
                 hints=["Make the call again: the person is asked anew."],
             )
-        reply = await self._wait(call, wait_s, on_progress)
-        return reply, call.request.link
+        return await self._wait(call, wait_s, on_progress), call.request.link
 
     async def close(self) -> None:
         """Cancel every call; none of them is made any more."""

@@ -74,8 +74,7 @@ class Session:
         )
         self.find_secrets: FindSecrets | None = None
         """Finds what a server knows by its form: a text that is read in pages is searched whole."""
-        workers = Workers(self.links, principal=principal, inject=inject)
-        self.background = Background(self, workers)
+        self.background = Background(self, Workers(self.links, principal=principal, inject=inject))
 
     @classmethod
     def direct(
@@ -252,8 +251,7 @@ class Session:
             descriptor = manifest.find(op)
             target = None if kernel is None else check_name(kernel)
             link = await self._find_link(descriptor, target)
-            view = self.policy.view(self.principal)
-            reply = await link.request(op, args, view=view, **how)
+            reply = await link.request(op, args, view=self.policy.view(self.principal), **how)
         except ReplPairError as error:
             reply = error_reply(error)
         return replies.with_kernel(reply, link, None)

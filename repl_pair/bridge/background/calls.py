@@ -155,8 +155,7 @@ async def _plan_function(
 ) -> PlannedCall:
     """Check a call of a function in its kernel, and plan it with the time that it may take."""
     checked = {name: args[name] for name in ("function", "args") if name in args}
-    reply = await caller.read_internal("check_function", checked, kernel=kernel)
-    terms = raise_for_error(reply)
+    terms = raise_for_error(await caller.read_internal("check_function", checked, kernel=kernel))
     longer = {name: terms[name] for name in ("timeout_s",) if name in terms}
     return PlannedCall(
         call=call,

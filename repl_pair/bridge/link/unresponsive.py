@@ -148,8 +148,7 @@ class SilenceMonitor:
         if silence is None:
             alive = await asyncio.to_thread(heartbeat_answers, info)
             silence = _NO_ANSWER_YET if alive else self.judge_without_heartbeat()
-        op = waiting.request.op
-        return silent(kernel, silence, op)
+        return silent(kernel, silence, waiting.request.op)
 
     def judge_without_heartbeat(self) -> Silence:
         """Return the state of a kernel whose heartbeat is known to be silent."""

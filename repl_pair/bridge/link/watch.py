@@ -118,8 +118,7 @@ class Watch:
         self._publish(event)
 
     def _announce(self, change: str) -> None:
-        event = Event(boot=self._boot, seq=self._seq or 0, member=EVERYTHING, change=change)
-        self._publish(event)
+        self._publish(Event(boot=self._boot, seq=self._seq or 0, member=EVERYTHING, change=change))
 
     def _publish(self, event: Event) -> None:
         for fn in tuple(self._subscribers.values()):

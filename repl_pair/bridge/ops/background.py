@@ -87,8 +87,7 @@ async def trigger_void(
     Eight of your runs go on at once. A run is kept 30 minutes after its end.
     """
     asked = next_step("trigger_void", call=call, args=args, kernel=kernel)
-    planned = await plan_call(here.background.caller, asked)
-    run = here.background.runs.start(planned)
+    run = here.background.runs.start(await plan_call(here.background.caller, asked))
     here.next_steps.append(next_step("read_run", run=run.id))
     return {"run": run.id}
 
@@ -106,8 +105,7 @@ async def trigger_enqueue(
     `depth`: how many stand before it; 100 may wait.
     """
     asked = next_step("trigger_enqueue", call=call, args=args, queue=queue, kernel=kernel)
-    planned = await plan_call(here.background.caller, asked)
-    run = here.background.runs.enqueue(planned, queue)
+    run = here.background.runs.enqueue(await plan_call(here.background.caller, asked), queue)
     here.next_steps.append(next_step("read_run", run=run.id))
     return {"run": run.id, "depth": here.background.runs.depth(run)}
 
