@@ -96,8 +96,7 @@ async def _named_by(caller: Caller, word: str, every: Sequence[str]) -> list[str
         return [raise_for_error(await caller.call("get_variant", {"variant_id": word}))["id"]]
     matching = [id for id in every if fnmatchcase(id, word)]
     if not matching:
-        fault = f"No variant matches {word!r}.{did_you_mean(word, every)}"
-        raise RequestError("not_found", fault)
+        raise RequestError("not_found", f"No variant matches {word!r}.{did_you_mean(word, every)}")
     return matching
 
 

@@ -93,8 +93,7 @@ async def reply(caller: Caller, id: str, words: str) -> int:
 @_command
 async def edit(caller: Caller, id: str, words: str) -> int:
     """Replace the words of a remark or reply."""
-    args = {"annotation_id": id, "content": words}
-    return await caller.show("edit_annotation", args, show_slots)
+    return await caller.show("edit_annotation", {"annotation_id": id, "content": words}, show_slots)
 
 
 @reviews.command()
@@ -160,8 +159,7 @@ def _show_thread(thread: Mapping[str, Any]) -> None:
 
 
 def _line(one: Mapping[str, Any]) -> str:
-    words = (one["id"], one["status"], one["principal"], one["created_at"])
-    return escape(GAP.join(words))
+    return escape(GAP.join((one["id"], one["status"], one["principal"], one["created_at"])))
 
 
 def _add_command(

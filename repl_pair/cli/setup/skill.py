@@ -55,8 +55,7 @@ def write_skill(server: str) -> str:
 def _write_recipe(title: str, steps: Sequence[Step], server: str) -> str:
     described = [f"{n}. {_describe(step)}" for n, step in enumerate(steps, 1)]
     commands = [line for step in steps for line in _write_commands(step, server)]
-    fenced = "\n".join(("```sh", *commands, "```"))
-    return "\n".join((f"### {title}", "", *described, "", fenced))
+    return "\n".join((f"### {title}", "", *described, "", "```sh", *commands, "```"))
 
 
 def _describe(step: Step) -> str:
