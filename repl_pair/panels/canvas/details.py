@@ -115,8 +115,7 @@ def data_of(focus: Focus) -> messages.Data:
     origin = REGISTRY.get(kind, id).origin
     place = f"{origin.label}, line {origin.line}" if origin.line else origin.label
     data = send_out(to_data(kind, id), limits=WIDE).value
-    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
-    return {"text": text, "place": place}
+    return {"text": json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False), "place": place}
 
 
 def _value(line: Mapping[str, Any]) -> messages.CoveredValue:

@@ -45,8 +45,7 @@ def set_watch(key: str, on: bool) -> None:
     if on and not can_serve_own_calls():
         raise RequestError("cannot_run", "This kernel runs nothing between its cells.")
     # Identifying thousands of variants takes seconds, which every other panel would wait for.
-    change = partial(_change, key, on)
-    start_thread(change, name="worker watch")
+    start_thread(partial(_change, key, on), name="worker watch")
 
 
 def _change(key: str, on: bool) -> None:

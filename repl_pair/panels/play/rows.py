@@ -68,8 +68,7 @@ def moment_of(debugger: Debugger, index: int, entry: Entry | None) -> MomentShow
     run, moment = debugger.run, debugger.moment
     hidden, hide = below(run.sensitive, "state"), hide_of(run)
     if moment is None:
-        rows = state_rows(debugger.state, (), hidden, hide)
-        return {"index": BEFORE, "name": "", "state": rows}
+        return {"index": BEFORE, "name": "", "state": state_rows(debugger.state, (), hidden, hide)}
     secret = secret_places(run, moment)
     outcome = moment.outcome
     changes = [hide(change_json(change, hidden)) for change in moment.changes]
