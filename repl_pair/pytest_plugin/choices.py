@@ -83,10 +83,9 @@ def _named_pairings(id: str, wanted: Iterable[frozenset[str]]) -> Iterator[Pairi
 
 def _plays_of(entry: Entry, apart: str) -> Sequence[str | None]:
     """Return the plays that are items of their own, and None for those that run by themselves."""
-    named = [play.name for play in entry.body.plays]
     if apart == "each":
         # One of `play` has no name, and a variant without any is run too.
-        return named or (None,)
+        return [play.name for play in entry.body.plays] or (None,)
     left = [play.name for play in entry.body.plays if not play.auto_run]
     return (None, *(left if apart == "all" else ()))
 

@@ -87,6 +87,5 @@ def start_of(config: pytest.Config) -> Path:
     if config.args and config.args_source is pytest.Config.ArgsSource.ARGS:  # `--help` has none
         paths = [Path(os.path.abspath(here / arg.partition("::")[0])) for arg in config.args]
         above = (paths[0], *paths[0].parents)
-        shared = (one for one in above if all(path.is_relative_to(one) for path in paths))
-        here = next(shared, root)
+        here = next((one for one in above if all(path.is_relative_to(one) for path in paths)), root)
     return here if here.is_relative_to(root) else root

@@ -44,8 +44,7 @@ class Session:
 
 def note_file(file: pytest.Module, choices: Sequence[Choice], items: Iterable[pytest.Item]) -> None:
     """Note what a file with stories has, before anything is left out."""
-    ids = {item.nodeid for item in items}
-    _session(file.config).files[file.path] = (ids, choices)
+    _session(file.config).files[file.path] = ({item.nodeid for item in items}, choices)
 
 
 def note_chosen(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
