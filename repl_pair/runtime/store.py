@@ -77,8 +77,7 @@ class _Slot:
 
     def outline(self, item: Any) -> Any:
         """Return what a change keeps of an item, None of NOTHING."""
-        collection = cast("Collection", self.member)
-        return None if item is NOTHING else collection.outline(item)
+        return None if item is NOTHING else cast("Collection", self.member).outline(item)
 
 
 class Store:
@@ -181,8 +180,7 @@ class Store:
     def emit(self, event: str, payload: Any, *, before: Any = None, after: Any = None) -> None:
         """Let an event happen; `before` and `after` outline what it is about."""
         with self._lock:
-            slot = self._slot(event, Event)
-            change = self._record(slot, "emit", None, payload, before, after)
+            change = self._record(self._slot(event, Event), "emit", None, payload, before, after)
         self._notify(change)
 
     def item(self, collection: str, key: str) -> Any:

@@ -85,8 +85,7 @@ def describe_no_code(error: BaseException, source: str) -> dict[str, Any]:
 
 
 def _compile(tree: Any, filename: str, mode: str) -> CodeType:
-    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    return compile(tree, filename, mode, flags, dont_inherit=True)
+    return compile(tree, filename, mode, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
 
 
 def _path_words(node: ast.expr) -> Iterator[str]:

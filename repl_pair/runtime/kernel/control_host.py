@@ -140,8 +140,7 @@ class ControlHost:
         self._callers: dict[str, tuple[bytes, ...]] = {}
         self._handles = self._waits_to_restore = False
         self._throttle = Throttle()
-        schedule = kernel.iopub_thread.io_loop.add_callback
-        outbox = Outbox(schedule=schedule, send=self._send_events)
+        outbox = Outbox(schedule=kernel.iopub_thread.io_loop.add_callback, send=self._send_events)
         self._lanes = lanes = KernelLanes(kernel)
         self.host = Host(lanes=lanes, publish=outbox.put)
         with ExitStack() as undo:

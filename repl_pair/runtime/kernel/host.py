@@ -123,8 +123,7 @@ class Host:
     def _answer_unbegun(self, job: Job, reason: str) -> None:
         job.call.suggest("read_stacks")
         job.call.next_steps += steps_if_not_started(job.op.name, job.args)
-        stop = Stop("cannot_run", reason)
-        job.answer(self._unfinished_reply(job, stop), not_started=True)
+        job.answer(self._unfinished_reply(job, Stop("cannot_run", reason)), not_started=True)
 
     def _answer_for(self, job: Job) -> None:
         stop = job.requested_stop

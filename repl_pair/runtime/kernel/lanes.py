@@ -35,8 +35,7 @@ class Lanes(ABC):
 
     def worker(self, job: Job, perform: Perform) -> None:
         """Run a job on a new thread, so that a stuck one blocks no other."""
-        is_async = inspect.iscoroutinefunction(job.op.fn)
-        serve = _serve_async if is_async else _serve
+        serve = _serve_async if inspect.iscoroutinefunction(job.op.fn) else _serve
         start_thread(serve, job, perform, name=f"worker {job.op.name}")
 
     def waiting(self, job: Job, perform: Perform) -> None:

@@ -98,8 +98,7 @@ def _import_packages(name: str, folder: Path) -> None:
     """Import a package and those above it; a folder that is none becomes a namespace."""
     if not name or name in sys.modules:
         return
-    above = name.rpartition(".")[0]
-    _import_packages(above, folder.parent)
+    _import_packages(name.rpartition(".")[0], folder.parent)
     try:
         importlib.import_module(name)
     except ModuleNotFoundError as error:

@@ -130,8 +130,7 @@ def read_unseen(
     """Return the newest notices that a principal has not seen, whatever its view may see."""
     now = time.time() if at is None else at
     rows = _rows(connection, principal, since=now - EXPIRES_S)
-    unseen = [_unseen(row) for row in rows if row["seen"] < row["count"]]
-    return unseen[:MAX_UNSEEN]
+    return [_unseen(row) for row in rows if row["seen"] < row["count"]][:MAX_UNSEEN]
 
 
 def mark_seen(connection: "Connection", principal: str, counts: Mapping[str, int]) -> None:

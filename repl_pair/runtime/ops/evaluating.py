@@ -96,5 +96,4 @@ def _answer(call: Call, evaluation: Evaluation) -> Evaluated:
     with within(call.secrets):
         learn_from(evaluation.space.assigned)
     call.decide()
-    found = answer_captured(call, evaluation, names=evaluation.names)
-    return cast("Evaluated", found)
+    return cast("Evaluated", answer_captured(call, evaluation, names=evaluation.names))

@@ -224,8 +224,7 @@ def _workspace_line(call: Call, entry: Entry) -> dict[str, Any]:
 
 def _panel_line(entry: Entry) -> dict[str, Any]:
     body: Panel = entry.body
-    render = _name(body.render)
-    return read_line(entry, title=body.title, placement=body.placement, render=render)
+    return read_line(entry, title=body.title, placement=body.placement, render=_name(body.render))
 
 
 def _name(named: Component | str | None) -> str:

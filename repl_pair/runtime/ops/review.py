@@ -128,8 +128,7 @@ def edit_annotation(
     call: Call, annotation_id: AnnotationId, content: Annotated[str, "The new words"]
 ) -> Annotation:
     """Replace the words of an annotation of yours; another's takes write access."""
-    made = annotations.edit_annotation(project(), call.view, annotation_id, content)
-    return _answer(call, made)
+    return _answer(call, annotations.edit_annotation(project(), call.view, annotation_id, content))
 
 
 @_op(access="run")
@@ -143,8 +142,7 @@ def resolve_annotation(call: Call, annotation_id: AnnotationId) -> Annotation:
 @_op(access="run")
 def reopen_annotation(call: Call, annotation_id: AnnotationId) -> Annotation:
     """Open a resolved annotation again; it is submitted then."""
-    made = annotations.reopen_annotation(project(), call.view, annotation_id)
-    return _answer(call, made)
+    return _answer(call, annotations.reopen_annotation(project(), call.view, annotation_id))
 
 
 @_op(access="run", preview=lambda args, _: preview_remarks("delete", args))

@@ -154,8 +154,7 @@ def get_variant(call: Call, variant_id: VariantId) -> VariantBody:
 
 def _story_line(call: Call, entry: Entry) -> dict[str, Any]:
     variants = len(visible_ids(call.view, "variant", f"{entry.id}/"))
-    line = read_line(entry, tags=list(entry.body.tags))
-    return shown_slots(call, line) | {"variants": variants}
+    return shown_slots(call, read_line(entry, tags=list(entry.body.tags))) | {"variants": variants}
 
 
 def _variant_line(call: Call, hashes: dict[Any, str], entry: Entry) -> dict[str, Any]:

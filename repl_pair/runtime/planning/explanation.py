@@ -184,8 +184,7 @@ def _plan(
     clashes = clashes_of(modes)
     fitting = [mode.id for n, mode in enumerate(modes) if not clashes_of(modes[: n + 1])]
     try:
-        planned = plan_variant(variant_id, modes=fitting, overrides=overrides, caller=caller)
-        return planned, clashes
+        return plan_variant(variant_id, modes=fitting, overrides=overrides, caller=caller), clashes
     except RequestError as error:
         return None, [*clashes, error.message]
 

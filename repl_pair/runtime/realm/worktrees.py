@@ -55,8 +55,7 @@ def make_worktrees(realm: Realm, plan: Plan) -> Worktrees:
 def branch_of(realm: Realm, rfc: str) -> str:
     """Return the branch of an RFC; RequestError `bad_arguments` for what git takes for none."""
     branch = f"rfc/{check_name(rfc, 'an RFC')}"
-    checked = run_git(realm.folder, "check-ref-format", f"refs/heads/{branch}")
-    if not checked.succeeded:
+    if not run_git(realm.folder, "check-ref-format", f"refs/heads/{branch}").succeeded:
         raise RequestError("bad_arguments", f"git takes no branch {branch!r}.")
     return branch
 

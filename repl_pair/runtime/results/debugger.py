@@ -132,8 +132,7 @@ def _moments(run: RunRecord) -> Iterator[Moment]:
     for index, line in enumerate(lines):
         place: dict[str, Any] = {"index": index, "play": line.play, "step": line.step}
         if isinstance(line, Outcome):
-            words = [line.assertion, *line.payload]
-            yield Moment(**place, line=words, state=state, outcome=line)
+            yield Moment(**place, line=[line.assertion, *line.payload], state=state, outcome=line)
         else:
             changes = tuple(islice(changes_between(state, line.state), MAX_CHANGES))
             state = line.state

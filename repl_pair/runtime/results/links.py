@@ -124,8 +124,7 @@ def _parts_of(link: Link) -> Iterable[tuple[str, str]]:
         if value == getattr(defaults, name):
             continue
         if name == "overrides":
-            text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-            yield name, text
+            yield name, json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
         else:
             yield name, value if isinstance(value, str) else ",".join(value)
 

@@ -82,8 +82,7 @@ def _read(root: Path, target: Target, principal: str) -> Content | None:
     if target.kind in ENTRIES:
         entry = REGISTRY.find(target.kind, target.name)
         return None if entry is None else Content(text=_entry_text(entry, principal))
-    is_there = finds_page(root, principal, target.name)
-    text = read_text(root / target.name) if is_there else None
+    text = read_text(root / target.name) if finds_page(root, principal, target.name) else None
     if text is None:
         return None
     return (_read_doc if target.kind == "doc" else _read_notebook)(text, principal)

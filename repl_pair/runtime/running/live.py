@@ -151,8 +151,7 @@ def live(
     Its object takes events by `dispatch(name, **payload)` until `close()` or the end of its `with`
     block. What opening raises is raised here, after its teardown.
     """
-    plan = plan_variant(variant_id, modes=modes, overrides=overrides, plays=())
-    return Live(open_variant(plan))
+    return Live(open_variant(plan_variant(variant_id, modes=modes, overrides=overrides, plays=())))
 
 
 def opening_id(one: Live) -> object:

@@ -193,6 +193,5 @@ async def _walk(frame: Frame, phase: str) -> BaseException | None:
 
 async def _nested(awaitable: Awaitable[Any]) -> Any:
     # Patching the loop is what the person asked for by name; no other run pays the import.
-    nesting = importlib.import_module("nest_asyncio2")
-    nesting.apply()
+    importlib.import_module("nest_asyncio2").apply()
     return asyncio.get_event_loop().run_until_complete(awaitable)

@@ -102,8 +102,7 @@ def _faults(stores: list[SnapshotStore]) -> Iterator[Accepted]:
 def _accept_all(stores: list[SnapshotStore]) -> Iterator[Accepted]:
     found = {key: None for store in stores for key in sorted(store.listed(), key=lambda k: k.order)}
     for key in found:
-        given = [one for store in stores if (one := store.find(key)) is not None]
-        yield _accept(key, given)
+        yield _accept(key, [one for store in stores if (one := store.find(key)) is not None])
 
 
 def _accept(key: SnapshotKey, given: list[Stored | Unreadable]) -> Accepted:

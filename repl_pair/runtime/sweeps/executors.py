@@ -176,8 +176,7 @@ def _unpickle(result: TaskResult, sent: SentRun) -> RunRecord:
     try:
         run: RunRecord = pickle.loads(whole)
     except Exception as error:  # noqa: BLE001  the person's classes may refuse in any way
-        logs = (f"The record could not be unpacked: {type(error).__name__}",)
-        run = replace(bare, logs=logs)
+        run = replace(bare, logs=(f"The record could not be unpacked: {type(error).__name__}",))
     if run.identity is None:
         return run
     return replace(run, identity=sent.task.identity, dependencies=sent.plan.dependencies)

@@ -186,8 +186,7 @@ _PACKAGES = frozenset(package for package, _ in _LIBRARY)
 
 def copier_of(value: Any) -> Callable[[Any], Any] | None:
     """Return what copies a value of a library that is data and no table of pandas, else None."""
-    cls = real_class(value)
-    library = _library_of(cls)
+    library = _library_of(real_class(value))
     return None if library is None else library.copy
 
 

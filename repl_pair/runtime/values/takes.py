@@ -214,8 +214,7 @@ def field_names(cls: Any) -> tuple[Sequence[str], Sequence[str]]:
     if is_dataclass(cls):
         return dataclass_names(cast("Any", cls))
     if is_typed_dict(cls):
-        names = list(class_hints(cls))
-        return names, required_keys(cls)
+        return list(class_hints(cls)), required_keys(cls)
     if is_named_tuple(cls):
         return list(cls._fields), [n for n in cls._fields if n not in cls._field_defaults]
     if is_model_class(cls):

@@ -140,8 +140,7 @@ async def _wait_for_news(
     stop_watching = watch([member], lambda _id: changed.set())
     try:
         while True:
-            entry = visible_entry(call.view, "member", member)
-            state: State = entry.body.state
+            state: State = visible_entry(call.view, "member", member).body.state
             if state.computed is not None:
                 await state.computed.refresh(COMPUTED_S)
             if _is_news(state, key, since):
