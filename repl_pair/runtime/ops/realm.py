@@ -90,7 +90,10 @@ def contract_get(
     call.suggest("realm_check", realm=realm)
     call.suggest("realm_status", realm=realm)
     learn_secrets()
-    schema: Any = call.add_raw_json(public_schema(found["schema"]))
+    public = public_schema(found["schema"])
+    if found["changed"] or public != found["schema"]:
+        del found["schema_hash"]
+    schema: Any = call.add_raw_json(public)
     return {**found, "schema": schema}
 
 

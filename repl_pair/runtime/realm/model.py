@@ -37,17 +37,22 @@ class Evolution(TypedDict):
     compatible: bool
 
 
-class Contract(TypedDict):
-    """A contract as its file has it; `schema_hash` is that of the schema when it was saved."""
+class Agreement(TypedDict):
+    """What was agreed on in a contract."""
 
     owner: str
     version: str
     schema: dict[str, Any]
-    schema_hash: str
     compatibility: Compatibility
     value: Any
     validation: dict[str, Any]
     evolution: list[Evolution]
+
+
+class Contract(Agreement):
+    """A contract as its file has it; `schema_hash` is that of the schema when it was saved."""
+
+    schema_hash: str
 
 
 class Import(TypedDict):
@@ -168,9 +173,14 @@ class ContractUse(TypedDict):
     resolved_version: NotRequired[str | None]
 
 
-class WholeContract(Contract):
-    """A contract with the bindings that name it; `changed`: its schema is not the saved one."""
+class WholeContract(Agreement):
+    """A contract with the bindings that name it; `changed`: its schema is not the saved one.
 
+    `schema_hash` is there where it is that of the schema that is answered: else it would confirm
+    guesses of what is left out.
+    """
+
+    schema_hash: NotRequired[str]
     domain: str
     name: str
     changed: bool

@@ -21,13 +21,25 @@ def web(ground, monkeypatch):
     web.close()
 
 
-async def work(ground):
+async def with_agent(talk):
+    """Answer what `talk` does with a function that asks an op as an agent."""
     link = DirectLink()
 
     async def ask(op, **args):
         return await link.request(op, args, view=View(principal="ann"), timeout_s=BOUND_S)
 
     try:
+        return await talk(ask)
+    finally:
+        await link.close()
+
+
+def ask_once(op, **args):
+    return asyncio.run(with_agent(lambda ask: ask(op, **args)))
+
+
+def test_a_session_counts_the_contracts_that_changed_and_any_reply_has_the_notice(ground, web):
+    async def work(ask):
         opened = (await ask("session_start"))["result"]
         assert (await ask("realm_status"))["result"]["session"] == opened["id"]
         ground.save("api", "1.1.0")
@@ -38,13 +50,32 @@ async def work(ground):
         stopped = (await ask("session_stop"))["result"]
         assert (await ask("realm_status"))["result"]["session"] is None
         return listed, stopped
-    finally:
-        await link.close()
 
-
-def test_a_session_counts_the_contracts_that_changed_and_any_reply_has_the_notice(ground, web):
-    listed, stopped = asyncio.run(work(ground))
+    listed, stopped = asyncio.run(with_agent(work))
     (notice,) = listed["result"]["items"]
     assert (notice["kind"], notice["subject"]) == ("contract", "pricing/quote")
     assert listed["next_steps"] == [{"op": "realm_check", "args": {}}]
     assert stopped["contracts"] == 1
+
+
+TEXT = {"type": "string", "default": "tulip7"}
+HASHES = {
+    "what is answered": ({"host": TEXT}, None, True),
+    "a secret default": ({"password": TEXT}, None, False),
+    "what its owner took out of the file": (
+        {"note": TEXT},
+        lambda data: data["schema"]["properties"]["note"].pop("default"),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HASHES)
+def test_the_hash_of_a_schema_is_answered_only_where_it_confirms_no_guess(ground, web, case):
+    properties, edit, is_answered = HASHES[case]
+    saved = ground.save("api", "1.0.0", contract="key", schema={"properties": properties})
+    if edit is not None:
+        ground.edit("domains/pricing/contracts/key.json", edit)
+    found = ask_once("contract_get", domain="pricing", contract="key")["result"]
+    assert ("tulip7" in str(found["schema"])) == is_answered
+    assert found.get("schema_hash") == (saved["schema_hash"] if is_answered else None)
