@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from repl_pair.runtime.notices.notices import report_notice
 from repl_pair.runtime.project.database import Database
+from repl_pair.runtime.realm.checks import breaks_since
 from repl_pair.runtime.realm.model import Realm
 from repl_pair.runtime.realm.realms import (
     BINDINGS,
@@ -95,9 +96,7 @@ def _report(
     elif old is None:
         text = f"{by} saved the contract {domain}/{name} at {new}."
     else:
-        versions = [row["version"] for row in contract["evolution"]]
-        later = contract["evolution"][versions.index(old) + 1 if old in versions else -1 :]
-        note = "" if all(row["compatible"] for row in later) else ", not compatible"
+        note = ", not compatible" if breaks_since(contract, old) else ""
         text = f"{by} changed the contract {domain}/{name} from {old} to {new}{note}."
     report_notice(
         connection,

@@ -90,16 +90,47 @@ def _check_exports(domain: Domain, repo: str, binding: Binding) -> Iterator[tupl
 def _check_imports(domain: Domain, binding: Binding) -> Iterator[tuple[FaultKind, str]]:
     for one in binding["imports"]:
         name, contract = one["contract"], domain.contracts.get(one["contract"])
-        if contract is None and f"{CONTRACTS}/{name}" not in domain.unread:
+        if contract is not None:
+            yield from _check_versions(domain.name, one, contract)
+        elif f"{CONTRACTS}/{name}" not in domain.unread:
             yield "broken_binding", f"{name} is imported, {_no_contract(domain, name)}"
         if one["status"] == "broken":
             yield "broken_import", f"The import of {name} is marked as broken. Bind it anew."
         if not is_requirement(one["requirement"]):
             text = f"The requirement {one['requirement']!r} of {name} cannot be read."
             yield "bad_requirement", f"{text} Write one such as '>=1.0,<2'."
-        elif contract is not None and is_met(one, contract) is False:
-            found = contract["version"]
-            yield "unmet_requirement", f"{name} {one['requirement']} is required; it is at {found}."
+
+
+def _check_versions(
+    domain: str, one: Import, contract: Contract
+) -> Iterator[tuple[FaultKind, str]]:
+    name, bound = one["contract"], one["resolved_version"]
+    if is_met(one, contract) is False:
+        found = contract["version"]
+        yield "unmet_requirement", f"{name} {one['requirement']} is required; it is at {found}."
+    elif breaks := breaks_since(contract, bound):
+        yield (
+            "broken_import",
+            f"{name} was bound at {bound}, and {', '.join(breaks)} after it is not compatible. See "
+            "that it is used as it is now, then bind it anew: "
+            f"repl-pair realm bind {domain} --import {name}",
+        )
+
+
+def breaks_since(contract: Contract, version: str | None) -> list[str]:
+    """Return the versions after one that were saved as not compatible; none after None.
+
+    Where the history lacks that version, those are later that are higher or no versions.
+    """
+    if version in (None, contract["version"]):
+        return []
+    rows, old = contract["evolution"], read_version(version)
+    known = [row["version"] for row in rows]
+    if version in known:
+        rows = rows[known.index(version) + 1 :]
+    elif old is not None:
+        rows = [row for row in rows if (new := read_version(row["version"])) is None or new > old]
+    return [row["version"] for row in rows if not row["compatible"]]
 
 
 def is_met(one: Import, contract: Contract) -> bool | None:
