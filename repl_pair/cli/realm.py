@@ -18,9 +18,9 @@ from repl_pair.runtime.realm.bindings import bind as bind_repo, unbind as unbind
 from repl_pair.runtime.realm.changes import report_changes
 from repl_pair.runtime.realm.checks import check_realm
 from repl_pair.runtime.realm.files import read_json
-from repl_pair.runtime.realm.model import Binding, CheckedRealm, Realm, RealmStatus
+from repl_pair.runtime.realm.model import Binding, CheckedRealm, Domain, Realm, RealmStatus
 from repl_pair.runtime.realm.realms import Home, find_home, open_realm
-from repl_pair.runtime.realm.status import describe_realm
+from repl_pair.runtime.realm.status import describe_binding, describe_realm
 from repl_pair.wire import ok_reply
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one envelope.")
@@ -203,8 +203,9 @@ def _show_status(found: RealmStatus) -> None:
         show_rows([_binding_row(one["repo"], one) for one in domain["bindings"]])
 
 
-def _show_binding(domain: str, repo: str, binding: Binding) -> None:
-    show_rows([{"domain": domain, **_binding_row(repo, binding)}])
+def _show_binding(name: str, repo: str, binding: Binding) -> None:
+    domain = _open(None).domains.get(name, Domain(name=name, contracts={}, bindings={}))
+    show_rows([{"domain": name, **_binding_row(repo, describe_binding(domain, binding))}])
 
 
 def _binding_row(repo: str, binding: Binding) -> dict[str, Any]:

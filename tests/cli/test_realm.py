@@ -66,6 +66,9 @@ def test_the_files_of_a_realm_are_written_and_shown(joined, pair):
         "repo  role  exports  imports",
         "api   both  quote    quote ^1.0 (current)",
     ]
+    waits = pair("realm", "bind", "pricing", "--import", "quote >=2").stdout
+    assert waits.endswith("  quote >=2 (broken)\n")
+    assert "quote >=2 (broken)" in pair("realm", "status").stdout
     reply = json.loads(pair("realm", "status", "--json").output)
     assert (reply["ok"], reply["result"]["current_repo"]) == (True, "api")
     assert pair("realm", "unbind", "pricing").output == "api is not bound to pricing any more\n"

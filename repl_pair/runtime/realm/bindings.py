@@ -6,11 +6,10 @@ from pathlib import Path
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.project.whole_files import locked
-from repl_pair.runtime.realm.checks import is_met
 from repl_pair.runtime.realm.files import NAME, check_name, write_file
 from repl_pair.runtime.realm.model import Binding, Import, Role
 from repl_pair.runtime.realm.realms import Home, binding_file, read_binding, read_contract
-from repl_pair.runtime.realm.versions import is_requirement
+from repl_pair.runtime.realm.versions import is_requirement, meets
 
 _IMPORT = re.compile(rf"({NAME.pattern})(?:\s*([<>=!~^*\s].*))?")
 ANY_VERSION = "*"
@@ -95,17 +94,13 @@ def _read_import(home: Home, domain: str, text: str, kept: Mapping[str, Import])
             hints=["--import 'quote >=1.0,<2'"],
         )
     contract = read_contract(home.folder, domain, found[1])
-    one: Import = {
+    is_current = contract is not None and meets(contract["version"], requirement)
+    return {
         "contract": found[1],
         "requirement": requirement,
-        "status": "pending",
-        "resolved_version": None,
+        "status": "current" if is_current else "pending",
+        "resolved_version": contract["version"] if contract and is_current else None,
     }
-    if contract is not None:
-        is_current = is_met(one, contract)
-        one["status"] = "current" if is_current else "broken"
-        one["resolved_version"] = contract["version"] if is_current else None
-    return one
 
 
 def _remove_empty(*folders: Path) -> None:

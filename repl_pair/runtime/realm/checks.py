@@ -12,6 +12,7 @@ from repl_pair.runtime.realm.model import (
     Fault,
     FaultKind,
     Import,
+    ImportStatus,
     Realm,
 )
 from repl_pair.runtime.realm.realms import CONTRACTS, DOMAINS
@@ -115,6 +116,19 @@ def _check_versions(
             "that it is used as it is now, then bind it anew: "
             f"repl-pair realm bind {domain} --import {name}",
         )
+
+
+def status_of(domain: Domain, one: Import) -> ImportStatus:
+    """Return how an import stands to its contract as that is now, not as it was when bound."""
+    contract, bound = domain.contracts.get(one["contract"]), one["resolved_version"]
+    met = None if contract is None else is_met(one, contract)
+    if one["status"] == "broken" or met is False:
+        return "broken"
+    if contract is None or met is None:
+        return "pending"
+    if breaks_since(contract, bound):
+        return "broken"
+    return "current" if bound in (None, contract["version"]) else "outdated"
 
 
 def breaks_since(contract: Contract, version: str | None) -> list[str]:

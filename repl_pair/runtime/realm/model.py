@@ -56,7 +56,10 @@ class Contract(Agreement):
 
 
 class Import(TypedDict):
-    """A contract that a repo uses; status and resolved version are of when it was bound."""
+    """A contract that a repo uses; `resolved_version` is that at which it was bound.
+
+    So is `status` in its file; where it is answered it is of now, as of `status_of`.
+    """
 
     contract: str
     requirement: str

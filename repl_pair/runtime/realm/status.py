@@ -4,13 +4,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.realm.checks import is_changed, is_met
+from repl_pair.runtime.realm.checks import is_changed, is_met, status_of
 from repl_pair.runtime.realm.model import (
+    Binding,
     BindingLine,
     ContractLine,
     ContractUse,
     Domain,
     DomainLine,
+    Import,
     Realm,
     RealmStatus,
     WholeContract,
@@ -66,10 +68,17 @@ def _describe_domain(domain: Domain) -> DomainLine:
         for name, one in domain.contracts.items()
     ]
     bindings: list[BindingLine] = [
-        {"repo": repo, "role": one["role"], "exports": one["exports"], "imports": one["imports"]}
-        for repo, one in domain.bindings.items()
+        {"repo": repo, **describe_binding(domain, one)} for repo, one in domain.bindings.items()
     ]
     return {"name": domain.name, "contracts": contracts, "bindings": bindings}
+
+
+def describe_binding(domain: Domain, binding: Binding) -> Binding:
+    """Describe a binding with the status that its imports have now."""
+    imports: list[Import] = [
+        {**one, "status": status_of(domain, one)} for one in binding["imports"]
+    ]
+    return {"role": binding["role"], "exports": binding["exports"], "imports": imports}
 
 
 def _uses(domain: Domain, name: str) -> Iterator[ContractUse]:
@@ -84,6 +93,6 @@ def _uses(domain: Domain, name: str) -> Iterator[ContractUse]:
                     "relation": "imports",
                     "requirement": one["requirement"],
                     "met": is_met(one, domain.contracts[name]),
-                    "status": one["status"],
+                    "status": status_of(domain, one),
                     "resolved_version": one["resolved_version"],
                 }

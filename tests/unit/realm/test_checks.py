@@ -81,30 +81,6 @@ FAULTS = {
         "RFC 8785",
     ),
 }
-
-
-def saved(*breaking, at="1.3.0"):
-    """Change a contract to what it is after versions, of which some are not compatible."""
-    rows = [{"version": v, "changes": "", "compatible": v not in breaking} for v in VERSIONS]
-    return lambda data: data.update(version=at, evolution=rows)
-
-
-VERSIONS = ("1.0.0", "1.1.0", "1.2.0", "1.3.0")
-SINCE = {
-    "the version": (saved("1.3.0"), {}, "1.3.0"),
-    "one between": (saved("1.1.0", "1.2.0"), {}, "1.1.0, 1.2.0"),
-    "one before": (saved("1.0.0", "1.1.0"), {"resolved_version": "1.1.0"}, None),
-    "one that was taken back": (saved("1.3.0", at="1.0.0"), {}, None),
-    "one while it waited": (saved("1.3.0"), {"resolved_version": None}, None),
-    "one after what the history lacks": (saved("1.2.0"), {"resolved_version": "1.1.1"}, "1.2.0"),
-    "one before what the history lacks": (saved("1.1.0"), {"resolved_version": "1.1.1"}, None),
-    "one after what is no version": (saved("1.2.0"), {"resolved_version": "first"}, "1.2.0"),
-    "one, by a requirement that cannot be read": (
-        saved("1.3.0"),
-        {"requirement": "soon"},
-        "1.3.0",
-    ),
-}
 WARNINGS = {
     "a requirement that cannot be read": (
         WEB,
@@ -133,25 +109,6 @@ def test_a_fault_is_one_error_that_names_its_kind_and_file(ground, case):
     assert (fault["domain"], fault["kind"], fault["file"]) == ("pricing", kind, file)
     assert words in fault["message"]
     assert not check_realm(ground.open("api"))["valid"]
-
-
-@pytest.mark.parametrize("case", SINCE)
-def test_what_came_since_an_import_was_bound_and_is_not_compatible_breaks_it(ground, case):
-    change, slots, versions = SINCE[case]
-    ground.edit(QUOTE, change)
-    ground.edit(WEB, imported(**{"resolved_version": "1.0.0"} | slots))
-    errors = faults_of(ground, "errors")
-    expected = [] if versions is None else [("broken_import", WEB)]
-    assert [(one["kind"], one["file"]) for one in errors] == expected
-    assert all(f", and {versions} after it" in one["message"] for one in errors)
-
-
-def test_an_import_is_whole_again_once_it_is_bound_anew(ground):
-    ground.save("api", "1.1.0", compatible=False)
-    (fault,) = faults_of(ground, "errors")
-    assert fault["message"].endswith("repl-pair realm bind pricing --import quote")
-    bind(ground.home["web"], "pricing", imports=["quote"])
-    assert check_realm(ground.open("api"), strict=True)["valid"]
 
 
 @pytest.mark.parametrize("case", WARNINGS)

@@ -165,7 +165,7 @@ def test_a_contract_is_whole_with_who_uses_it_and_whether_their_requirement_is_m
             "relation": "imports",
             "requirement": "<2",
             "met": False,
-            "status": "current",
+            "status": "broken",
             "resolved_version": "1.0.0",
         },
     ]
