@@ -146,6 +146,6 @@ def _open(call: Call, realm: str | None) -> Realm:
     found = open_realm(database.root, realm, may_be_foreign=is_person)
     report_changes(database, realm=found if realm is None else None)
     if found.faults:
-        files = count_of(len(found.faults), "file")
-        call.notifications.append(f"{files} could not be read; realm_check has the faults.")
+        files = count_of(len(found.faults), "file was", "files were")
+        call.notifications.append(f"{files} not read; realm_check has the faults.")
     return found

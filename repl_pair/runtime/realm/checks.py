@@ -29,7 +29,7 @@ def check_realm(realm: Realm, *, strict: bool = False) -> CheckedRealm:
     found = (fault for domain in realm.domains.values() for fault in _check_domain(realm, domain))
     faults = [*realm.faults, *found]
     if realm.repos and not realm.domains:
-        faults.append(_no_domain())
+        faults.append(_no_domain("", "The realm has repos and no domain, so nothing was checked."))
     errors = [fault for fault in faults if fault["kind"] not in warning_kinds]
     warnings = [fault for fault in faults if fault["kind"] in warning_kinds]
     return {"valid": not errors, "errors": errors, "warnings": warnings}
@@ -41,6 +41,8 @@ def is_changed(contract: Contract) -> bool:
 
 
 def _check_domain(realm: Realm, domain: Domain) -> Iterator[Fault]:
+    if not (domain.contracts or domain.bindings or domain.unread):
+        yield _no_domain(domain.name, f"{domain.name} has no contract and no binding.")
     has_repos = not any(fault["file"] == REALM_FILE for fault in realm.faults)
     for name, contract in domain.contracts.items():
         file = f"domains/{domain.name}/contracts/{name}.json"
@@ -152,9 +154,9 @@ def is_met(one: Import, contract: Contract) -> bool | None:
     return meets(contract["version"], one["requirement"])
 
 
-def _no_domain() -> Fault:
-    why = "The realm has repos and no domain, so nothing was checked."
-    return {"domain": "", "kind": "no_domain", "message": why, "file": DOMAINS}
+def _no_domain(domain: str, why: str) -> Fault:
+    file = f"{DOMAINS}/{domain}".removesuffix("/")
+    return {"domain": domain, "kind": "no_domain", "message": why, "file": file}
 
 
 def _no_contract(domain: Domain, name: str) -> str:

@@ -20,6 +20,7 @@ from repl_pair.runtime.realm.files import (
     bad_file,
     read_file,
 )
+from repl_pair.runtime.realm.folders import file_fault, list_names
 from repl_pair.runtime.realm.model import Binding, Contract, Domain, Fault, Realm
 
 DOMAINS, CONTRACTS, BINDINGS, SUFFIX = "domains", "contracts", "bindings", ".json"
@@ -127,9 +128,9 @@ def read_realm(folder: Path, repo: str | None) -> Realm:
     try:
         head = _read_head(folder)
     except RequestError as error:
-        faults.append(_bad_file("", REALM_FILE, error.detail["why"]))
+        faults.append(file_fault("", REALM_FILE, error.detail["why"]))
         head: Any = {"name": folder.name, "repos": {}}
-    names = _names(folder, DOMAINS, faults=faults)
+    names = list_names(folder, DOMAINS, faults=faults)
     return Realm(
         folder=folder,
         name=head["name"],
@@ -204,47 +205,23 @@ def _read_head(folder: Path) -> Any:
 
 def _read_domain(folder: Path, name: str, faults: list[Fault]) -> Domain:
     def read_all(kind: str, shape: Shape) -> Iterator[tuple[str, Any]]:
-        for stem in _names(folder, DOMAINS, name, kind, suffix=SUFFIX, faults=faults):
+        if kind not in kinds:
+            return
+        for stem in list_names(folder, DOMAINS, name, kind, suffix=SUFFIX, faults=faults):
             path = f"{DOMAINS}/{name}/{kind}/{stem}{SUFFIX}"
             try:
                 yield stem, read_file(f"{folder}/{path}", shape)
             except RequestError as error:
-                faults.append(_bad_file(name, path, error.detail["why"]))
+                faults.append(file_fault(name, path, error.detail["why"]))
                 unread.add(f"{kind}/{stem}")
 
-    unread = set[str]()
+    kinds, unread = list_names(folder, DOMAINS, name, faults=faults), set[str]()
+    for other in (kind for kind in kinds if kind not in (CONTRACTS, BINDINGS)):
+        why = f"It is not read.{did_you_mean(other, (CONTRACTS, BINDINGS))}"
+        faults.append(file_fault(name, f"{DOMAINS}/{name}/{other}", why))
     contracts = dict(read_all(CONTRACTS, CONTRACT))
     bindings = dict(read_all(BINDINGS, BINDING))
     return Domain(name=name, contracts=contracts, bindings=bindings, unread=frozenset(unread))
-
-
-def _names(folder: Path, *parts: str, suffix: str = "", faults: list[Fault]) -> list[str]:
-    """Return the names of the files with a suffix in a folder, or of its folders; sorted."""
-    path = os.path.join(folder, *parts)
-    try:
-        entries = list(os.scandir(path))
-    except OSError as error:
-        if os.path.lexists(path):
-            why = f"Its folder cannot be read: {error.strerror}."
-            faults.append(_bad_file("".join(parts[1:2]), "/".join(parts), why))
-        return []
-    names = list[str]()
-    for entry in entries:
-        is_other = not entry.name.endswith(suffix) if suffix else entry.is_file()
-        if is_other or entry.name.startswith("."):
-            continue
-        name, is_own = entry.name.removesuffix(suffix), entry.is_file if suffix else entry.is_dir
-        if NAME.fullmatch(name) and is_own(follow_symlinks=False):
-            names.append(name)
-            continue
-        is_link = NAME.fullmatch(name) is not None
-        why = "It is a link, or not a plain file." if is_link else "Its name is not one of a realm."
-        faults.append(_bad_file((*parts, name)[1], "/".join((*parts, entry.name)), why))
-    return sorted(names)
-
-
-def _bad_file(domain: str, file: str, why: str) -> Fault:
-    return {"domain": domain, "kind": "bad_file", "message": why, "file": file}
 
 
 def _ways_in(root: Path, start: Path) -> list[str]:

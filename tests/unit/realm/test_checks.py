@@ -141,6 +141,51 @@ def test_a_realm_that_lost_its_domains_is_a_warning_and_an_error_where_strict(gr
     assert (strict["valid"], strict["errors"], strict["warnings"]) == (False, [fault], [])
 
 
+def test_a_domain_that_lost_its_files_is_a_warning_and_an_error_where_strict(ground):
+    (ground.folder / "domains" / "orders" / "contracts").mkdir(parents=True)
+    checked = check_realm(ground.open("web"))
+    (fault,) = checked["warnings"]
+    assert (checked["valid"], fault["kind"], fault["file"]) == (True, "no_domain", "domains/orders")
+    assert fault["message"] == "orders has no contract and no binding."
+    assert check_realm(ground.open("web"), strict=True)["errors"] == [fault]
+
+
+MISNAMED = {
+    "bindings": ("binding", "Nearest: bindings"),
+    "contracts": ("Contracts", "Nearest: contracts"),
+    "bindings/web.json": ("bindings/web.jsn", "end in .json"),
+    "contracts/quote.json": ("quote.json", "not a folder"),
+    "bindings/api.json": ("bindings/api.json.txt", "end in .json"),
+    "": ("../pricing.json/v1", "not read"),
+}
+
+
+@pytest.mark.parametrize("path", MISNAMED)
+def test_what_is_not_read_is_an_error_not_passed_over(ground, path):
+    name, words = MISNAMED[path]
+    domain = ground.folder / "domains" / "pricing"
+    (domain / name).parent.mkdir(exist_ok=True)
+    (domain / path).rename(domain / name)
+    (fault,) = (one for one in faults_of(ground, "errors") if one["kind"] == "bad_file")
+    assert words in fault["message"]
+
+
+def test_a_domain_whose_name_is_that_of_a_text_is_read(ground):
+    (ground.folder / "domains" / "pricing").rename(ground.folder / "domains" / "README")
+    ground.edit(QUOTE.replace("pricing", "README"), put("version", value="1.0"))
+    assert [fault["domain"] for fault in faults_of(ground, "errors")] == ["README"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [".DS_Store", ".quote.json.swp", "quote.json~", "#quote.json#", "quote.json.orig", "README"],
+)
+def test_what_is_there_for_people_and_editors_is_no_fault(ground, name):
+    for folder in ("domains", "domains/pricing", "domains/pricing/contracts"):
+        (ground.folder / folder / name).write_text("not read")
+    assert check_realm(ground.open("web"), strict=True)["valid"]
+
+
 def test_one_bad_file_hides_no_other_fault(ground):
     bind(ground.home["web"], "pricing", imports=["missing", "broken"])
     ground.contract(contract="broken").write_text('{"owner": "api",\n  "version": }')
