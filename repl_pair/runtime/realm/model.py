@@ -214,7 +214,8 @@ class RepoReadiness(TypedDict):
 
     `uncommitted` counts files, those of submodules too. `ahead` and `behind` are commits that its
     upstream lacks, or has more; `proposed` those that the remote's main branch lacks. `reason` is
-    why it is not ready.
+    why it is not ready. `branch` is None where none is checked out, and of an RFC where there is
+    none: that repo does not count.
     """
 
     name: str

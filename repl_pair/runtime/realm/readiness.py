@@ -21,6 +21,7 @@ _PR_SLOTS = {"number": int, "state": str, "isDraft": bool, "title": str, "url": 
 def read_readiness(realm: Realm, rfc: str | None = None) -> Readiness:
     """Return how far the current branches are, or those of an RFC; nothing is fetched.
 
+    A repo without the branch of an RFC is not part of it: it is there, and does not count.
     RequestError `bad_arguments` for an RFC whose name is no branch's.
     """
     branch = None if rfc is None else branch_of(realm, rfc)
@@ -30,7 +31,8 @@ def read_readiness(realm: Realm, rfc: str | None = None) -> Readiness:
 
     with ThreadPoolExecutor(MAX_AT_ONCE) as threads:
         found = list(threads.map(read, sorted(realm.repos)))
-    return {"repos": found, "ready": bool(found) and all(repo["ready"] for repo in found)}
+    counted = [repo for repo in found if rfc is None or repo["branch"] is not None]
+    return {"repos": found, "ready": bool(counted) and all(repo["ready"] for repo in counted)}
 
 
 @mutable
@@ -49,6 +51,8 @@ class _Branch:
 
 def _read(repo: str, folder: Path, branch: str | None) -> RepoReadiness:
     state = _read_status(folder) if branch is None else _read_branch(folder, branch)
+    if state is None:
+        return _unready(repo, None, f"There is no branch {branch}.")
     if isinstance(state, str):
         return _unready(repo, branch, state)
     _read_remote(folder, state)
@@ -95,15 +99,21 @@ def _reasons(state: _Branch, proposed: int | None, pr: PullRequest | None) -> It
         yield f"Its pull request {pr['number']} is {is_what}."
 
 
-def _read_branch(folder: Path, branch: str) -> _Branch | str:
-    """Return the state of a branch, where it is checked out by what is there, or why not."""
+def _read_branch(folder: Path, branch: str) -> _Branch | str | None:
+    """Return the state of a branch, where it is checked out by what is there, or why not.
+
+    None where neither the repo nor a remote of it, as it was last fetched, has the branch.
+    """
     if not folder.is_dir():
         return f"The repo is not at {folder}."
     ref = f"refs/heads/{branch}"
     found = run_git(folder, "for-each-ref", "--format=%(refname)%00%(worktreepath)", ref)
     name, _, place = found.out.removesuffix("\n").partition("\0")
-    if not found.succeeded or name != ref:
-        return found.why or f"There is no branch {branch}."
+    if not found.succeeded:
+        return found.why
+    if name != ref:
+        fetched = run_git(folder, "for-each-ref", "--count=1", f"refs/remotes/*/{branch}")
+        return f"The branch {branch} is on a remote only." if fetched.out else fetched.why or None
     if not place or not Path(place).is_dir():
         return _read_other(folder, branch)
     state = _read_status(Path(place))
