@@ -125,7 +125,7 @@ def _report(**notice: str) -> None:
     if here is None or not here.file.exists():
         return
     at = time.time()
-    LATER.put(lambda connection: report_notice(connection, **notice, at=at))
+    LATER.put(lambda connection: report_notice(connection, **notice, at=at, text_after=None))
 
 
 NOTICE_SOURCES = NoticeSources()

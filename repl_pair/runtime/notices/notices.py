@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from repl_pair.records import row
@@ -28,8 +28,8 @@ NoticeState = Literal["pending", "seen", "expired"]
 class Notice(TypedDict):
     """What changed, as who it is for reads it; times are ISO 8601 in UTC.
 
-    `count` is how often it was reported within a minute, `text` the latest report, `by` who caused
-    that.
+    `count` is how often it was reported within a minute, `text` the latest report, of a contract
+    all that changed in that minute, `by` who caused the latest.
     """
 
     id: str
@@ -64,12 +64,14 @@ def report_notice(
     by: str,
     access: str | None = None,
     at: float | None = None,
+    text_after: Callable[[str], str] | None = None,
 ) -> None:
     """Report to a principal, or to AGENTS, that something changed; `by` needs no notice of it.
 
     A subject `KIND:ID` of the registry is hidden from views that may not see that entry. `access`
     is what a view must have open to be shown it. Reports of one kind, subject and recipient within
-    a minute are one notice with a count, pending again for who had seen it.
+    a minute are one notice with a count, pending again for who had seen it; its text is the latest,
+    or what `text_after` makes of the one before.
     """
     if recipient == by:
         return
@@ -81,7 +83,7 @@ def report_notice(
         **{"id": new_id(), "now": now, "since": now - TOGETHER_S},
     }
     found = connection.execute(
-        "SELECT max(number) FROM notices WHERE subject = :subject AND kind = :kind"
+        "SELECT max(number), text FROM notices WHERE subject = :subject AND kind = :kind"
         " AND recipient = :recipient AND created_at BETWEEN :since AND :now",
         new,
     ).fetchone()
@@ -93,7 +95,8 @@ def report_notice(
             new,
         )
         return
-    new["number"] = found[0]
+    new["number"], before = found
+    new["text"] = text if text_after is None else text_after(before)
     connection.execute(  # who had seen all that was there causes this one: it stays seen
         "UPDATE seen SET count = count + 1 WHERE number = :number AND principal = :by"
         " AND count = (SELECT count FROM notices WHERE number = :number)",

@@ -1,13 +1,15 @@
 """Notices of what other repos changed: each project gets one of a change, whoever looks first."""
 
+import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from repl_pair.runtime.notices.notices import report_notice
 from repl_pair.runtime.project.database import Database
 from repl_pair.runtime.realm.checks import breaks_since
-from repl_pair.runtime.realm.model import Realm
+from repl_pair.runtime.realm.model import Contract, Realm
 from repl_pair.runtime.realm.realms import (
     BINDINGS,
     CONTRACTS,
@@ -88,24 +90,34 @@ def _report(
     by = name if kind == BINDINGS else "" if contract is None else contract["owner"]
     if by == realm.repo:
         return
+    about = f"{domain}/{name}"
+    report = partial(report_notice, connection, subject=about, recipient=AGENTS, by=f"repo:{by}")
     if kind == BINDINGS:
         change = "is bound to" if old is None else "is no longer bound to"
-        text = f"{name} {change} the domain {domain}."
-    elif contract is None:
-        text = f"The contract {domain}/{name}, which was at {old}, is gone."
-    elif old is None:
-        text = f"{by} saved the contract {domain}/{name} at {new}."
-    else:
-        note = ", not compatible" if breaks_since(contract, old) else ""
-        text = f"{by} changed the contract {domain}/{name} from {old} to {new}{note}."
-    report_notice(
-        connection,
-        kind=kind.removesuffix("s"),
-        subject=f"{domain}/{name}",
-        text=text,
-        recipient=AGENTS,
-        by=f"repo:{by}",
-    )
+        report(kind="binding", text=f"{name} {change} the domain {domain}.")
+        return
+
+    def text_after(before: str) -> str:
+        first = _first_version(before) or (old if contract is None else None)
+        return _text_of(about, contract, first)
+
+    report(kind="contract", text=_text_of(about, contract, old), text_after=text_after)
+
+
+def _text_of(name: str, contract: Contract | None, old: str | None) -> str:
+    if contract is None:
+        return f"The contract {name}, which was at {old}, is gone."
+    if old is None:
+        return f"{contract['owner']} saved the contract {name} at {contract['version']}."
+    note = ", not compatible" if breaks_since(contract, old) else ""
+    change = f"from {old} to {contract['version']}{note}"
+    return f"{contract['owner']} changed the contract {name} {change}."
+
+
+def _first_version(text: str) -> str | None:
+    """Return the version before the change that a notice reports, None where it was the first."""
+    found = re.search(r".* from (.+) to |, which was at (.+), is gone\.$", text)
+    return found and (found[1] or found[2])
 
 
 def _read_known(connection: "Connection", realm: Realm) -> dict[str, str]:

@@ -48,8 +48,33 @@ def test_a_new_version_is_one_notice_of_the_consumer_and_none_of_the_owner(groun
     assert notices(databases["api"]) == []
     ground.save("api", "2.0.0")
     # Of one minute it is one notice.
-    latest = text.format("1.1.0", "2.0.0, not compatible")
+    latest = text.format("1.0.0", "2.0.0, not compatible")
     assert notices(databases["web"]) == [("contract", "pricing/quote", latest, 2)]
+
+
+CHANGED, GONE = "api changed the contract pricing/{} from {} to {}.", "which was at {}, is gone."
+OF_ONE_MINUTE = {
+    "a break": (("2.0.0", "2.0.1"), CHANGED.format("quote", "1.0.0", "2.0.1, not compatible")),
+    "no break": (("1.1.0", "1.2.0", "1.2.1"), CHANGED.format("quote", "1.0.0", "1.2.1")),
+    "it is gone": (("1.1.0", None), GONE.format("1.0.0")),
+    "it came back": (("1.1.0", None, "3.0.0"), CHANGED.format("quote", "1.0.0", "3.0.0")),
+    "it came": (("price 1.0.0", "price 2.0.0"), "api saved the contract pricing/price at 2.0.0."),
+    "it came and went": (("price 1.0.0", None), GONE.format("1.0.0")),
+}
+
+
+@pytest.mark.parametrize("case", OF_ONE_MINUTE)
+def test_the_notice_of_a_minute_is_of_all_that_changed_in_it(ground, databases, case):
+    changes, latest = OF_ONE_MINUTE[case]
+    name = "price" if str(changes[0]).startswith("price") else "quote"
+    for change in changes:
+        if change is None:
+            ground.contract(contract=name).unlink()
+        else:
+            ground.save("api", change.split()[-1], contract=name, schema=OTHER)
+        ((_, subject, text, count),) = notices(databases["web"])
+    assert (subject, count) == (f"pricing/{name}", len(changes))
+    assert text.endswith(latest)
 
 
 def test_a_version_between_that_was_not_compatible_is_not_passed_over(ground, databases):
