@@ -46,6 +46,9 @@ STEP_CHARS = 600
 """How long what a suggested call repeats may be, as JSON."""
 
 
+MAX_STEPS = 3
+
+
 class NextStep(TypedDict):
     """A next call that works as written."""
 
@@ -58,10 +61,21 @@ def next_step(op: str, /, **args: Any) -> NextStep:
     return {"op": op, "args": {name: value for name, value in args.items() if value is not None}}
 
 
+def first_steps(steps: Iterable[NextStep]) -> list[NextStep]:
+    """Return the first three next steps that are not the same; the rest is dropped."""
+    found = list[NextStep]()
+    for step in steps:
+        if step not in found:
+            found.append(step)
+        if len(found) == MAX_STEPS:
+            break
+    return found
+
+
 class ReplPairError(Exception):
     """A refusal with a stable `code` (a key of CODES), and `detail` data.
 
-    `next_steps` are calls that work as written, three at most; `hints` are words to people.
+    `next_steps` are calls that work as written, as of `first_steps`; `hints` are words to people.
     """
 
     def __init__(
@@ -78,7 +92,7 @@ class ReplPairError(Exception):
         self.code = code
         self.message = message
         self.detail = dict(detail or {})
-        self.next_steps = tuple(next_steps)[:3]
+        self.next_steps = tuple(first_steps(next_steps))
         self.hints = tuple(hints)
 
 

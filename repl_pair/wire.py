@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, Unpack
 
-from repl_pair.errors import NextStep, ReplPairError
+from repl_pair.errors import NextStep, ReplPairError, first_steps
 from repl_pair.records import record, to_dict
 
 PROTOCOL = 1
@@ -277,7 +277,7 @@ def cut_at_word(text: str, longest: int) -> str:
 
 
 def ok_reply(result: Any, **slots: Unpack[Slots]) -> Reply:
-    """Build the reply of an answered call, with at most three next steps."""
+    """Build the reply of an answered call, with the first of its next steps."""
     return {"ok": True, "result": result, **_filled(slots)}
 
 
@@ -308,7 +308,7 @@ def _filled(slots: Slots) -> dict[str, Any]:
     filled: dict[str, Any] = {
         **slots,
         "notifications": list(slots.get("notifications", ())),
-        "next_steps": list(slots.get("next_steps", ()))[:3],
+        "next_steps": first_steps(slots.get("next_steps", ())),
         "hints": list(slots.get("hints", ())),
     }
     return {name: value for name, value in filled.items() if value not in (None, 0, [])}

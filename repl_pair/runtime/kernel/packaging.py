@@ -3,10 +3,17 @@
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
 from typing import Any, cast
 
-from repl_pair.errors import NextStep, ReplPairError, RequestError, error_text, next_step, text_of
+from repl_pair.errors import (
+    NextStep,
+    ReplPairError,
+    RequestError,
+    error_text,
+    first_steps,
+    next_step,
+    text_of,
+)
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.op_base.descriptors import answer_type
@@ -159,7 +166,7 @@ def no_answer(job: Job) -> Reply:
 
 def _without_secrets(steps: Iterable[NextStep]) -> list[NextStep]:
     """Return the first three steps that hold no secret: with a marker in it, a call is another."""
-    return list(islice((step for step in steps if not egress.holds_secret(step["args"])), 3))
+    return first_steps(step for step in steps if not egress.holds_secret(step["args"]))
 
 
 def _clean(sentences: list[str]) -> list[str]:

@@ -79,3 +79,17 @@ def test_the_hash_of_a_schema_is_answered_only_where_it_confirms_no_guess(ground
     found = ask_once("contract_get", domain="pricing", contract="key")["result"]
     assert ("tulip7" in str(found["schema"])) == is_answered
     assert found.get("schema_hash") == (saved["schema_hash"] if is_answered else None)
+
+
+def test_several_notices_of_contracts_suggest_the_check_once(ground, web):
+    async def work(ask):
+        await ask("session_start")
+        await ask("realm_status")
+        ground.save("api", "1.0.0", contract="price", schema={})
+        ground.save("api", "1.1.0")
+        await ask("realm_status")
+        return await ask("notifications_list", state="all")
+
+    listed = asyncio.run(with_agent(work))
+    assert len(listed["result"]["items"]) == 2
+    assert listed["next_steps"] == [{"op": "realm_check", "args": {}}]
