@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from repl_pair.errors import RequestError
+from repl_pair.runtime.project.root import FOLDER
 from repl_pair.runtime.project.whole_files import locked, write_whole
 from repl_pair.runtime.realm.files import REALM, REALM_FILE, check_name, read_file, write_file
 from repl_pair.runtime.realm.realms import WORKTREES, Home, find_home, home_file
@@ -30,6 +31,7 @@ def init_realm(name: str, folder: Path) -> Path:
 def join_realm(root: Path, folder: Path, name: str | None = None) -> Home:
     """Make a project one of the repos of a realm, under a name, else its own there or its folder's.
 
+    A worktree in the folder of the realm is the repo itself: nothing is written.
     RequestError `not_found` where the folder holds no realm, `bad_arguments` where the name is
     another repo's, or the project is in another realm, or in this one under another name.
     """
@@ -46,6 +48,8 @@ def join_realm(root: Path, folder: Path, name: str | None = None) -> Home:
             f"This project is in the realm {before.folder}, and a project is in one realm. Remove "
             f"{home_file(root)} first.",
         )
+    if root.resolve().is_relative_to(realm / WORKTREES):
+        return _check_worktree(root, before, name)
     own_folder = home_file(root).parent
     if own_folder.exists() and not own_folder.is_dir():
         raise RequestError("cannot_run", f"{own_folder} is not a folder. Move it away first.")
@@ -65,6 +69,19 @@ def join_realm(root: Path, folder: Path, name: str | None = None) -> Home:
         write_file(home_file(root), {"realm": _relative(realm, root.resolve()), "repo": repo})
         write_file(folder / REALM_FILE, head | {"repos": head["repos"] | {repo: path}})
     return Home(folder=realm, repo=repo)
+
+
+def _check_worktree(root: Path, home: Home | None, name: str | None) -> Home:
+    """Return the place of a worktree, which is that of its repo."""
+    if home is None:
+        raise RequestError(
+            "bad_arguments",
+            f"{root} is a worktree in the folder of the realm, and its branch has no "
+            f"{FOLDER}/{REALM_FILE}. Join in the folder of its repo, and commit that file.",
+        )
+    if name not in (None, home.repo):
+        raise _other_name(root, home.repo, name)
+    return home
 
 
 def _other_name(root: Path, known: str, name: str) -> RequestError:

@@ -101,6 +101,8 @@ def _find_given(root: Path, home: Home | None, given: str, start: Path) -> Realm
     if not is_realm(start / given):
         return None
     folder = (start / given).resolve()
+    if home is not None and folder == home.folder:  # also in a worktree, whose path is no repo's
+        return read_realm(folder, home.repo)
     repos: dict[str, str] = _read_head(folder)["repos"]
     here = (name for name, path in repos.items() if (folder / path).resolve() == root.resolve())
     return read_realm(folder, next(here, None))

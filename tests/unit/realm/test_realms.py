@@ -109,13 +109,33 @@ def test_what_is_no_realm_is_refused_alike_and_says_nothing_of_what_is_there(gro
     assert [step["op"] for step in error.next_steps] == ["realm_status"]
 
 
-def test_a_worktree_in_the_folder_of_the_realm_is_the_repo_itself(ground):
+@pytest.fixture
+def worktree(ground):
+    """A worktree of `web` in the folder of the realm, as git makes it of what was committed."""
     worktree = ground.folder / "worktrees" / "0001" / "web"
     (worktree / ".repl_pair").mkdir(parents=True)
     text = (ground.root("web") / ".repl_pair" / "realm.json").read_text()
     (worktree / ".repl_pair" / "realm.json").write_text(text)
-    found = open_realm(worktree)
+    return worktree
+
+
+@pytest.mark.parametrize("given", [None, "shop", "../../..", "absolute"])
+def test_a_worktree_in_the_folder_of_the_realm_is_the_repo_itself(ground, worktree, given):
+    named = str(ground.folder) if given == "absolute" else given
+    found = open_realm(worktree, named, may_be_foreign=False)
     assert (found.folder, found.repo) == (ground.folder, "web")
+
+
+def test_a_worktree_in_the_folder_of_the_realm_joins_nothing(ground, worktree):
+    before = (ground.folder / "realm.json").read_text()
+    for name in (None, "web"):
+        assert join_realm(worktree, ground.folder, name) == ground.home["web"]
+    named = refused(lambda: join_realm(worktree, ground.folder, "web2"))
+    assert named.message.startswith(f"The project {worktree} is web in this realm")
+    (worktree / ".repl_pair" / "realm.json").unlink()
+    error = refused(lambda: join_realm(worktree, ground.folder))
+    assert "Join in the folder of its repo, and commit that file." in error.message
+    assert (ground.folder / "realm.json").read_text() == before
 
 
 def test_a_realm_is_described_with_all_that_is_in_it(ground):
