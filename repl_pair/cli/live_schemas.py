@@ -10,7 +10,8 @@ from repl_pair.wire import raise_for_error
 async def read_live_schema(caller: Caller, source: str) -> Any:
     """Return the schema of what `story:ID` takes, or `function:ID` of the app, as its op answers.
 
-    RequestError as the op refuses it, `bad_arguments` for another form.
+    The person saves it: the function need not be exposed. RequestError as the op
+    refuses it, `bad_arguments` for another form.
     """
     kind, colon, id = source.partition(":")
     if kind == "story" and colon:

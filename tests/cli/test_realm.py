@@ -18,6 +18,9 @@ def double(n: int = 1) -> int:
 @repl_pair.surface("orders").function(expose=True)
 def place(sku: str, count: int = 1) -> str:
     return f"{count} {sku}"
+
+@repl_pair.surface("orders").function
+def drop(order: str) -> None: ...
 '''
 
 
@@ -143,6 +146,8 @@ def test_the_live_schema_of_a_story_and_of_a_function_is_saved(joined, pair, mon
     assert read(joined, QUOTE)["schema"]["properties"]["n"] == {"default": 1, "type": "integer"}
     assert pair(*save, "2.0.0", "--from", "function:orders.place").exit_code == 0
     assert read(joined, QUOTE)["schema"]["required"] == ["sku"]
+    assert pair(*save, "2.1.0", "--from", "function:orders.drop").exit_code == 0  # not exposed
+    assert read(joined, QUOTE)["schema"]["required"] == ["order"]
     for source, words in (
         ("story:shop.duoble", "Nearest: shop.double"),
         ("function:orders.plaec", "Nearest: orders.place"),
@@ -151,7 +156,7 @@ def test_the_live_schema_of_a_story_and_of_a_function_is_saved(joined, pair, mon
         refused = pair(*save, "3.0.0", "--from", source)
         assert refused.exit_code == 2
         assert words in refused.stderr
-    assert read(joined, QUOTE)["version"] == "2.0.0"
+    assert read(joined, QUOTE)["version"] == "2.1.0"
 
 
 @pytest.mark.full
