@@ -1,16 +1,16 @@
 """Values computed from other members by functions of the person, on threads of their own.
 
 Such a function runs when the member is read or watched and its sources changed, never on the
-thread that changes them, and for at most a twentieth of the time, however often they change.
+thread that changes them. For those who watch it does so for at most a twentieth of the time,
+however often they change; a read waits for no such pause.
 """
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
 from repl_pair.records import Undo
-from repl_pair.runtime.capture.own_threads import ServiceThread
+from repl_pair.runtime.capture.own_threads import ServiceThread, start_thread
 from repl_pair.runtime.secrets.raised import text_of_raised
 from repl_pair.runtime.stopping.waiting import WaitEvent
 from repl_pair.runtime.store import NOTHING
@@ -23,18 +23,25 @@ PAUSE_S, PAUSES = 0.05, 19
 """Least pause after a computation, and how many times its own length the pause is."""
 LINGER_S = 0.2
 """How long a thread stays that has nothing to compute."""
+TURN_S = 0.5
+"""How long a computation keeps the others of its projection waiting: then it is left behind."""
 
 Step = Callable[[], bool]
 """Brings a state up to what its sources hold; returns whether that changed it."""
 
 
 class Worker:
-    """Computes what it is asked for, one after the other; its thread ends when it is idle."""
+    """Computes what it is asked for, each on a thread of its own, in turn while none takes long.
+
+    What takes longer than `TURN_S` runs on beside the others, and never twice at once.
+    """
 
     def __init__(self, name: str) -> None:
         self._asked: dict[Computation, None] = {}
+        self._running: dict[Computation, threading.Thread] = {}
         self._changed = threading.Condition()
-        self._thread = ServiceThread(self._run, f"projection {name}")
+        self._name = f"projection {name}"
+        self._thread = ServiceThread(self._run, self._name)
         self._free_at = 0.0
 
     def ask(self, computation: "Computation") -> None:
@@ -45,23 +52,38 @@ class Worker:
             self._thread.start()
 
     def _run(self) -> None:
-        while (computation := self._next()) is not None:
-            time.sleep(max(0.0, self._free_at - monotonic()))
-            began = monotonic()
-            computation.compute()
-            ended = monotonic()
-            self._free_at = ended + max(PAUSE_S, PAUSES * (ended - began))
+        while (turn := self._begin_next()) is not None:
+            turn.join(TURN_S)
 
-    def _next(self) -> "Computation | None":
+    def _begin_next(self) -> threading.Thread | None:
         with self._changed:
-            if not self._asked:
-                self._changed.wait(LINGER_S)
-            if not self._asked:
-                self._thread.end()
-                return None
-            computation = next(iter(self._asked))
-            del self._asked[computation]
-            return computation
+            while self._changed.wait_for(lambda: self._asked, LINGER_S):
+                pause_s = self._free_at - monotonic()
+                if (chosen := self._choose(pause_s)) is not None:
+                    del self._asked[chosen]
+                    self._running[chosen] = start_thread(self._compute, chosen, name=self._name)
+                    return self._running[chosen]
+                self._changed.wait(pause_s if pause_s > 0 else None)
+            self._thread.end()
+            return None
+
+    def _choose(self, pause_s: float) -> "Computation | None":
+        for one in self._asked:
+            thread = self._running.get(one)  # a forked process has none of its parent's
+            is_free = thread is None or not thread.is_alive()
+            if is_free and (pause_s <= 0 or one.is_awaited):
+                return one
+        return None
+
+    def _compute(self, computation: "Computation") -> None:
+        is_awaited, began = computation.is_awaited, monotonic()
+        computation.compute()
+        ended = monotonic()
+        with self._changed:
+            if not is_awaited:  # else a member that is read all the time would hold up the others
+                self._free_at = max(self._free_at, ended + max(PAUSE_S, PAUSES * (ended - began)))
+            del self._running[computation]
+            self._changed.notify()
 
 
 class Computation:
@@ -76,6 +98,11 @@ class Computation:
         self._is_asked = False
         self._waiting: list[WaitEvent] = []
         self._unwatch: Undo | None = None
+
+    @property
+    def is_awaited(self) -> bool:
+        """Return whether a read waits for it."""
+        return bool(self._waiting)
 
     def begin(self) -> None:
         """Follow the sources, from when its member is registered."""

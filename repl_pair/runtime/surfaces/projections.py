@@ -44,9 +44,9 @@ def derive(fn: Callable[..., Any], *sources: str) -> Derived:
     """Make a cell of a projection: what `fn` returns for the values of the named members.
 
     It gets one argument a source, of a collection a dict and of a stream a list of what is kept.
-    It runs on a thread of repl_pair's, at most a twentieth of the time, and only while the cell is
-    read or watched. What it raises is what a reader gets, until it returns again. AuthoringError
-    `bad_body` without a source.
+    It runs on a thread of repl_pair's, at once for a read, and for those who watch at most a
+    twentieth of the time. What it raises is what a reader gets, until it returns again; while it
+    runs for over 2 s a reader gets `unreadable`. AuthoringError `bad_body` without a source.
     """
     if not sources:
         raise AuthoringError("bad_body", "derive(fn, 'loss') names at least one member.")

@@ -10,7 +10,9 @@ from waiting import finish, wait_until
 import repl_pair as rp
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.ops.surface import members
 from repl_pair.runtime.ops.surface.members import read_member
+from repl_pair.runtime.surfaces import computing
 from repl_pair.runtime.surfaces.state import STATES, watch
 from repl_pair.wire import View
 
@@ -262,11 +264,14 @@ def test_a_function_does_not_run_for_a_projection_of_it_that_nobody_reads(train,
     assert (len(seen), STATES["first/own"].computed._is_asked) == (before, False)
 
 
-def test_a_function_that_hangs_keeps_neither_the_app_nor_a_reader_nor_another_projection(
-    train, loss
-):
-    go = threading.Event()
-    rp.project("stuck", train, odd=rp.derive(lambda value: go.wait(BOUND_S), "loss"))
+def test_a_function_that_hangs_keeps_neither_the_app_nor_a_reader_nor_another_function(train, loss):
+    go, began_with = threading.Event(), []
+
+    def hang(value):
+        began_with.append(value)
+        return go.wait(BOUND_S)
+
+    rp.project("stuck", train, odd=rp.derive(hang, "loss"), red=rp.derive(is_red, "loss"))
     rp.project("fine", train, red=rp.derive(is_red, "loss"))
     try:
         with pytest.raises(RequestError, match="still being computed"):
@@ -275,10 +280,76 @@ def test_a_function_that_hangs_keeps_neither_the_app_nor_a_reader_nor_another_pr
         loss.set(0.9)
         assert time.perf_counter() - began < BOUND_S / 2
         assert read("fine/red")["value"] is True
+        assert read("stuck/red")["value"] is True
+        stop = watch(["stuck/odd", "stuck/red"], lambda _id: None)
+        loss.set(0.2)
+        wait_until(lambda: STATES["stuck/red"].value is False)
+        stop()
         assert STATES["stuck/odd"].computed._waiting == []  # readers that gave up leave nothing
+        assert began_with == [0.1]  # it runs once at a time
     finally:
         go.set()
-    wait_until(lambda: STATES["stuck/odd"].value is True)
+    wait_until(lambda: (STATES["stuck/odd"].value, began_with) == (True, [0.1, 0.2]))
+
+
+@pytest.mark.parametrize("wait", [{}, {"wait_s": 0.0}, {"wait_s": 0.3}])
+def test_a_value_of_what_the_sources_held_before_is_not_answered(train, loss, monkeypatch, wait):
+    go = threading.Event()
+    rp.project(
+        "agent", train, odd=rp.derive(lambda v: v if v < 0.5 else go.wait(BOUND_S) and v, "loss")
+    )
+    since = read("agent/odd")["next"]
+    since = {"since": since} if wait else {}
+    monkeypatch.setattr(members, "COMPUTED_S", 0.1)
+    for value in (0.8, 0.9):
+        loss.set(value)
+        with pytest.raises(RequestError, match="agent/odd is still being computed") as refused:
+            read("agent/odd", **since, **wait)
+        assert refused.value.code == "unreadable"
+    go.set()
+    assert read("agent/odd", **since, wait_s=BOUND_S)["value"] == 0.9
+
+
+def test_a_reader_who_waits_gets_what_takes_longer_than_a_read_once_it_is_computed(
+    train, loss, monkeypatch
+):
+    go, asked, is_late = threading.Event(), [], members._is_late
+
+    def look(state):
+        asked.append(state)
+        if len(asked) > 2:
+            go.set()
+        return is_late(state)
+
+    rp.project("agent", train, odd=rp.derive(lambda v: v if v < 0.5 else go.wait(BOUND_S), "loss"))
+    since = read("agent/odd")["next"]
+    monkeypatch.setattr(members, "COMPUTED_S", 0.01)
+    monkeypatch.setattr(members, "_is_late", look)
+    loss.set(0.9)
+    assert read("agent/odd", since=since, wait_s=BOUND_S)["value"] is True
+
+
+def test_a_read_does_not_wait_for_the_pause_between_computations_for_those_who_watch(
+    train, loss, monkeypatch
+):
+    monkeypatch.setattr(computing, "PAUSE_S", 2 * BOUND_S)
+    rp.project("agent", train, same=rp.derive(float, "loss"), red=rp.derive(is_red, "loss"))
+    stop = watch(["agent/same"], lambda _id: None)
+    wait_until(lambda: STATES["agent/same"].value == 0.1)
+    stop()
+    loss.set(0.9)
+    assert (read("agent/same")["value"], read("agent/red")["value"]) == (0.9, True)
+
+
+def test_who_reads_a_member_all_the_time_does_not_keep_another_from_those_who_watch(
+    train, loss, monkeypatch
+):
+    monkeypatch.setattr(computing, "PAUSE_S", 2 * BOUND_S)
+    rp.project("agent", train, same=rp.derive(float, "loss"), red=rp.derive(is_red, "loss"))
+    assert read("agent/same")["value"] == 0.1
+    stop = watch(["agent/red"], lambda _id: None)
+    wait_until(lambda: STATES["agent/red"].value is False)
+    stop()
 
 
 def test_a_projection_of_a_projection_follows_the_first_source(train, loss):

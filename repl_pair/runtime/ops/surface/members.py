@@ -22,7 +22,6 @@ from repl_pair.runtime.registry.visible import visible_entry
 from repl_pair.runtime.secrets.known import open_names
 from repl_pair.runtime.secrets.learning import learn_before_output
 from repl_pair.runtime.signatures.arguments import Bounds
-from repl_pair.runtime.store import NOTHING
 from repl_pair.runtime.surfaces.secret_values import places_followed
 from repl_pair.runtime.surfaces.state import LOCK, STATES, State, settle, watch
 from repl_pair.runtime.values.frozen import Secret
@@ -31,7 +30,7 @@ from repl_pair.runtime.values.paths import Place
 from repl_pair.wire import monotonic
 
 COMPUTED_S = 2.0
-"""How long a read waits for a computed value; then it answers the one before."""
+"""How long a read waits for a computed value; then it is refused."""
 NEAR_KEYS = 1_000
 """Among how many keys the nearest to one that is not there are looked for."""
 
@@ -118,14 +117,16 @@ def _check_reading(entry: Entry, key: str | None, cursor: str | None) -> None:
 
 async def _refresh(entry: Entry) -> None:
     """Let a computed value be computed, if its sources changed; `unreadable` where it is late."""
-    state: State = entry.body.state
-    is_late = state.computed is not None and not await state.computed.refresh(COMPUTED_S)
-    if is_late and state.value is NOTHING and not state.entries:
+    if await _is_late(state := entry.body.state):
         raise RequestError(
             "unreadable",
             f"{entry.id} is still being computed, for over {COMPUTED_S:g} s. Read it again later.",
             next_steps=[_wait_step(entry, None, state.revision)],
         )
+
+
+async def _is_late(state: State) -> bool:
+    return state.computed is not None and not await state.computed.refresh(COMPUTED_S)
 
 
 async def _wait_for_news(
@@ -140,9 +141,12 @@ async def _wait_for_news(
     stop_watching = watch([member], lambda _id: changed.set())
     try:
         while True:
-            state: State = visible_entry(call.view, "member", member).body.state
-            if state.computed is not None:
-                await state.computed.refresh(COMPUTED_S)
+            entry = visible_entry(call.view, "member", member)
+            state: State = entry.body.state
+            if call.cancelled.is_set() or monotonic() + COMPUTED_S >= until:
+                await _refresh(entry)
+            elif await _is_late(state):
+                continue
             if _is_news(state, key, since):
                 return True
             if call.cancelled.is_set() or not await changed.wait(until - monotonic()):
