@@ -41,6 +41,9 @@ NULLABLE = "x-nullable"
 REPLY_CHARS, LONG_REPLY_CHARS = 16_000, 32_000
 """Bounds of an agent's reply; the second where its caller named a `limit` of its own."""
 
+MAX_FUNCTION_TOOLS = 16
+"""How many functions of an app are tools of their own, the first by name."""
+
 CHANGES_WINDOW_S = 0.2
 """How long changes of what is followed are gathered, from the first: one update in that time."""
 

@@ -18,9 +18,8 @@ from repl_pair.bridge.session import Session
 from repl_pair.errors import KernelError
 from repl_pair.mcp_server.tool_list import NAME, annotations, clean_schema, clean_text
 from repl_pair.records import Undo
-from repl_pair.wire import Event
+from repl_pair.wire import MAX_FUNCTION_TOOLS, Event
 
-MAX_TOOLS = 16
 LISTED_S = 1.5
 """How long a list waits for the functions of the kernel; without them it names the ops alone."""
 GATHERED_S = 0.1
@@ -59,6 +58,8 @@ class FunctionTools:
         self._link: Link | None = None
         self._unsubscribe: Undo | None = None
         self._known: dict[str, FunctionTool] = {}
+        self.more = ""
+        """How those are called that are no tools, in a sentence, where there are some."""
         self._listed: dict[str, FunctionTool] | None = None
         """What the client was last shown, or all clients know of; None before the first list."""
         self._lists = 0
@@ -141,8 +142,7 @@ class FunctionTools:
         if link is None:
             return
         view = self._session.policy.view(self._session.principal)
-        args = {"most": MAX_TOOLS}
-        reply = await link.request("list_function_tools", args, view=view, is_reported=False)
+        reply = await link.request("list_function_tools", {}, view=view, is_reported=False)
         if not reply["ok"]:
             return  # it is asked again after the next call
         self._link = link
@@ -153,14 +153,18 @@ class FunctionTools:
     def _take(self, link: Link, found: Mapping[str, Any]) -> None:
         tools = (_read_line(line, link.kernel.id) for line in found["items"])
         self._known = {each.tool.name: each for each in tools if NAME.fullmatch(each.tool.name)}
-        if found["total"] > MAX_TOOLS:
-            words = "%d of %d functions are listed as tools; run_function calls every one"
-            _log.warning(words, MAX_TOOLS, found["total"])
+        self.more = ""
+        if found["total"] > MAX_FUNCTION_TOOLS:
+            counts = f"{MAX_FUNCTION_TOOLS} of {found['total']} functions"
+            _log.warning("%s are listed as tools; run_function calls every one", counts)
+            self.more = (
+                f"{counts} are tools: list_functions has the others, run_function calls each."
+            )
 
     def _leave(self) -> None:
         if self._unsubscribe is not None:
             self._unsubscribe()
-        self._link, self._unsubscribe, self._known = None, None, {}
+        self._link, self._unsubscribe, self._known, self.more = None, None, {}, ""
 
     def _on_event(self, event: Event) -> None:
         if event.member in (FUNCTIONS, EVERYTHING) and not self._is_stale:

@@ -103,7 +103,9 @@ async def call_tool(
     if name not in ops.callable:
         function = await server.functions.find(name)
         if function is None:
-            raise _unknown_tool(name, [*ops.callable, *server.functions.names], session.policy)
+            known = [*ops.callable, *server.functions.names]
+            more = server.functions.more if "__" in name and "run_function" in ops.callable else ""
+            raise _unknown_tool(name, known, session.policy, more)
         reply = await _call_function(server, ctx, function, args)
         if not reply["ok"] and reply["error"]["code"] == "not_found":
             server.functions.read_soon()
@@ -131,9 +133,10 @@ def _answered_call(
     return (name, args) if run is None else (run.op, run.args)
 
 
-def _unknown_tool(name: str, known: Iterable[str], policy: Policy) -> MCPError:
+def _unknown_tool(name: str, known: Iterable[str], policy: Policy, more: str = "") -> MCPError:
     near = did_you_mean(name, sorted(known))
-    words = " ".join([f"Unknown tool: {name[:64]}.{near}", *policy.closed_hints()])
+    hints = [more] if more else policy.closed_hints()  # no gate opens a function
+    words = " ".join([f"Unknown tool: {name[:64]}.{near}", *hints])
     return MCPError(types.INVALID_PARAMS, words)
 
 

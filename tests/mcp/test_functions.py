@@ -164,7 +164,7 @@ def test_a_hidden_function_is_reached_by_no_way(kernel, connect, until):
                 ("run_function", call),
                 ("run_op", {"op": "run_function", "args": call}),
                 ("read_op", {"op": "run_function", "args": call}),
-                ("run_op", {"op": "list_function_tools", "args": {"most": 16}}),
+                ("run_op", {"op": "list_function_tools"}),
                 ("run_op", {"op": "ask_approval", "args": {"op": "run_function", "args": call}}),
                 ("read_op", {"op": "describe_op", "args": {"op": id}}),
             ]:
@@ -236,6 +236,11 @@ def test_at_most_sixteen_functions_are_tools_and_each_is_short(start_own_kernel,
         sizes = [len(tool.model_dump_json(by_alias=True, exclude_none=True)) for tool in tools]
         assert max(sizes) <= 2_000
         assert b"16 of 23 functions are listed as tools" in agent.record.err
+        refused = refusal(agent, "orders__count")
+        assert refused.startswith("Unknown tool: orders__count.")
+        assert refused.endswith("list_functions has the others, run_function calls each.")
+        assert "--allow" not in refused
+        assert "--allow" in refusal(agent, "no_tool")
         call = {"function": "orders.count"}
         found = agent.call("run_op", op="run_function", args=call).structured_content
         assert found["result"]["value"] == 0

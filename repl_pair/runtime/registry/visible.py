@@ -1,6 +1,7 @@
 """What a view may see of the registry; hidden and unknown ids are refused alike."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import nsmallest
 from typing import Annotated
 
 from repl_pair.errors import RequestError, check_not_empty, did_you_mean
@@ -9,7 +10,7 @@ from repl_pair.runtime.registry.model import PUBLISHED, Entry, Workspace
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY, not_found
 from repl_pair.runtime.registry.tags import TAGS
-from repl_pair.wire import PERSON, View
+from repl_pair.wire import MAX_FUNCTION_TOOLS, PERSON, View
 
 StoryId = Annotated[str, "Such as pricing.quote"]
 VariantId = Annotated[str, "Such as pricing.quote/Bulk"]
@@ -35,6 +36,16 @@ def check_visible(view: View, kind: str, ids: Iterable[str] | None) -> None:
 def visible_ids(view: View, kind: str, prefix: str = "") -> Sequence[str]:
     """Return sorted ids of a kind that the view may see; without a tier no entry is read."""
     return _of_tier(view, kind, REGISTRY.ids(kind, prefix))
+
+
+def tool_functions(view: View) -> list[Entry]:
+    """Return the functions that the view may see and that are tools of their own, by their tools.
+
+    Those beyond the first of them are called by run_function alone.
+    """
+    entries = (REGISTRY.find("function", id) for id in visible_ids(view, "function"))
+    known = filter(None, entries)
+    return nsmallest(MAX_FUNCTION_TOOLS, known, key=lambda entry: entry.body.tool)
 
 
 def visible_variants(view: View, story_id: str | None, tags: Sequence[str] | None) -> Sequence[str]:

@@ -13,6 +13,8 @@ import repl_pair
 from repl_pair.bridge import manifest
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.authoring.entries import entering_from
+from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.ops.surface.functions import list_function_tools, list_functions
 from repl_pair.runtime.registry.model import Origin
 from repl_pair.runtime.registry.origin import sent_by
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -20,6 +22,7 @@ from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.secrets.schemas import public_schema
 from repl_pair.runtime.surfaces.function_calls import check_function_args, function_schema
+from repl_pair.wire import MAX_FUNCTION_TOOLS, View
 
 
 @dataclass
@@ -163,6 +166,17 @@ def test_an_id_that_could_be_an_op_or_no_tool_is_refused(id):
 
 def test_no_op_has_a_name_that_the_tool_of_a_function_can_have():
     assert [name for name in manifest.by_name() if "__" in name] == []
+
+
+def test_a_function_is_listed_with_its_tool_where_that_is_one():
+    view = View(principal="agent")
+    for n in range(MAX_FUNCTION_TOOLS + 2):
+        repl_pair.function(f"orders.f{n:02}", expose=True)(lambda: None)
+    repl_pair.function("hidden.one")(lambda: None)
+    lines = list_functions(Call(view=view))["items"]
+    tools = [line["tool"] for line in list_function_tools(Call(view=view))["items"]]
+    assert [line.get("tool") for line in lines] == [*tools, None, None]
+    assert tools == [f"orders__f{n:02}" for n in range(MAX_FUNCTION_TOOLS)]
 
 
 def test_a_tool_over_forty_characters_is_refused():

@@ -1,7 +1,7 @@
 """Ops over the functions that an app publishes: what there are, and their calls."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from repl_pair.errors import AuthoringError, RequestError, next_step
@@ -20,7 +20,7 @@ from repl_pair.runtime.op_base.table import WAIT_S, Terms, main_op, op, timeout_
 from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.model import Entry, Procedure
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.registry.visible import visible_entry, visible_ids
+from repl_pair.runtime.registry.visible import tool_functions, visible_entry, visible_ids
 from repl_pair.runtime.running.captured_calls import CapturedCall
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.learning import learn_before_output
@@ -43,11 +43,12 @@ Timeout = Annotated[float, Bounds(0, MAX_S), "Seconds the function may take"]
 class FunctionLine(TypedDict):
     """A function: its tool, what it takes, whether it changes something, and whom it asks.
 
-    `ask`: the person approves each call. `timeout_s` is there where it may take longer than 20 s.
+    Without `tool` it is called by run_function. `ask`: the person approves each call. `timeout_s`
+    is there where it may take longer than 20 s.
     """
 
     id: str
-    tool: str
+    tool: NotRequired[str]
     doc: NotRequired[str]
     schema: dict[str, Any]
     mutates: bool
@@ -73,31 +74,30 @@ def list_functions(
     call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
 ) -> Page[FunctionLine]:
     """List the functions of the app that you may call: as tools, or with run_function."""
-    return page_of(call, "function", lambda entry: _line(call, entry), limit, cursor)
+    tools = {entry.id for entry in tool_functions(call.view)}
+    return page_of(call, "function", lambda each: _line(call, each, tools), limit, cursor)
 
 
 @op(access="read", toolset="surface", internal=True)
-def list_function_tools(call: Call, most: Annotated[int, Bounds(1, 100)]) -> Items[FunctionLine]:
-    """List the first functions by the names of their tools, and how many there are."""
-    entries = [REGISTRY.find("function", id) for id in visible_ids(call.view, "function")]
-    known = sorted(filter(None, entries), key=lambda entry: entry.body.tool)
-    call.max_items = len(known)
-    return {"items": [_tool_line(call, entry) for entry in known[:most]], "total": len(known)}
+def list_function_tools(call: Call) -> Items[FunctionLine]:
+    """List the functions that are tools, and how many there are in all."""
+    lines = [_tool_line(call, entry) for entry in tool_functions(call.view)]
+    call.max_items = len(lines)
+    return {"items": lines, "total": len(visible_ids(call.view, "function"))}
 
 
 def _tool_line(call: Call, entry: Entry) -> Any:
     """Return the line of a function with the head of its doc, which no marker replaces."""
     doc = cut_at_word(NEEDLES.scrub(entry.body.doc)[0], TOOL_DOC_CHARS)
-    return _line(call, entry) | ({"doc": call.add_raw_json(doc)} if doc else {})
+    return _line(call, entry, [entry.id]) | ({"doc": call.add_raw_json(doc)} if doc else {})
 
 
-def _line(call: Call, entry: Entry) -> Any:
+def _line(call: Call, entry: Entry, tools: Collection[str]) -> Any:
     body: Procedure = entry.body
     schema = public_schema(function_schema(body.component.resolve()))
     return {
         "id": entry.id,
-        "tool": body.tool,
-        **filled(doc=body.doc),
+        **filled(tool=body.tool if entry.id in tools else None, doc=body.doc),
         "schema": call.add_raw_json(schema),
         "mutates": body.mutates,
         **filled(ask=body.ask, timeout_s=_longer_s(body)),
