@@ -12,6 +12,7 @@ from repl_pair.runtime.reading.stored_fields import names_beside, read_field
 from repl_pair.runtime.reading.table_parts import MISSING, as_read, has_slices, read_facet
 from repl_pair.runtime.secrets.known import open_names
 from repl_pair.runtime.secrets.learning import learn_secrets, namespace
+from repl_pair.runtime.secrets.well_known import is_shown
 from repl_pair.runtime.values.classes import real_class, type_name
 from repl_pair.runtime.values.marks import is_secret_key, is_secret_label
 from repl_pair.runtime.values.paths import Cut, Key, format_path, join_path, parse_cuts
@@ -19,6 +20,12 @@ from repl_pair.runtime.values.paths import Cut, Key, format_path, join_path, par
 Step = Callable[[Any, Key | Cut], Any]
 _NEAR_NAMES = 5000
 """Names among which near ones are looked for."""
+
+
+class _NoKey(str):
+    """A key that nothing has: what is read of the person's takes text of no other class."""
+
+    __slots__ = ()
 
 
 class PathTarget(NamedTuple):
@@ -75,7 +82,8 @@ def look_up(
         facet = read_facet(holder, key)
         if facet is not MISSING:
             return facet
-        return (read_last if is_last else read_field)(holder, key)
+        is_hidden = isinstance(key, str) and not is_shown(key)
+        return (read_last if is_last else read_field)(holder, _NoKey(key) if is_hidden else key)
 
     left = list(steps)
     try:

@@ -11,7 +11,7 @@ from repl_pair.records import holding
 from repl_pair.runtime.secrets.forms import forms_of, parts_of
 from repl_pair.runtime.secrets.needles import Needles, Rank, Traits
 from repl_pair.runtime.values.frozen import texts_in
-from repl_pair.runtime.values.marks import SHORTEST
+from repl_pair.runtime.values.marks import SHORTEST, url_password_spans
 from repl_pair.wire import PERSON
 
 SHARED = 200
@@ -119,12 +119,16 @@ class Known(Needles):
 
     def find(self, text: str) -> tuple[str, ...]:
         """Return the forms that stand in the text, also of what this call met."""
-        found, own = super().find(text), current_secrets()
-        every = found if own is None else (*found, *own.find(text))
+        every, own = self.find_all(text), current_secrets()
         if own is None or not every:
             return every
         spared = own.spared(self)
         return tuple(form for form in set(every) if _BREAK.sub("", form) not in spared)
+
+    def find_all(self, text: str) -> tuple[str, ...]:
+        """Return what `find` does, also where the principal sent it."""
+        found, own = super().find(text), current_secrets()
+        return found if own is None else (*found, *own.find(text))
 
     def trim(self) -> None:
         """Forget those met longest ago, for all and for this call."""
@@ -149,9 +153,15 @@ NEEDLES = Known()
 def open_names(names: Iterable[Any]) -> list[Any]:
     """Return the names that hold no secret: what is near is looked for among these only.
 
-    A marker, or nothing, in the place of the nearest one would confirm a guess.
+    A marker, or nothing, in the place of the nearest one would confirm a guess, and so would one
+    that the principal sent, and that stays.
     """
-    return [name for name in names if NEEDLES.scrub(str(name))[0] == str(name)]
+    return [name for name in names if not holds_secret(str(name))]
+
+
+def holds_secret(text: str) -> bool:
+    """Return whether a secret stands in a text, whoever sent it; `scrub` spares its sender."""
+    return bool(NEEDLES.find_all(text) or url_password_spans(text))
 
 
 _CURRENT: ContextVar[CallSecrets | None] = ContextVar("repl_pair_secrets", default=None)

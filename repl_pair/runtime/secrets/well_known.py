@@ -3,6 +3,7 @@
 import re
 
 from repl_pair.key_forms import KEY_FORMS
+from repl_pair.runtime.secrets.known import holds_secret
 from repl_pair.runtime.values.marks import hide_spans
 
 # As the server reads them: a letter with an accent is part of no word.
@@ -18,3 +19,11 @@ def hide_keys(text: str) -> str:
         found = (match.span(1) for match in form.finditer(text) if part.search(match[1]))
         text = hide_spans(text, found)
     return text
+
+
+def is_shown(key: str) -> bool:
+    """Return whether a key leaves as it is; one that does not reads as not there.
+
+    Else an agent that looks it up has its guess confirmed.
+    """
+    return not holds_secret(key) and hide_keys(key) == key

@@ -610,6 +610,32 @@ def test_what_is_near_a_wrong_key_is_looked_for_beside_keys_that_are_secrets(gue
     assert not [word for word in (key, REDACTED) if word in str(answers)]
 
 
+@pytest.mark.parametrize("key", ["sess-prod-7Q2x9Lm4vW", "ghp_" + "a1B2c3D4e5F6" * 3])
+def test_a_key_that_is_not_shown_reads_as_not_there_also_to_who_guesses_it(key, monkeypatch):
+    wrong, kept = key[:-1] + "Z", {key: 1, "anna": 2}
+    monkeypatch.setitem(user_namespace(), "api_token", key if "prod" in key else "")
+    monkeypatch.setitem(user_namespace(), "kept", kept)
+    repl_pair.surface("held").collection("kept", dict[str, int], expose=True).update(kept)
+    began = ask("read_member", member="held/kept")["result"]["next"]
+    marks = ask("await_members", watched=["held/kept/none"])["result"]["marks"]
+
+    def answers(guess: str) -> str:
+        given = [
+            ask("get_value", path=f'kept["{guess}"]')["error"],
+            ask("describe_object", path=f'kept["{guess}"]')["error"],
+            ask("read_member", member="held/kept", key=guess)["error"],
+            ask("read_member", member="held/kept", key=f"{guess} {key}")["error"],
+            ask("read_member", member="held/kept", key=guess, since=began - 1)["result"],
+            ask("await_members", watched=[f"held/kept/{guess}"])["result"]["marks"],
+        ]
+        return str(given).replace(guess, "?")
+
+    assert answers(key) == answers(wrong).replace(key, "?")
+    assert answers(key).endswith(f"{marks}]")
+    keys = ask("complete_ids", kind="key", member="held/kept")["result"]
+    assert keys == {"values": ["anna"], "total": 1}
+
+
 def test_an_explanation_reads_the_same_whether_what_was_sent_holds_a_secret(monkeypatch):
     secret = "hunter-9-Kx7pQ"
     monkeypatch.setitem(user_namespace(), "db_password", secret)

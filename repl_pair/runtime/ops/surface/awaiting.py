@@ -21,6 +21,7 @@ from repl_pair.runtime.registry.exposure import is_seen
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import visible_ids
 from repl_pair.runtime.results.outdated import OF_RUNS, OUTDATED, follow_code
+from repl_pair.runtime.secrets.well_known import is_shown
 from repl_pair.runtime.signatures.arguments import Bounds
 from repl_pair.runtime.stopping.waiting import WaitEvent
 from repl_pair.runtime.store import STORE, Change
@@ -133,7 +134,8 @@ def _mark(view: View, name: str, seq: int) -> int:
             return 0
         if key is None:
             return state.revision
-        return max(state.revisions[key], state.began) if key in state.revisions else 0
+        is_there = key in state.revisions and is_shown(key)
+        return max(state.revisions[key], state.began) if is_there else 0
     if key is None or key.endswith("/"):
         return seq
     entry = REGISTRY.find(_KINDS.get(member) or member.removeprefix("registry/"), key)
@@ -187,4 +189,5 @@ def _keys(view: View, member: str, prefix: str) -> Sequence[str]:
     entry, state = REGISTRY.find("member", member), STATES.get(member)
     if entry is None or state is None or not is_seen(view, entry):
         return ()
-    return [key for key in list(state.items) if key.startswith(prefix)]
+    keys = [key for key in list(state.items) if key.startswith(prefix)]
+    return keys if is_shown("\n".join(keys)) else list(filter(is_shown, keys))

@@ -19,8 +19,8 @@ from repl_pair.runtime.op_base.table import MAX_WAIT_S, waiting_op
 from repl_pair.runtime.registry.ids import plain_member_id
 from repl_pair.runtime.registry.model import Entry, Member, MemberKind
 from repl_pair.runtime.registry.visible import visible_entry
-from repl_pair.runtime.secrets.known import open_names
 from repl_pair.runtime.secrets.learning import learn_before_output
+from repl_pair.runtime.secrets.well_known import is_shown
 from repl_pair.runtime.signatures.arguments import Bounds
 from repl_pair.runtime.surfaces.secret_values import places_followed
 from repl_pair.runtime.surfaces.state import LOCK, STATES, State, settle, watch
@@ -33,8 +33,6 @@ COMPUTED_S = 2.0
 """How long a read waits for a computed value; then it is refused."""
 NEAR_KEYS = 1_000
 """Among how many keys the nearest to one that is not there are looked for."""
-
-
 _NUMBERS = frozenset(map(id, (bool, int, float, type(None))))
 
 
@@ -78,6 +76,8 @@ async def read_member(
     member = plain_member_id(member)
     entry, is_news = visible_entry(call.view, "member", member), True
     _check_reading(entry, key, cursor)
+    if key is not None:  # which may be a secret itself
+        learn_before_output(())
     if since is None or cursor is not None:
         await _refresh(entry)
     else:
@@ -86,12 +86,10 @@ async def read_member(
     found = _read_state(entry, key=key, since=since, limit=limit, is_news=is_news)
     if "items" in found:
         query = [entry.id, found.pop("version")]
-        items: dict[str, Any] = found.pop("items")
-        chosen = page(sorted(items), limit=limit, cursor=cursor, query=query)
+        chosen = page(sorted(items := found.pop("items")), limit=limit, cursor=cursor, query=query)
         found |= chosen | {"items": [{"key": key, "value": items[key]} for key in chosen["items"]]}
-    if not all(
-        map(_is_number, found.get("entries", [found.get("value"), *found.get("items", ())]))
-    ):
+    values = found.get("entries", [found.get("value"), *found.get("items", ())])
+    if not all(map(_is_number, values)):
         learn_before_output(())
     call.max_items = limit
     call.sensitive.extend(_places_to_hide(entry, key))
@@ -158,6 +156,8 @@ async def _wait_for_news(
 def _is_news(state: State, key: str | None, since: int) -> bool:
     if key is None or since > state.revision:
         return state.revision != since
+    if not is_shown(key):
+        return max(state.began, state.forgotten) > since
     if key in state.revisions:
         return max(state.revisions[key], state.began) > since
     return state.is_removed_since(key, since)  # else the caller waits for it to come
@@ -179,7 +179,7 @@ def _read_state(
         found["next"] = state.revision
         if not is_news and since is not None and not _is_news(state, key, since):
             return found | {"timed_out": True}
-        if key is not None and key not in state.items:
+        if key is not None and not (key in state.items and is_shown(key)):
             raise _no_key(entry, key)
         if state.error or not state.is_filled:
             raise _no_value(entry, state)
@@ -222,11 +222,8 @@ def _no_value(entry: Entry, state: State) -> RequestError:
 
 def _no_key(entry: Entry, key: str) -> RequestError:
     state: State = entry.body.state
-    near = did_you_mean(key, open_names(islice(state.items, NEAR_KEYS)))
-    steps = [
-        next_step("read_member", member=entry.id),
-        _wait_step(entry, key, state.revision),
-    ]
+    near = did_you_mean(key, list(filter(is_shown, islice(state.items, NEAR_KEYS))))
+    steps = [next_step("read_member", member=entry.id), _wait_step(entry, key, state.revision)]
     return RequestError("not_found", f"{entry.id} has no key {key!r}.{near}", next_steps=steps)
 
 
