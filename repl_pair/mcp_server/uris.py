@@ -157,9 +157,11 @@ def member_uri(member_id: str) -> str:
 
 
 def _pattern(template: str) -> re.Pattern[str]:
-    """Return the pattern of a template."""
+    """Return the pattern of a template; a key may be empty."""
 
     def part(found: re.Match[str]) -> str:
-        return f"(?P<{found[1]}>{'.+' if found[1].endswith('_id') else '[^/?#]+'})"
+        name = found[1]
+        one = ".+" if name.endswith("_id") else "[^/?#]*" if name == "key" else "[^/?#]+"
+        return f"(?P<{name}>{one})"
 
     return re.compile(_VARIABLE.sub(part, template))

@@ -173,6 +173,18 @@ def test_a_member_is_read_as_the_tool_gives_it(kernel, reader):
     assert reader.read(LOSS)["value"] == 0.25
 
 
+def test_an_item_is_read_and_followed_whatever_its_key_is(kernel, reader, until):
+    kernel.cell("odd = train.collection('odd', dict[str, int], expose=True)")
+    for key in ("", " ", "a/b", "?#%41", "ä"):
+        kernel.cell(f"odd[{key!r}] = 5")
+        uri = f"surface://training/odd/{quote(key, safe='')}"
+        assert reader.read(uri)["value"] == 5
+        with reader.follow(uri) as followed:
+            kernel.cell(f"odd[{key!r}] = 6")
+            until(lambda followed=followed: followed.uris, "an update")
+    kernel.cell("repl_pair.registry.unregister('member', 'training/odd')")
+
+
 def test_what_the_package_holds_is_read_by_its_own_ops(reader):
     reader.agent.ask("run_variants")
     assert [s["id"] for s in reader.read("surface://repl_pair/stories")["items"]] == ["total"]

@@ -167,7 +167,7 @@ def _split(name: str) -> tuple[str, str | None]:
     stored = name.removeprefix(_STORE)
     words = stored.split("/")
     depth = 1 if stored != name and words[0] != "registry" else 2
-    return "/".join(words[:depth]), "/".join(words[depth:]) or None
+    return "/".join(words[:depth]), "/".join(words[depth:]) if len(words) > depth else None
 
 
 @op(access="read", toolset="surface", internal=True)
