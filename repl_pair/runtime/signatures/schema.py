@@ -1,6 +1,6 @@
 """JSON Schema from signatures and type hints, inlined."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING
 from enum import Enum
 from inspect import Parameter
@@ -69,6 +69,17 @@ def parameters_schema(fn: Callable[..., Any], *, skip: Collection[str] = ()) -> 
 def open_parameters(schema: Schema) -> list[str]:
     """Name the parameters whose type, or a part of it, has no schema."""
     return [name for name, part in schema["properties"].items() if _has_key(part, PARTIAL)]
+
+
+def contains_itself(schema: Mapping[str, Any]) -> bool:
+    """Return whether the schema of a type was cut where one of its classes stands in itself."""
+    is_cut = PARTIAL in schema and schema.get("type") == "object"
+    return is_cut or any(is_map(inner) and contains_itself(inner) for inner in _within(schema))
+
+
+def _within(schema: Mapping[str, Any]) -> list[Any]:
+    named, fixed = schema.get("properties", {}), schema.get("prefixItems", ())
+    return [*named.values(), *fixed, schema.get("items"), schema.get("additionalProperties")]
 
 
 def mark_nullable(schema: Schema, hint: Hint) -> Schema:

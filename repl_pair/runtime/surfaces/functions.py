@@ -14,7 +14,7 @@ from repl_pair.runtime.registry.origin import is_same_run
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.learning import learn_defaults
 from repl_pair.runtime.signatures.arguments import MAX_S
-from repl_pair.runtime.signatures.schema import open_parameters
+from repl_pair.runtime.signatures.schema import contains_itself, open_parameters
 from repl_pair.runtime.surfaces.function_calls import function_schema
 from repl_pair.runtime.values.takes import takes_of
 
@@ -125,10 +125,15 @@ def check_exposable(where: str, fn: Callable[..., Any]) -> None:
     for p in parameters.values():
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             raise bad_body(where, f"{p}: an agent gives arguments by name; name each parameter.")
-    if not_json := open_parameters(function_schema(fn)):
+    schema = function_schema(fn)
+    if not_json := open_parameters(schema):
         hints = takes_of(fn).read
         named = ", ".join(f"{n} ({hints[n] if hints[n].arms else 'no type'})" for n in not_json)
-        raise bad_body(where, f"an agent cannot give {named} as JSON. Valid are {LEGAL}.")
+        circular = [n for n in not_json if contains_itself(schema["properties"][n])]
+        legal = f" Valid are {LEGAL}." if circular != not_json else ""
+        if circular:
+            legal += f" The class of {' and '.join(circular)} contains itself: take a list of rows."
+        raise bad_body(where, f"an agent cannot give {named} as JSON.{legal}")
 
 
 def _refuse_generator(where: str, fn: Callable[..., Any]) -> None:

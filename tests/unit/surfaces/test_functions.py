@@ -66,6 +66,9 @@ def calling(then: Callable[[], None], n: int) -> None: ...
 def nested(node: Node) -> None: ...
 
 
+def nested_deep(by_key: dict[str, list[tuple[int, Node]]], data: bytes) -> None: ...
+
+
 def binary(data: bytes) -> None: ...
 
 
@@ -134,6 +137,8 @@ def test_what_gives_no_value_when_it_is_called_is_no_function(fn, words):
         (unhinted, r"cannot give n \(no type\) as JSON\. Valid are text, numbers"),
         (calling, r"cannot give then \(.*Callable.*\) as JSON"),
         (nested, r"cannot give node \(.*Node\) as JSON"),
+        (nested, r"Node\) as JSON\. The class of node contains itself: take a list of rows\.$"),
+        (nested_deep, r"Valid are .*, models\. The class of by_key contains itself"),
         (binary, r"cannot give data \(bytes\) as JSON"),
         (Shop.place, r"cannot give self \(no type\) as JSON"),
     ],
