@@ -610,6 +610,16 @@ def test_what_is_near_a_wrong_key_is_looked_for_beside_keys_that_are_secrets(gue
     assert not [word for word in (key, REDACTED) if word in str(answers)]
 
 
+def test_a_short_secret_that_is_derived_is_hidden_where_the_function_declares_that_it_gives_one():
+    def pin(account: dict[str, str]) -> Annotated[str, Sensitive]:
+        return account["pin"]
+
+    bank = repl_pair.surface("bank")
+    bank.cell("account", dict[str, str], default={"pin": "7391"})
+    repl_pair.project("shown", bank, hello=repl_pair.derive(pin, "account"))
+    assert ask("read_member", member="shown/hello")["result"]["value"] == REDACTED
+
+
 @pytest.mark.parametrize("key", ["sess-prod-7Q2x9Lm4vW", "ghp_" + "a1B2c3D4e5F6" * 3])
 def test_a_key_that_is_not_shown_reads_as_not_there_also_to_who_guesses_it(key, monkeypatch):
     wrong, kept = key[:-1] + "Z", {key: 1, "anna": 2}
