@@ -4,6 +4,7 @@ import keyword
 import re
 from collections.abc import Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from repl_pair.bridge import manifest
@@ -72,8 +73,9 @@ class PromptCaller:
         return bool(function.get("ask") or is_asked)
 
     def _ask_for(self, descriptor: Mapping[str, Any]) -> str:
-        access = descriptor.get("access")
-        if access in GATED and self.session.policy.decide(access) == "deny":
+        policy, access = self.session.policy, descriptor.get("access")
+        opened = replace(policy, allow=policy.allow.union([access] if access in GATED else ()))
+        if opened.resolve(descriptor) != "deny":
             return f"closed here. Ask the person whether to open it, as with `--allow {access}`."
         return "not there for you. Ask the person to do it."
 

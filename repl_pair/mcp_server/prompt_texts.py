@@ -139,10 +139,11 @@ async def write_triage(caller: PromptCaller, *, tags: str = "") -> Text:
         check_new_id("tag", tag)
     of: dict[str, Any] = {"tags": asked} if asked else {}
     failing, head = await _read_failing(caller, of)
-    variant = next((id for id in failing if REDACTED not in id), "<variant_id>")
+    named = [id for id in failing if REDACTED not in id]
+    variant, chosen = (named or ["<variant_id>"])[0], {"ids": named} if named else of
     carriers = f"variants with {' or '.join(asked)}" if asked else "variants"
     return f"Find out why {carriers} fail, and fix them. {head}", [
-        caller.write("Run them", "run_variants", **(of or {"changed": True})),
+        caller.write("Run them", "run_variants", **(chosen or {"changed": True})),
         caller.write("Read what fails, and why", "read_failures", **of),
         caller.write(
             "Of each, see where its values come from", "explain_variant", variant_id=variant

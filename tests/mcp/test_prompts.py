@@ -141,6 +141,13 @@ def test_what_is_closed_or_asks_is_written_as_such(caller):
     assert ("register_panel" in text) == bool(caller.options)
 
 
+@called_with(("--no-builtins",), ("--no-builtins", "--allow", "write"))
+def test_what_no_gate_opens_is_not_called_closed(caller):
+    text = get_text(caller, "schedule-a-run", {"call": "act.seen", "every_s": "60"})
+    assert "Begin: not there for you. Ask the person to do it." in text
+    assert "--allow" not in text
+
+
 MISSING = [
     ("build-panel", {}, "build-panel takes id. id is missing: The panel's id, such as spending."),
     ("build-panel", {"id": " "}, "id is missing"),
@@ -187,6 +194,7 @@ def test_a_prompt_without_tags_is_of_all_variants_and_names_what_fails(reader):
     text = get(reader, "triage-failing-variants")
     assert "In their last runs failed: total/Three." in text
     assert 'run_variant(variant_id="total/Three")' in text
+    assert '1. Run them: run_variants(ids=["total/Three"])' in text
     assert "tags" not in text
 
 
