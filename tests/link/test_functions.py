@@ -274,6 +274,17 @@ async def test_a_function_that_is_defined_anew_is_called_as_it_is_now(link):
     assert (await call(link, "orders.fail"))["value"] == "new 1"
 
 
+async def test_a_function_that_raises_an_interrupt_itself_has_failed_and_nobody_stopped_it(link):
+    await link.define("""
+import repl_pair
+@repl_pair.function("app.load", expose=True)
+def load() -> int: raise KeyboardInterrupt("ended in a prompt of the app")
+""")
+    answer = await call(link, "app.load")
+    assert (answer["status"], answer["error"]["type"]) == ("error", "KeyboardInterrupt")
+    assert answer["error"]["message"] == "ended in a prompt of the app"
+
+
 async def test_secrets_of_the_app_stay_and_what_the_caller_sent_is_none(link):
     await link.define("""
 import repl_pair

@@ -616,7 +616,7 @@ async def bad(how: str):
     if how == "exits": sys.exit(3)
     if how == "is rude": raise Rude
     if how == "cancels": raise asyncio.CancelledError
-    if how == "interrupts": raise KeyboardInterrupt
+    if how == "interrupts": raise KeyboardInterrupt("by itself")
     return how
 repl_pair.variant("bad/It", args={"how": "fine"})
 expected = [repl_pair.check.raises("SystemExit")]
@@ -633,7 +633,7 @@ repl_pair.variant("worse/It")
         ("exits", "error", "SystemExit: 3"),
         ("is rude", "error", "Rude: <unreadable>"),
         ("cancels", "error", "CancelledError"),
-        ("interrupts", "cannot_run", "interrupted by the person"),
+        ("interrupts", "error", "KeyboardInterrupt: by itself"),
     ],
 )
 async def test_no_component_can_end_more_than_its_own_run(link, how, status, reason):

@@ -16,6 +16,7 @@ from repl_pair.runtime.stopping.loops import close_unstarted
 from repl_pair.runtime.stopping.stop import (
     STOPS,
     Stop,
+    is_own_interrupt,
     raise_wanted,
     stop_of,
     this_section,
@@ -88,9 +89,9 @@ async def _work(call: CapturedCall, work: Callable[[], Awaitable[None]]) -> None
         await in_one_process(call.captured, work)
         raise_wanted()
         show_value(call.captured, call.value)
-    except STOPS:
-        raise
-    except BaseException as error:  # noqa: BLE001  whatever the code raises is its answer
+    except BaseException as error:
+        if isinstance(error, STOPS) and not is_own_interrupt(error):
+            raise
         # No local of a frame in the traceback holds the error: that would be a circle.
         call.error = describe(as_raised(error), {})
         show_open(call.captured)

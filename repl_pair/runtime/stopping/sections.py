@@ -27,9 +27,13 @@ class SignalSection(Section):
         self.enter()
         self._restore = _handle_interrupts(self._on_signal)
 
+    def takes_interrupts(self) -> bool:
+        """Return whether the handler is still there: code may have set one of its own."""
+        return signal.getsignal(signal.SIGINT) == self._on_signal
+
     def clear_pending_stops(self) -> None:
         """Restore the handler where the run has replaced it."""
-        if signal.getsignal(signal.SIGINT) != self._on_signal:
+        if not self.takes_interrupts():
             signal.signal(signal.SIGINT, self._on_signal)
 
     def close(self) -> None:
@@ -91,6 +95,10 @@ class ThreadSection(Section):
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         self.enter()
+
+    def takes_interrupts(self) -> bool:
+        """Return True: no signal is handled on this thread."""
+        return True
 
     def clear_pending_stops(self) -> None:
         """Withdraw a pending exception: it must not be raised in what this thread does next."""

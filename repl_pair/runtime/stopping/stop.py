@@ -60,10 +60,19 @@ STOPS = (RunStopped, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
 
 
 def is_stop(error: BaseException) -> bool:
-    """Return whether an exception ends a run from outside; a cancellation of its own does not."""
+    """Return whether an exception ends a run from outside, which none does that is its own."""
+    if is_own_interrupt(error):
+        return False
     if not isinstance(error, asyncio.CancelledError) or this_section().wanted is not None:
         return isinstance(error, STOPS)
     return count_cancellations() > CANCELLED_BEFORE.get()
+
+
+def is_own_interrupt(error: BaseException) -> bool:
+    """Return whether code raised KeyboardInterrupt itself: no stop of the person's arrived."""
+    section = this_section()
+    is_unasked = isinstance(error, KeyboardInterrupt) and section.wanted is None
+    return is_unasked and section.takes_interrupts()
 
 
 CANCELLED_BEFORE: ContextVar[int] = ContextVar("repl_pair_cancelled_before", default=0)
@@ -161,6 +170,10 @@ class Section:
         """Report that code of the section runs on elsewhere, until it sets `result`."""
         self.left_running = result
         self.wanted = self.wanted and unstopped(self.wanted)
+
+    def takes_interrupts(self) -> bool:
+        """Return whether an interrupt of the person is a stop here, and no KeyboardInterrupt."""
+        return False
 
     def clear_pending_stops(self) -> None:
         """Wait for stops that were sent before the section ceased to be live.

@@ -35,6 +35,7 @@ from repl_pair.runtime.stopping.stop import (
     RunStopped,
     Stop,
     defer_stops,
+    is_stop,
     stop_of,
     this_section,
     while_live,
@@ -511,6 +512,26 @@ def test_what_is_no_stop_is_the_runs_own_fault():
     repl_pair.variant("odd/It")
     record = repl_pair.run("odd/It")
     assert (record.status, record.reason) == ("error", "Odd: as pytest.fail is")
+
+
+def test_an_interrupt_is_the_codes_own_where_that_of_the_person_arrives_as_a_stop():
+    error = KeyboardInterrupt("by itself")
+    assert is_stop(error)  # outside all sections it is the person's
+    section = SignalSection(None)
+    try:
+        assert not is_stop(error)
+        handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+        assert (is_stop(error), stop_of(error)) == (True, BY_THE_PERSON)
+        signal.signal(signal.SIGINT, handler)
+        signal.raise_signal(signal.SIGINT)
+        assert (is_stop(error), stop_of(error)) == (True, BY_THE_PERSON)
+    finally:
+        section.close()
+    section = ThreadSection(None)
+    assert not is_stop(error)
+    section.wanted = LATE
+    assert (is_stop(error), stop_of(error)) == (True, LATE)
+    section.close()
 
 
 def test_every_clean_up_runs_though_one_is_stopped():
