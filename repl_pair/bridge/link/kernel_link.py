@@ -200,7 +200,7 @@ class KernelLink(Link):
         self.attachment = attachment
         self.boot, self.channel, self.why = attachment.boot, attachment.channel, attachment.why
         self.kernel = replace(self.kernel, pid=attachment.pid, alive=True)
-        self.process = find_process(attachment.pid)
+        self.process = find_process(attachment.pid, attachment.control_tid)
         return line, attachment
 
     async def _ask(self, waiting: WaitingCall) -> Reply:

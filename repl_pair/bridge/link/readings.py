@@ -71,9 +71,6 @@ def _compare(
     seen: Readings, process: psutil.Process | None, before: _ByThread, after: _ByThread
 ) -> Readings:
     both = [tid for tid in after if tid in before]
-    if seen.control_tid is not None and both and seen.control_tid not in both:
-        # The kernel runs in a container: the process of that pid here is another one.
-        return replace(seen, control_tid=None)
     return replace(
         seen,
         status=status_of(process),

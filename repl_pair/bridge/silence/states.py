@@ -1,6 +1,7 @@
 """Why a kernel does not answer: the states, and how readings determine them."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 import psutil
@@ -98,8 +99,14 @@ def judge_by_process(process: psutil.Process | None, *, connected: bool = False)
     return judge(Readings(heartbeat=False, status=status), None)
 
 
-def find_process(pid: int | None) -> psutil.Process | None:
-    """Return the process of that pid now, if there is one."""
+def find_process(pid: int | None, tid: int | None = None) -> psutil.Process | None:
+    """Return the process of that pid now, if there is one, and if the thread `tid` is one of it.
+
+    The pid of a kernel in a container is that of another process here.
+    """
+    threads = Path(f"/proc/{pid}/task")
+    if tid is not None and threads.is_dir() and not (threads / str(tid)).exists():
+        return None
     try:
         return None if pid is None else psutil.Process(pid)
     except psutil.NoSuchProcess:

@@ -1,6 +1,9 @@
 """The states of silence, known from readings: of real kernels where these can be made so."""
 
 import asyncio
+import os
+import sys
+import threading
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -11,6 +14,7 @@ from repl_pair.bridge.link.unresponsive import SilenceMonitor, WaitingCall
 from repl_pair.bridge.silence.states import (
     Readings,
     ThreadReading,
+    find_process,
     judge,
     judge_by_process,
     status_of,
@@ -214,6 +218,14 @@ def test_a_process_that_is_not_there_is_gone_unless_its_kernel_is_connected():
     assert judge_by_process(None).state == "gone"
     assert judge_by_process(None, connected=True).state == "starved"
     assert status_of(psutil.Process()) in (psutil.STATUS_RUNNING, psutil.STATUS_SLEEPING)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are read from /proc")
+def test_a_process_that_lacks_the_thread_of_its_kernel_is_another_one():
+    own, other = threading.get_native_id(), os.getppid()
+    assert find_process(os.getpid(), own) == psutil.Process()
+    assert find_process(other, own) is None
+    assert find_process(other) == psutil.Process(other)
 
 
 def monitor():
