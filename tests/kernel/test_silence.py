@@ -53,6 +53,11 @@ import pathlib, time
 def slow(stream, ident, parent): pathlib.Path({gate!r}).touch(); time.sleep(2.6)
 get_ipython().kernel.control_handlers["slow_request"] = slow
 """
+FORK = """
+import multiprocessing, time
+child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,), daemon=True)
+child.start(); child.pid
+"""
 BLOCK_LOOP = f"""
 import asyncio
 def block():
@@ -348,6 +353,31 @@ async def test_a_silent_kernel_that_dies_is_reported_at_once(kernel, link, marks
     reply, took = await timed(waiting)
     assert reply["error"]["code"] == "outcome_unknown"
     assert took < SOON_S
+
+
+@pytest.mark.parametrize("is_waited_for", [True, False])
+async def test_a_kernel_that_dies_while_a_process_forked_from_it_lives_is_reported_soon(
+    kernel, link, session, person, marks, is_waited_for
+):
+    assert (await ask(link, "list_stories"))["ok"]
+    assert (await session.call("list_stories"))["ok"]
+    child = int((await asyncio.to_thread(person.run, FORK)).value)
+    try:
+        waiting = run(link, marks.path("lost"), sleep_s=600.0)
+        reading = asyncio.create_task(ask(link, "read_changes", wait_s=600.0))
+        assert (await ask(link, "ping"))["ok"]
+        kernel.signal(signal.SIGKILL)
+        if is_waited_for:
+            kernel.process.wait()
+        ran, took = await timed(waiting)
+        read, took_read = await timed(reading)
+        status, took_status = await timed(session.call("kernel_status"))
+    finally:
+        os.kill(child, signal.SIGKILL)
+        kernel.process.wait()
+    assert (ran["error"]["code"], read["error"]["code"]) == ("outcome_unknown", "kernel_gone")
+    assert (status["result"]["alive"], status["result"]["code"]) == (False, "kernel_gone")
+    assert max(took, took_read, took_status) < SOON_S
 
 
 # --- its channel, its loop, our handlers

@@ -222,7 +222,11 @@ class SilenceMonitor:
         if readings.answers and line.in_turn_since is not None:
             since_s = round(now() - line.in_turn_since, 1)
             return Silence(state="cell_runs", since_s=since_s, why=f"it {IN_A_CELL}")
-        return judge(readings, now() - max(received, since))
+        silence = judge(readings, now() - max(received, since))
+        if silence.state == "gone" and not self._link.is_attaching:
+            line.close()  # a process forked from it keeps its sockets open
+            return None
+        return silence
 
     def _end_untaken(self, line: Line, probed_at: float) -> None:
         """End the wait of callers whose requests came after the handlers were removed: none ran."""
