@@ -461,6 +461,19 @@ async def test_a_call_that_found_our_handlers_unloaded_brings_them_back_and_runs
     assert marks("once") == "x"
 
 
+async def test_a_kernel_that_answers_no_call_of_ours_is_not_taken_for_one_that_does(
+    link, person, tmp_path
+):
+    gate = tmp_path / "gate"
+    code = f"import sys; sys.stdout = None; open({str(gate)!r}, 'w').close()"
+    await asyncio.to_thread(person.start, code)
+    await eventually(gate.exists, what="the cell that takes stdout away")
+    error = (await ask(link, "list_stories", timeout_s=2.0))["error"]
+    assert (error["code"], error["detail"]["state"]) == ("kernel_unresponsive", "no_replies")
+    assert error["detail"]["since_s"] >= 2.0
+    assert "no reply of repl_pair has come for" in error["message"]
+
+
 async def test_a_slow_run_is_waited_for_and_nothing_is_reported_of_silence(link, session, marks):
     heard = []
     reply = await run(link, marks.path("slow"), on_progress=heard.append, sleep_s=2.2)

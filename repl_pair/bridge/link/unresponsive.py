@@ -1,6 +1,7 @@
 """What one link does while its kernel does not answer: finds out why, and reports it to callers."""
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from repl_pair.bridge.link.link import OnProgress
 from repl_pair.bridge.link.readings import take_readings
 from repl_pair.bridge.silence.refusals import REMOVED, gone, silent
 from repl_pair.bridge.silence.remembered import Memory, Refresher
-from repl_pair.bridge.silence.states import IN_A_CELL, Silence, judge, judge_by_process
+from repl_pair.bridge.silence.states import IN_A_CELL, Silence, judge, judge_by_process, judge_slow
 from repl_pair.errors import KernelError
 from repl_pair.wire import FEATURE, Reply, Request, View, error_reply
 
@@ -108,6 +109,7 @@ class SilenceMonitor:
         self._examinations: set[asyncio.Task[None]] = set()
         """Those that have not ended, also after they were cancelled."""
         self._last: tuple[float, Silence] | None = None
+        self._answered_at = -math.inf
 
     @contextmanager
     def attend(self, waiting: WaitingCall) -> Generator[None]:
@@ -128,6 +130,7 @@ class SilenceMonitor:
 
     def keep(self, request: Request, reply: Reply) -> None:
         """Keep a reply of the kernel, and read the registry anew if it changed."""
+        self._answered_at = now()
         self._memory.keep(request, reply)
         if request.op != STATUS_OP:
             self._refresher.note(request.view, reply)
@@ -135,9 +138,8 @@ class SilenceMonitor:
     async def explain(self, waiting: WaitingCall) -> KernelError:
         """Return why a caller got no answer in time; examines the kernel unless that was just done.
 
-        What was seen before the caller began to wait does not count.
-
-        The code is `kernel_gone` or `kernel_unresponsive`.
+        What was seen before the caller began to wait does not count. The code is `kernel_gone` or
+        `kernel_unresponsive`.
         """
         kernel = self._link.kernel
         info = read_connection(kernel.path)
@@ -148,6 +150,9 @@ class SilenceMonitor:
         if silence is None:
             alive = await asyncio.to_thread(heartbeat_answers, info)
             silence = _NO_ANSWER_YET if alive else self.judge_without_heartbeat()
+        if silence.state == "slow_op":
+            others = self._answered_at >= waiting.since
+            silence = judge_slow(now() - waiting.since, answers_others=others)
         return silent(kernel, silence, waiting.request.op)
 
     def judge_without_heartbeat(self) -> Silence:

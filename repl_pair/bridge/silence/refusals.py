@@ -62,17 +62,19 @@ def silent(kernel: KernelInfo, silence: Silence, op: str | None = None) -> Kerne
     """
     if silence.state == "gone":
         return gone(kernel, silence.why)
-    why = "answers other calls" if silence.state == "slow_op" else silence.why
     since = {} if silence.since_s is None else {"since_s": silence.since_s}
+    tried = _GIVEN_UP.format(op=op) if op else ""
     hint = "Ask the person what the kernel is doing; read its status again in a while."
     if silence.state == "stopped":
         how = f"`fg` in its terminal, or `kill -CONT {kernel.pid}`"
         hint = f"Ask the person to continue it: {how}."
     elif silence.state == "control_blocked":
         hint = "Ask the person which other client uses the kernel."
+    elif silence.state == "no_replies":
+        hint = "Ask the person to undo what keeps it from replying, such as `sys.stdout = None`."
     return KernelError(
         "kernel_unresponsive",
-        f"Kernel {kernel.label} is alive, but {why}.{_GIVEN_UP.format(op=op) if op else ''}",
+        f"Kernel {kernel.label} is alive, but {silence.why}.{tried}",
         detail={"state": silence.state, **since},
         next_steps=[next_step("kernel_status")],
         hints=[hint],

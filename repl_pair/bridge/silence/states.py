@@ -8,6 +8,7 @@ import psutil
 
 State: TypeAlias = Literal[
     "slow_op",
+    "no_replies",
     "cell_runs",
     "gone",
     "stopped",
@@ -97,6 +98,15 @@ def judge_by_process(process: psutil.Process | None, *, connected: bool = False)
     """
     status = status_of(process) or (None if connected else "gone")
     return judge(Readings(heartbeat=False, status=status), None)
+
+
+def judge_slow(waited_s: float, *, answers_others: bool) -> Silence:
+    """Return the state of a kernel that answers probes, for a caller that has waited in vain."""
+    since_s = round(waited_s, 1)
+    if answers_others:
+        return Silence(state="slow_op", since_s=since_s, why="answers other calls")
+    why = f"no reply of repl_pair has come for {since_s:.1f} s, while its control channel answers"
+    return Silence(state="no_replies", since_s=since_s, why=why)
 
 
 def find_process(pid: int | None, tid: int | None = None) -> psutil.Process | None:

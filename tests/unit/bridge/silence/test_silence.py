@@ -9,7 +9,10 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
+from ports import write_connection_file
 
+from repl_pair.bridge.kernel_info import KernelInfo
+from repl_pair.bridge.link.line import now
 from repl_pair.bridge.link.unresponsive import SilenceMonitor, WaitingCall
 from repl_pair.bridge.silence.states import (
     Readings,
@@ -19,7 +22,7 @@ from repl_pair.bridge.silence.states import (
     judge_by_process,
     status_of,
 )
-from repl_pair.wire import Request
+from repl_pair.wire import Request, ok_reply
 
 MAIN, ZMQ, IOPUB, CONTROL = 22392, 22394, 22395, 22403
 
@@ -228,9 +231,11 @@ def test_a_process_that_lacks_the_thread_of_its_kernel_is_another_one():
     assert find_process(other) == psutil.Process(other)
 
 
-def monitor():
+def monitor(kernel=None):
     """A monitor of a link that is never examined in the test."""
-    link = SimpleNamespace(line=None, attachment=None, process=None, is_attaching=False)
+    link = SimpleNamespace(
+        kernel=kernel, line=None, attachment=None, process=None, is_attaching=False
+    )
 
     async def send(_request):
         return None
@@ -256,3 +261,29 @@ def test_a_request_that_waits_for_no_caller_is_no_reason_to_examine_the_kernel(o
             return watching._timer is not None
 
     assert asyncio.run(begin()) is examined
+
+
+@pytest.mark.parametrize(
+    ("others", "state", "why"),
+    [
+        ([ok_reply({})], "slow_op", "answers other calls"),
+        ([], "no_replies", "no reply of repl_pair has come for 0.0 s, while its control channel"),
+    ],
+)
+def test_other_calls_are_answered_only_where_one_was_while_the_caller_waited(
+    tmp_path, others, state, why
+):
+    file, _ = write_connection_file(str(tmp_path / "kernel.json"))
+    kernel = KernelInfo(id="k", name="python3", pid=None, path=file, notebook=None, alive=True)
+
+    async def explain():
+        watching, request = monitor(kernel), Request(op="ping", args={}, call="c")
+        waiting = WaitingCall(request=request, bound=asyncio.timeout(1), until=1.0)
+        watching._last = now(), judge(Readings(answers=True), 1.0)
+        for reply in others:
+            watching.keep(request, reply)
+        return await watching.explain(waiting)
+
+    error = asyncio.run(explain())
+    assert error.detail["state"] == state
+    assert f"Kernel k (python3) is alive, but {why}" in error.message
