@@ -53,6 +53,17 @@ import pathlib, time
 def slow(stream, ident, parent): pathlib.Path({gate!r}).touch(); time.sleep(2.6)
 get_ipython().kernel.control_handlers["slow_request"] = slow
 """
+OUT_OF_FILES = """
+import os, resource
+limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+used = max(map(int, os.listdir("/proc/self/fd")))
+resource.setrlimit(resource.RLIMIT_NOFILE, (used + 1, limits[1]))
+taken = []
+try:
+    while True: taken.append(os.open("/dev/null", os.O_RDONLY))
+except OSError:
+    for number in taken[:{left}]: os.close(number)
+"""
 FORK = """
 import multiprocessing, time
 child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,), daemon=True)
@@ -459,6 +470,21 @@ async def test_a_call_that_found_our_handlers_unloaded_brings_them_back_and_runs
     assert reply["result"]["status"] == "pass"
     assert took < SOON_S
     assert marks("once") == "x"
+
+
+@pytest.mark.parametrize("left", [0, 1])
+async def test_a_kernel_that_has_too_many_open_files_is_reported_as_that(
+    open_link, session, person, left
+):
+    await asyncio.to_thread(person.run, OUT_OF_FILES.format(left=left))
+    link = open_link()
+    reply = await ask(link, "list_stories", timeout_s=2.0)
+    status = (await session.call("kernel_status"))["result"]
+    await asyncio.to_thread(person.run, "resource.setrlimit(resource.RLIMIT_NOFILE, limits)")
+    assert "its process has too many open files" in reply["error"]["message"]
+    assert "raise `ulimit -n`" in reply["hints"][0]
+    assert (status["alive"], status["state"]) == (True, "out_of_files")
+    assert (await session.call("list_stories"))["ok"]
 
 
 async def test_a_kernel_that_answers_no_call_of_ours_is_not_taken_for_one_that_does(

@@ -13,7 +13,7 @@ import psutil
 
 from repl_pair.bridge.kernels.discovery import heartbeat_answers
 from repl_pair.bridge.link.line import ConnectionLost, Line
-from repl_pair.bridge.silence.states import Readings, ThreadReading, status_of
+from repl_pair.bridge.silence.states import Readings, ThreadReading, files_left, status_of
 
 ANSWER_S = 0.2
 """How long a kernel may take to answer before more is read."""
@@ -74,6 +74,7 @@ def _compare(
     return replace(
         seen,
         status=status_of(process),
+        files_left=files_left(process),
         pages_read=sum(after[tid].pages_read - before[tid].pages_read for tid in both),
         threads=tuple(_compare_thread(tid, before[tid], after[tid]) for tid in both),
         main_tid=process.pid if process else None,

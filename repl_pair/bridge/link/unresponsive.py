@@ -152,7 +152,7 @@ class SilenceMonitor:
             silence = _NO_ANSWER_YET if alive else self.judge_without_heartbeat()
         if silence.state == "slow_op":
             others = self._answered_at >= waiting.since
-            silence = judge_slow(now() - waiting.since, answers_others=others)
+            silence = judge_slow(self._link.process, now() - waiting.since, answers_others=others)
         return silent(kernel, silence, waiting.request.op)
 
     def judge_without_heartbeat(self) -> Silence:

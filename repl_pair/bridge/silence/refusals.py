@@ -1,7 +1,9 @@
 """The errors of a kernel that does not answer: one for each reason."""
 
+from collections.abc import Mapping
+
 from repl_pair.bridge.kernel_info import KernelInfo
-from repl_pair.bridge.silence.states import Silence
+from repl_pair.bridge.silence.states import Silence, State
 from repl_pair.errors import KernelError, next_step
 
 REMOVED = "its connection file was removed"
@@ -14,6 +16,13 @@ _GIVEN_UP = (
     " {op} got no answer in its time and was cancelled: where it had not begun, it will not. "
     "Nothing that the person runs was interrupted."
 )
+_ASK = "Ask the person what the kernel is doing; read its status again in a while."
+_HINTS: Mapping[State, str] = {
+    "stopped": "Ask the person to continue it: `fg` in its terminal, or `kill -CONT {pid}`.",
+    "control_blocked": "Ask the person which other client uses the kernel.",
+    "no_replies": "Ask the person to undo what stops its replies, as `sys.stdout = None` does.",
+    "out_of_files": "Ask the person to close files or connections there, or to raise `ulimit -n`.",
+}
 
 
 def gone(kernel: KernelInfo, why: str = "its heartbeat does not answer") -> KernelError:
@@ -64,20 +73,12 @@ def silent(kernel: KernelInfo, silence: Silence, op: str | None = None) -> Kerne
         return gone(kernel, silence.why)
     since = {} if silence.since_s is None else {"since_s": silence.since_s}
     tried = _GIVEN_UP.format(op=op) if op else ""
-    hint = "Ask the person what the kernel is doing; read its status again in a while."
-    if silence.state == "stopped":
-        how = f"`fg` in its terminal, or `kill -CONT {kernel.pid}`"
-        hint = f"Ask the person to continue it: {how}."
-    elif silence.state == "control_blocked":
-        hint = "Ask the person which other client uses the kernel."
-    elif silence.state == "no_replies":
-        hint = "Ask the person to undo what keeps it from replying, such as `sys.stdout = None`."
     return KernelError(
         "kernel_unresponsive",
         f"Kernel {kernel.label} is alive, but {silence.why}.{tried}",
         detail={"state": silence.state, **since},
         next_steps=[next_step("kernel_status")],
-        hints=[hint],
+        hints=[_HINTS.get(silence.state, _ASK).format(pid=kernel.pid)],
     )
 
 

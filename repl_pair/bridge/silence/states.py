@@ -12,6 +12,7 @@ State: TypeAlias = Literal[
     "cell_runs",
     "gone",
     "stopped",
+    "out_of_files",
     "starved",
     "gil_held",
     "gil_held_or_blocked",
@@ -28,10 +29,15 @@ COMPUTING = 0.5
 """A thread computes if it uses or waits for a processor at least this share of the time."""
 QUEUEING = 0.5
 """A thread is kept from running if it waits for a processor at least this share of the time."""
+RUNNING = 0.3
+"""A process runs if a thread of it uses at least this share of a processor."""
+FEW_FILES = 4
+"""With fewer files left a process may be unable to take a connection."""
 PAGING = 10
 """A process is busy reading pages back from disk if it read at least so many."""
 IN_A_CELL = "runs the person's cell, and this kernel answers only between cells"
 _SINCE = "{since}"
+_TOO_MANY_FILES = ": its process has too many open files"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +66,8 @@ class Readings:
     `answers`: it answered on control what was sent at `probed_at`; `heartbeat`: its heartbeat did,
     which needs no Python; `welcomes`: its iopub thread took a subscription, which needs the
     interpreter lock; `status`: what psutil calls the state of its process, `gone` where there is
-    none; `threads`: empty where the system does not show them.
+    none; `files_left`: how many more it may open; `threads`: empty where the system does not show
+    them.
     """
 
     answers: bool = False
@@ -68,6 +75,7 @@ class Readings:
     heartbeat: bool = True
     welcomes: bool | None = None
     status: str | None = None
+    files_left: int | None = None
     pages_read: int = 0
     threads: tuple[ThreadReading, ...] = ()
     main_tid: int | None = None
@@ -97,15 +105,18 @@ def judge_by_process(process: psutil.Process | None, *, connected: bool = False)
     None is a process that does not exist, or for a `connected` kernel one of another machine.
     """
     status = status_of(process) or (None if connected else "gone")
-    return judge(Readings(heartbeat=False, status=status), None)
+    left = files_left(process)
+    return judge(Readings(heartbeat=False, status=status, files_left=left), None)
 
 
-def judge_slow(waited_s: float, *, answers_others: bool) -> Silence:
+def judge_slow(process: psutil.Process | None, waited_s: float, *, answers_others: bool) -> Silence:
     """Return the state of a kernel that answers probes, for a caller that has waited in vain."""
     since_s = round(waited_s, 1)
     if answers_others:
         return Silence(state="slow_op", since_s=since_s, why="answers other calls")
     why = f"no reply of repl_pair has come for {since_s:.1f} s, while its control channel answers"
+    if _lacks_files(files_left(process)):
+        return Silence(state="out_of_files", since_s=since_s, why=f"{why}{_TOO_MANY_FILES}")
     return Silence(state="no_replies", since_s=since_s, why=why)
 
 
@@ -143,6 +154,15 @@ def status_of(process: psutil.Process | None) -> str | None:
         return None
 
 
+def files_left(process: psutil.Process | None) -> int | None:
+    """Return how many more files a process may open; None where the system does not show it."""
+    try:
+        limit, _ = process.rlimit(psutil.RLIMIT_NOFILE) if process else (-1, -1)
+        return limit - process.num_fds() if process and limit >= 0 else None
+    except (AttributeError, psutil.Error):
+        return None
+
+
 def _judge(readings: Readings) -> tuple[State, str]:
     if readings.answers:
         return "slow_op", "the kernel answers, and is at work on the call"
@@ -155,7 +175,7 @@ def _judge(readings: Readings) -> tuple[State, str]:
         by = "a debugger" if readings.status == "tracing-stop" else "a signal, Ctrl-Z for one"
         return "stopped", f"its process has been stopped{_SINCE} ({by})"
     if not readings.heartbeat:
-        return "starved", f"its process has got no time to run{_SINCE}{_starving(readings)}"
+        return _judge_without_heartbeat(readings)
     if readings.welcomes:
         return "control_blocked", f"its control channel has been blocked{_SINCE}{_keeper(readings)}"
     # The heartbeat answers, while no Python was seen to run.
@@ -171,6 +191,18 @@ def _judge(readings: Readings) -> tuple[State, str]:
     if reason := _starving(readings):
         return "starved", f"its process has hardly got time to run{_SINCE}{reason}"
     return "unknown", f"it has been silent{_SINCE}, and nothing shows why"
+
+
+def _judge_without_heartbeat(readings: Readings) -> tuple[State, str]:
+    if _lacks_files(readings.files_left):
+        return "out_of_files", f"it has taken no connection{_SINCE}{_TOO_MANY_FILES}"
+    if any(thread.busy >= RUNNING for thread in readings.threads):
+        return "unknown", f"its heartbeat has been silent{_SINCE}, while its process runs"
+    return "starved", f"its process has got no time to run{_SINCE}{_starving(readings)}"
+
+
+def _lacks_files(left: int | None) -> bool:
+    return left is not None and left < FEW_FILES
 
 
 def _waiters(readings: Readings) -> list[ThreadReading]:

@@ -97,6 +97,10 @@ SWAPPED = replace(SWAPPED, pages_read=740)
 CROWDED_OUT = readings(
     thread(MAIN, "R", busy=0.02, queueing=0.97), thread(CONTROL, "R", waits=3, queueing=0.9)
 )
+OUT_OF_FILES = readings(
+    thread(MAIN), thread(ZMQ, "R", busy=0.4, queueing=0.6), heartbeat=False, status="sleeping"
+)
+OUT_OF_FILES = replace(OUT_OF_FILES, files_left=0)
 QUIET = readings(thread(MAIN), thread(CONTROL, waits=1), status="sleeping")
 ELSEWHERE = Readings(welcomes=False, status="sleeping")
 WAITED = "its threads have waited for the interpreter lock for 3.1 s"
@@ -179,6 +183,17 @@ WAITED = "its threads have waited for the interpreter lock for 3.1 s"
             "its process has hardly got time to run for 3.1 s "
             "(other processes have the processors)",
         ),
+        (
+            OUT_OF_FILES,
+            "out_of_files",
+            "it has taken no connection for 3.1 s: its process has too many open files",
+        ),
+        (
+            replace(OUT_OF_FILES, files_left=900),
+            "unknown",
+            "its heartbeat has been silent for 3.1 s, while its process runs",
+        ),
+        (replace(FROZEN, files_left=0, status="gone"), "gone", "its process has ended"),
         (QUIET, "unknown", "it has been silent for 3.1 s, and nothing shows why"),
         (
             ELSEWHERE,
