@@ -75,6 +75,7 @@ class SessionLinks:
         all later calls. `ambiguous_kernel`, `no_kernel`, `kernel_gone`.
         """
         async with self._choosing:
+            self._check_open()
             target = kernel if kernel is not None or self._held else self._target
             if target is None and self._held:
                 return self._held
@@ -219,9 +220,8 @@ class SessionLinks:
         """Close every link, and open none any more; the kernels keep running."""
         self._closed = True
         links, self._links, self._held = list(self._links.values()), {}, None
-        if self._project:
-            links.append(self._project)
-            self._project = None
+        project, self._project = self._project, None
+        links += [project] if project else []
         await asyncio.gather(*(link.close() for link in links))
         if self._probe:
             await self._probe.close()

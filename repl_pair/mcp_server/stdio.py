@@ -2,6 +2,7 @@
 
 import atexit
 import json
+import logging
 import os
 import re
 import signal
@@ -27,6 +28,7 @@ from repl_pair.mcp_server.gate.byte_gate import GatedSink
 from repl_pair.mcp_server.gate.gated_stderr import gate_stderr, log_details
 from repl_pair.mcp_server.server import build
 
+_log = logging.getLogger(__name__)
 CLOSING_S = 2.0
 _MEMBER = r'"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*'
 _ID = r'"id"\s*:\s*(-?\d{1,15}|"[^"\\]{0,200}")\s*'
@@ -48,20 +50,27 @@ def run(session: Session, *, audit: Audit | None = None, debug: bool = False) ->
 async def serve(session: Session, audit: Audit | None = None) -> None:
     """Serve the session until stdin ends, then close it; prints go to stderr.
 
-    Takes stdin and stdout. Calls that run at the end of stdin are cancelled.
+    Takes stdin and stdout. Calls that run at the end of stdin are cancelled. A client that is gone
+    is no error.
     """
     try:
         async with anyio.create_task_group() as tasks:
             await tasks.start(_leave_on_signal, session)
-            server = build(session, audit=audit)
-            async with stdio_server() as (source, sink):
-                gate = GatedSink(sink)
-                requests = DiscoverFirst(source, gate, server)
-                with redirect_stdout(sys.stderr):
-                    await server.run(requests, gate, server.create_initialization_options())
+            try:
+                await _serve_client(build(session, audit=audit))
+            except* (BrokenPipeError, ConnectionResetError):
+                _log.info("the client went away without its answers")
             tasks.cancel_scope.cancel()
     finally:
         await _close(session)
+
+
+async def _serve_client(server: Server[Any]) -> None:
+    async with stdio_server() as (source, sink):
+        gate = GatedSink(sink)
+        requests = DiscoverFirst(source, gate, server)
+        with redirect_stdout(sys.stderr):
+            await server.run(requests, gate, server.create_initialization_options())
 
 
 async def _close(session: Session) -> None:

@@ -322,6 +322,18 @@ def test_a_client_that_never_writes_is_no_error():
         assert pipe.out == []
 
 
+def test_a_client_that_was_killed_before_its_answers_ends_the_server_in_order():
+    asked, answers = subprocess.PIPE, os.pipe()
+    server = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM], stdin=asked, stdout=answers[1], stderr=asked, text=True
+    )
+    for end in answers:
+        os.close(end)
+    frame = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": SHAKE_HANDS}
+    _, err = server.communicate(json.dumps(frame) + "\n", timeout=BOUND_S)
+    assert (server.returncode, err) == (0, "session closed\n")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_server_in_order_without_waiting_for_stdin(number):

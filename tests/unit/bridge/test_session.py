@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from repl_pair.bridge.kernels import discovery
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
+from repl_pair.errors import KernelError
 
 pytestmark = pytest.mark.anyio
 
@@ -36,3 +38,11 @@ async def test_a_session_that_has_ended_opens_neither_a_kernel_nor_the_project(
     for op in ("list_stories", "list_annotations"):
         assert (await session.call(op, {}))["error"]["code"] == "no_kernel"
     await session.close()
+
+
+async def test_a_session_that_has_ended_looks_for_no_kernel(monkeypatch):
+    monkeypatch.setattr(discovery, "find_kernels", lambda: pytest.fail("it looked for kernels"))
+    session = Session(Policy())
+    await session.close()
+    with pytest.raises(KernelError, match="This session has ended"):
+        await session.links.get()
