@@ -36,6 +36,13 @@ def touch(path, sleep_s):
 repl_pair.variant("demo.touch/Once", args={})
 del repl_pair, pathlib
 """
+DEEP = """
+class Deep:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "repl_pair":
+            raise RecursionError("too deep")
+"""
 
 
 async def ask(link, op, timeout_s=BOUND_S, on_progress=None, **args):
@@ -278,6 +285,24 @@ async def test_a_kernel_without_the_package_is_given_its_python_and_the_remedy(s
     assert reply["error"]["code"] == "package_missing"
     assert sys.executable in reply["error"]["message"]
     assert f"{sys.executable} -m pip install .`" in reply["hints"][0]
+
+
+@pytest.mark.parametrize(
+    ("cell", "why"),
+    [
+        ("sys.modules['typing'] = 5", "ImportError: cannot import name"),
+        ("sys.modules['collections'] = None", "ModuleNotFoundError: import of collections halted"),
+        ("sys.meta_path.insert(0, Deep)", "RecursionError: too deep"),
+    ],
+)
+async def test_an_import_that_fails_for_another_reason_is_reported_with_that(
+    link, person, cell, why
+):
+    await in_thread(person.run, f"import sys\n{DEEP}\n{cell}")
+    reply = await ask(link, "ping")
+    assert reply["error"]["code"] == "cannot_run"
+    assert f"its import failed there: {why}" in reply["error"]["message"]
+    assert "restart the kernel" in reply["hints"][0]
 
 
 @pytest.mark.full

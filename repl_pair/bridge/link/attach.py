@@ -14,7 +14,7 @@ from repl_pair.bridge.link.inject import expression
 from repl_pair.bridge.link.line import Channel, Line
 from repl_pair.bridge.link.shell_path import ShellPath
 from repl_pair.bridge.link.silent_execute import SILENT, HostAnswer, free_channel
-from repl_pair.bridge.silence.refusals import unsupported
+from repl_pair.bridge.silence.refusals import import_failed, unsupported
 from repl_pair.errors import KernelError, next_step
 from repl_pair.version import VERSION
 from repl_pair.wire import ATTACH, MIME, PROTOCOL, REPLY, Reply
@@ -49,8 +49,8 @@ async def attach(line: Line, kernel: KernelInfo, client: Client) -> Attachment:
 
     A kernel that takes no handlers is reached on shell; where it executes nothing on control, this
     waits for its cell too. Has no timeout. Leaves no name in the person's namespace. KernelError
-    `detached`, `package_missing`, `unsupported_kernel` or `version_mismatch`. Whatever it raises,
-    the caller must let the client leave.
+    `cannot_run`, `detached`, `package_missing`, `unsupported_kernel` or `version_mismatch`.
+    Whatever it raises, the caller must let the client leave.
     """
     channel: Channel = "control"
     reply = await _attach_to_handlers(line, kernel, client)
@@ -174,7 +174,7 @@ async def _evaluate(line: Line, channel: Channel, expressions: Mapping[str, str]
 def _import_error(kernel: KernelInfo, error: Mapping[str, Any], python: str | None) -> KernelError:
     what = f"{error.get('ename')}: {error.get('evalue')}"
     if error.get("ename") not in ("ImportError", "ModuleNotFoundError"):
-        return unsupported(kernel, what)
+        return import_failed(kernel, what)
     python = python or "the kernel's Python"
     is_other = what.endswith("'repl_pair.runtime'")  # a folder of that name, in the kernel's path
     if "'repl_pair." in what and "is not a package" not in what and not is_other:
@@ -184,6 +184,8 @@ def _import_error(kernel: KernelInfo, error: Mapping[str, Any], python: str | No
             f"({what}): they were replaced while it ran.",
             hints=("Ask the person to restart the kernel, then call again.",),
         )
+    if error.get("ename") != "ModuleNotFoundError" or "repl_pair" not in what:
+        return import_failed(kernel, what)
     return KernelError(
         "package_missing",
         f"The Python of kernel {kernel.id}, {python}, cannot import repl_pair ({what}).",

@@ -91,3 +91,14 @@ def unsupported(kernel: KernelInfo, why: str) -> KernelError:
         next_steps=[next_step("list_kernels")],
         hints=["Ask the person to open the notebook with an ipykernel or xeus-python kernel."],
     )
+
+
+def import_failed(kernel: KernelInfo, why: str) -> KernelError:
+    """Build the refusal of a kernel that has the package, and could not import it."""
+    return KernelError(
+        "cannot_run",
+        f"repl_pair is installed where kernel {kernel.label} runs, but its import failed there: "
+        f"{why}. Nothing was run.",
+        next_steps=[next_step("list_kernels")],
+        hints=["Ask the person to undo what caused that or restart the kernel, then call again."],
+    )
