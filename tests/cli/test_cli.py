@@ -1,5 +1,6 @@
 """The commands over a project's stories in this process, and what they exit with."""
 
+import json
 import re
 
 import click
@@ -343,6 +344,16 @@ app.cell("kept")
 app.cell("_floor", expose=True)
 repl_pair.function("other.stop", expose=True)(double)
 """
+
+
+def test_of_many_functions_those_are_shown_with_a_tool_that_are_one(project, pair):
+    with (project / "stories_shop.py").open("a") as file:
+        file.write("for n in range(18):\n")
+        file.write("    repl_pair.function(f'f.n{n:02}', expose=n > 0)(lambda: 1)\n")
+    shown = pair("expose", "--here", "--json")
+    items = json.loads(shown.stdout)["result"]["items"]
+    tools = {item["id"]: item.get("tool") for item in items}
+    assert tools == {f"f.n{n:02}": f"f__n{n:02}" if 0 < n < 17 else None for n in range(18)}
 
 
 def test_a_person_sees_what_an_agent_sees_of_the_app_and_why_not_the_rest(project, pair):

@@ -1,6 +1,6 @@
 """Ops over what an app publishes: its surfaces, and what of all that an agent sees."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import groupby
 from typing import Any, NotRequired, TypedDict, cast
 
@@ -17,9 +17,9 @@ from repl_pair.runtime.op_base.listing import (
 )
 from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.registry.exposure import hidden_because, is_seen
-from repl_pair.runtime.registry.model import PUBLISHED, Entry, Member, MemberKind, Procedure
+from repl_pair.runtime.registry.model import PUBLISHED, Entry, Member, MemberKind
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.registry.visible import visible_ids
+from repl_pair.runtime.registry.visible import tool_functions, visible_ids
 from repl_pair.runtime.secrets.schemas import public_schema
 from repl_pair.runtime.signatures.schema import PARTIAL, type_schema
 from repl_pair.runtime.surfaces.state import STATES
@@ -57,7 +57,10 @@ class SurfaceLine(TypedDict):
 
 
 class Exposure(TypedDict):
-    """A surface, member or function; `why` an agent does not see it, `tool` its name as a tool."""
+    """A surface, member or function; `why` an agent does not see it, `tool` its name if it is one.
+
+    A function that is seen and has no `tool` is called by run_function.
+    """
 
     id: str
     kind: str
@@ -131,7 +134,8 @@ def list_exposure(
             "not_found", f"No surface, member or function is registered as {id!r}.{near}"
         )
     view = View(principal=AGENT, tier=tier, expose_all=expose_all)
-    items = [_describe(view, entry) for entry in sorted(chosen, key=lambda entry: entry.id)]
+    tools = {entry.id for entry in tool_functions(view)}
+    items = [_describe(view, entry, tools) for entry in sorted(chosen, key=lambda entry: entry.id)]
     call.max_items = len(items)
     return {"items": items, "total": len(items)}
 
@@ -140,7 +144,7 @@ def _is_at(id: str, wanted: str) -> bool:
     return id == wanted or id.startswith((f"{wanted}/", f"{wanted}."))
 
 
-def _describe(view: View, entry: Entry) -> Exposure:
+def _describe(view: View, entry: Entry, tools: Collection[str]) -> Exposure:
     why = hidden_because(view, entry)
     line: Exposure = {
         "id": entry.id,
@@ -150,6 +154,6 @@ def _describe(view: View, entry: Entry) -> Exposure:
     }
     if why:
         line["why"] = why
-    if isinstance(entry.body, Procedure):
+    if entry.kind == "function" and entry.id in tools:
         line["tool"] = entry.body.tool
     return line
