@@ -100,13 +100,21 @@ class Agent:
             key = json.dumps(step)
             if step["op"] in READS and key not in self.taken:
                 self.taken.add(key)
-                waits = "wait_s" in READS[step["op"]]["input_schema"]["properties"]
-                args = step["args"] | ({"wait_s": 0} if waits else {})
-                taken = self.call(step["op"], **args).structured_content
+                taken = self.call(step["op"], **without_waiting(step)).structured_content
                 assert taken["ok"] or taken["error"]["code"] not in REFUSALS, (step, taken)
 
     def tools(self):
         return self.portal.call(self.client.list_tools).tools
+
+
+def without_waiting(step):
+    """Return the arguments of a step that reads, so that its call waits for nothing."""
+    op, args = step["op"], step["args"]
+    if op == "read_op":
+        inner = {"op": args["op"], "args": args.get("args", {})}
+        return args | {"args": without_waiting(inner)}
+    waits = "wait_s" in READS[op]["input_schema"]["properties"]
+    return args | ({"wait_s": 0} if waits else {})
 
 
 class Followed:
