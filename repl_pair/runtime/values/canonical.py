@@ -61,7 +61,7 @@ def write(value: Any, update: Callable[[bytes], object]) -> None:
     try:
         tree = _form(value, 0)
         stream = _text(tree)
-        if "'-" in stream or KEY_BEGIN in stream:
+        if _may_announce(stream):
             stream = _text(_hide_announced(tree))
     except _Refusal as refusal:
         reason, path, met = str(refusal), "", set[int]()
@@ -79,6 +79,14 @@ def write(value: Any, update: Callable[[bytes], object]) -> None:
         message = f"{path}: {reason}" if path else reason
         raise AuthoringError("bad_body", message, detail={"path": path}) from None
     update(stream.encode())
+
+
+def _may_announce(stream: str) -> bool:
+    """Return whether a list may hold an option, or the begin of a key: quickly, for few do."""
+    at = stream.find("'-")
+    while at > 0 and stream[at - 1] not in "[( ":  # within a text, or the bytes of a number
+        at = stream.find("'-", at + 1)
+    return at > 0 or KEY_BEGIN in stream
 
 
 def _hide_announced(tree: Any) -> Any:
