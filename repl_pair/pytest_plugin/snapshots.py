@@ -91,8 +91,9 @@ def use_in(session: pytest.Session) -> SnapshotUse:
     is_all = is_all and {*find_files(whole, unread.append)} <= met.whole and not unread
     folders = _folders(met, config.rootpath if is_all else None)
     stores = [SnapshotStore(folder) for folder in folders]
-    keys = [key for store in stores for key in store.listed()]
-    kept = {key.variant_id for key in keys}
+    kept = dict[str, set[tuple[str, ...]]]()
+    for key in (key for store in stores for key in store.listed()):
+        kept.setdefault(key.variant_id, set()).add(key.modes)
     is_readable = all(store.read(path).fault is None for store in stores for path in store.files())
     every = [choice for _, choices in met.files.values() for choice in choices]
     listed = [choice for choice in every if choice.entry.id in kept]
@@ -110,14 +111,12 @@ def use_in(session: pytest.Session) -> SnapshotUse:
         "met": [[key.label, digest] for key, digest in met.rules.met.items()],
         "asked": [[c.entry.id, sorted(c.modes), c.play] for c in listed],
         "passed": [[id, sorted(modes), play] for id, modes, play in passed],
-        "possible": {entry.id: _possible(entry.id, keys) for entry in known},
+        "possible": {
+            e.id: [list(modes) for modes in kept[e.id] if has_combination(e.id, modes)]
+            for e in known
+        },
         "apart": {entry.id: _apart(entry) for entry in known},
     }
-
-
-def _possible(id: str, keys: Iterable[SnapshotKey]) -> list[list[str]]:
-    modes = {key.modes for key in keys if key.variant_id == id}
-    return [list(each) for each in modes if has_combination(id, each)]
 
 
 def _file_of(choice: Choice) -> Path:

@@ -9,7 +9,7 @@ import psutil
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.kernels.processes import EMBEDDED, WORKER
 from repl_pair.bridge.silence.refusals import gone, silent
-from repl_pair.bridge.silence.states import find_process, judge_by_process
+from repl_pair.bridge.silence.states import ENDED, find_process, judge_by_process, status_of
 from repl_pair.errors import KernelError, did_you_mean, next_step
 
 MIN_PREFIX = 6
@@ -60,8 +60,8 @@ def choose_only(kernels: Sequence[KernelInfo]) -> KernelInfo:
 
 def may_have_ended(kernel: KernelInfo) -> bool:
     """Return whether a kernel's process or connection file is gone; after a restart it may live."""
-    has_process = kernel.pid is None or judge_by_process(find_process(kernel.pid)).state != "gone"
-    return not (has_process and os.path.isfile(kernel.path))
+    has_ended = kernel.pid is not None and (status_of(find_process(kernel.pid)) or "gone") in ENDED
+    return has_ended or not os.path.isfile(kernel.path)
 
 
 def _silent(kernel: KernelInfo) -> KernelError:

@@ -35,6 +35,7 @@ FEW_FILES = 4
 """With fewer files left a process may be unable to take a connection."""
 PAGING = 10
 """A process is busy reading pages back from disk if it read at least so many."""
+ENDED = ("gone", "zombie", "dead")
 IN_A_CELL = "runs the person's cell, and this kernel answers only between cells"
 _SINCE = "{since}"
 _TOO_MANY_FILES = ": its process has too many open files"
@@ -166,7 +167,7 @@ def files_left(process: psutil.Process | None) -> int | None:
 def _judge(readings: Readings) -> tuple[State, str]:
     if readings.answers:
         return "slow_op", "the kernel answers, and is at work on the call"
-    if readings.status in ("gone", "zombie", "dead"):
+    if readings.status in ENDED:
         if not readings.heartbeat:
             return "gone", "its process has ended"
         why = "its earlier process has ended, and what has its ports now has not answered"
