@@ -2,14 +2,12 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, cast
 
-from repl_pair.cli.project_code import describe_error
+from repl_pair.cli.project_code import describe_error, settings_here
 from repl_pair.cli.verdicts import FAILING
 from repl_pair.records import record
 from repl_pair.runtime.loading.load import is_outcome
-from repl_pair.runtime.loading.pytest_settings import read_settings
 from repl_pair.runtime.registry.extending import lay_over, reachable_chain
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import MODULE
@@ -70,7 +68,9 @@ def _of_tags(entry: Entry) -> Iterator[Expectation]:
     for tag in tags_of(entry):
         if tag in ACTING:
             fails = tag == "xfail"
-            yield Expectation(kind=tag, reason=reason_of(tag), runs=fails, strict=_strict())
+            yield Expectation(
+                kind=tag, reason=reason_of(tag), runs=fails, strict=settings_here().strict_xfail
+            )
 
 
 def marks_of(entry: Entry) -> Iterator[Sequence[Any]]:
@@ -95,7 +95,7 @@ def _of_marks(marks: Iterable[Sequence[Any]]) -> Iterator[Expectation]:
             kind="xfail" if name == "xfail" else "skip",
             reason=kwargs.get("reason") or (args[0] if name == "skip" and args else name),
             runs=name == "xfail" and kwargs.get("run", True),
-            strict=kwargs.get("strict", _strict()),
+            strict=kwargs.get("strict", settings_here().strict_xfail),
             raises=None if raises is None else _classes_of(raises),
         )
 
@@ -104,7 +104,3 @@ def _classes_of(raises: Any) -> tuple[type[BaseException], ...]:
     """Return the classes that a mark names; none of a matcher of pytest's, which only that asks."""
     given = cast("Iterable[Any]", raises if isinstance(raises, tuple) else (raises,))
     return tuple(one for one in given if isinstance(one, type))
-
-
-def _strict() -> bool:
-    return read_settings(Path.cwd()).strict_xfail

@@ -13,7 +13,7 @@ import click
 from repl_pair.cli.tables import escape
 from repl_pair.errors import AuthoringError, ReplPairError
 from repl_pair.runtime.loading.load import NoStories, load_stories
-from repl_pair.runtime.loading.pytest_settings import read_settings
+from repl_pair.runtime.loading.pytest_settings import PytestSettings, read_settings
 from repl_pair.runtime.reading.code_files import is_engine
 from repl_pair.runtime.secrets.learning import scrub_known
 from repl_pair.runtime.secrets.raised import knowing, text_of_raised
@@ -48,8 +48,7 @@ def rules_here() -> Generator[None]:
 
     What differs is accepted by a command: nobody can call anything in this process.
     """
-    tolerance = read_settings(Path.cwd()).image_tolerance
-    with rules_of(Rules(accept=_ACCEPT, tolerance=tolerance)):
+    with rules_of(Rules(accept=_ACCEPT, tolerance=settings_here().image_tolerance)):
         yield
 
 
@@ -62,9 +61,21 @@ def load_project(*, needs_stories: bool = True) -> None:
     AuthoringError `bad_body` for a file that does not load, with its line; its traceback goes to
     stderr. NoStories where stories are needed and there is no file.
     """
+    _settings[:] = [read_settings(Path.cwd())]
     none = () if needs_stories else (NoStories,)
     with own_stdout(), redirect_stdout(sys.stderr), suppress(*none):
         load_stories(on_error=_refuse)
+
+
+def settings_here() -> PytestSettings:
+    """Return what pytest's ini file sets for the folder that this command was started in.
+
+    That is read before the project's code is loaded, which may change the working directory.
+    """
+    return _settings[0]
+
+
+_settings: list[PytestSettings] = []
 
 
 def _refuse(file: Path, error: Exception) -> None:

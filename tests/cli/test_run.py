@@ -501,19 +501,20 @@ def test_skip_and_xfail_mean_what_they_mean_under_pytest(pair, tmp_path, monkeyp
     assert "canary" not in found + here.stdout + (tmp_path / "here.xml").read_text()
 
 
-def test_the_report_stands_where_it_was_asked_for_whatever_the_stories_make_of_the_folder(
+def test_stories_that_change_the_folder_move_neither_the_report_nor_the_ini_file(
     project, pair, tmp_path_factory
 ):
+    (project / "pytest.ini").write_text("[pytest]\nxfail_strict = true\n")
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (project / "stories_moves.py").write_text(
         f"import os\nimport repl_pair\nos.chdir({str(elsewhere)!r})\n"
-        "repl_pair.story('moves', component=lambda: 1, variants={'It': {}})\n"
+        "repl_pair.story('moves', component=lambda: 1, variants={'It': {'tags': ['xfail']}})\n"
     )
     try:
-        assert pair("run", "--here", "moves/It", "--junit", "report.xml").exit_code == 0
+        assert pair("run", "--here", "moves/It", "--junit", "report.xml").exit_code == 1
     finally:
         os.chdir(project)
-    assert 'failures="0"' in (project / "report.xml").read_text()
+    assert 'failures="1"' in (project / "report.xml").read_text()
     assert list(elsewhere.iterdir()) == []
 
 
