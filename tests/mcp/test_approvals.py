@@ -18,6 +18,7 @@ from mcp.shared.exceptions import MCPError
 
 from repl_pair.bridge import manifest
 from repl_pair.errors import next_step
+from repl_pair.runtime.op_base.table import MAX_WAIT_S
 
 SETUP = """
 import repl_pair
@@ -509,10 +510,10 @@ def test_what_waits_for_the_persons_cell_begins_or_answers_nothing_once_agents_a
         asked = agent.ask("eval_code", code="ran.append('eval')", scope="user")
         handle = asked["error"]["detail"]["handle"]
         cell = kernel.start(f"{wait}\nrepl_pair.tag('in_the_pause')")
-        changes = agent.start("read_changes", since=since, wait_s=30)
+        pair("approve", handle)
+        changes = agent.start("read_changes", since=since, wait_s=MAX_WAIT_S)
         run = agent.start("run_variant", on_progress=reported.append, variant_id="shop.noted/One")
         until(lambda: reported, "the run waits for the cell")
-        pair("approve", handle)
         pair("pause")
         go.touch()
         kernel.finish(cell)
