@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from bounds import BOUND_S
+from waiting import wait_until
 
 from repl_pair.wire import View
 
@@ -64,3 +65,31 @@ async def test_in_a_folder_that_is_gone_what_needs_a_project_is_refused_until_th
     (tmp_path / "pyproject.toml").touch()
     await asyncio.to_thread(person.run, f"os.chdir({str(tmp_path)!r})")
     assert (await ask(link, "list_annotations"))["result"]["items"] == []
+
+
+PATCHED = """
+import pathlib, sys, time
+from unittest.mock import patch
+with patch.dict(sys.modules, {{"cupy": None}}):
+    pathlib.Path({begun!r}).touch()
+    while not pathlib.Path({go!r}).exists(): time.sleep(0.01)
+"""
+
+
+async def test_modules_of_the_package_that_sys_modules_lost_are_the_same_afterwards(
+    link, person, tmp_path
+):
+    begun, go = tmp_path / "begun", tmp_path / "go"
+    cell = await asyncio.to_thread(person.start, PATCHED.format(begun=str(begun), go=str(go)))
+    await asyncio.to_thread(wait_until, begun.exists, "the patch")
+    assert (await ask(link, "list_variables"))["ok"]
+    go.touch()
+    await asyncio.to_thread(person.finish, cell)
+    story = "import repl_pair\nrepl_pair.story('late', component=lambda: 1, variants={'One': {}})"
+    await asyncio.to_thread(person.run, story)
+    assert (await ask(link, "run_variant", variant_id="late/One"))["result"]["status"] == "pass"
+    purge = "for name in [one for one in sys.modules if one.startswith('repl_pair')]:\n"
+    await asyncio.to_thread(person.run, purge + "    del sys.modules[name]")
+    again = "repl_pair.variant('late/Two', play=[repl_pair.check.path_equals('result', 2)])"
+    await asyncio.to_thread(person.run, f"import repl_pair\n{again}")
+    assert (await ask(link, "run_variant", variant_id="late/Two"))["result"]["status"] == "fail"

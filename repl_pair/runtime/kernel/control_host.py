@@ -15,6 +15,7 @@ from repl_pair.runtime.capture.own_threads import TURNS, travel_s
 from repl_pair.runtime.clients.clients import CLIENTS
 from repl_pair.runtime.kernel.host import Host, Outbox
 from repl_pair.runtime.kernel.kernel_lanes import MAIN_LOOP, KernelLanes
+from repl_pair.runtime.op_base.modules import hold_modules
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.wire import (
@@ -237,6 +238,7 @@ class ControlHost:
             elif header.get("username") == USERNAME and CELLS.is_busy():
                 self._shorten_turns(header)
         elif channel == "shell" and status == "busy":
+            hold_modules()
             if self._handles:
                 self._shorten_turns({})
             self._lanes.cells.begin(header.get("msg_id", ""))

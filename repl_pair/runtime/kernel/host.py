@@ -16,6 +16,7 @@ from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.kernel.lanes import Lanes
 from repl_pair.runtime.notices.deferred_writes import LATER
 from repl_pair.runtime.op_base.call import Call
+from repl_pair.runtime.op_base.modules import hold_modules
 from repl_pair.runtime.op_base.table import steps_if_not_started
 from repl_pair.runtime.secrets.known import within
 from repl_pair.runtime.stopping.stop import (
@@ -51,6 +52,7 @@ class Host:
         )
         self._unsubscribe = STORE.subscribe(lambda change: publish(event_content(change)))
         self._end_own_calls = OWN_CALLS.serve(self.submit)
+        hold_modules()
 
     @property
     def works_beside(self) -> bool:
@@ -74,9 +76,11 @@ class Host:
         progress: Callable[[ProgressContent], None],
     ) -> None:
         """Accept a request and return at once; `reply` is called exactly once, on any thread."""
+        hold_modules()
         job = _requests().open_job(content, reply, progress)
         if job is None:
             return
+        job.at_answer(hold_modules)
         call_id = job.call.id
         self._jobs[call_id] = job
         job.at_answer(lambda: self._jobs.pop(call_id, None))

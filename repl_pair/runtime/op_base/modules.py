@@ -1,7 +1,11 @@
-"""The module of each op, which is imported when the op is first called.
+"""The modules of this package: that of each op, and those that are loaded.
 
-`make docs` writes `OPS` from the modules of `runtime/ops`; a test compares.
+An op's module is imported when the op is first called. `make docs` writes `OPS` from the modules of
+`runtime/ops`; a test compares.
 """
+
+import sys
+from types import ModuleType
 
 OPS = """kernel.host_ops describe ping
 ops.changes read_changes read_more search_kept
@@ -38,3 +42,25 @@ MODULES = {
     for module, *ops in map(str.split, OPS.splitlines())
     for op in ops
 }
+
+
+def hold_modules() -> None:
+    """Put back what `sys.modules` lost of this package, and hold what is loaded now.
+
+    `patch.dict(sys.modules)` drops at its end what was imported meanwhile, and a second copy of a
+    module would have ops and a registry of its own.
+    """
+    for name in _HELD.keys() - sys.modules.keys():
+        sys.modules[name] = _HELD[name]
+    if len(sys.modules) == _seen[0]:
+        return
+    _seen[0] = len(sys.modules)
+    for name, module in list(sys.modules.items()):
+        if f"{name}.".startswith(_PACKAGE):
+            _HELD.setdefault(name, module)
+
+
+_PACKAGE = f"{__name__.partition('.')[0]}."
+_HELD: dict[str, ModuleType] = {}
+_seen = [0]
+"""How many modules there were when those of this package were last looked for."""
