@@ -31,6 +31,14 @@ def trace(frame, event, arg):
     lock.acquire()
 threading.settrace(trace)
 """,
+    "a queue that serves one thread": """
+import queue, threading
+class Own(queue.SimpleQueue):
+    def put(self, *args):
+        assert threading.current_thread() is threading.main_thread()
+        super().put(*args)
+queue.SimpleQueue = Own
+""",
     "a clock that stands": """
 import time
 time.monotonic = time.perf_counter = lambda: 1.0

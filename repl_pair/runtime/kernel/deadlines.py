@@ -4,8 +4,8 @@ import heapq
 import itertools
 import logging
 import threading
+from _queue import Empty, SimpleQueue  # gevent replaces that of `queue`
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
 from typing import Any
 
 from repl_pair.records import Undo, mutable

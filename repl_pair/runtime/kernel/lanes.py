@@ -3,11 +3,11 @@
 import asyncio
 import inspect
 import threading
+from _queue import SimpleQueue  # gevent replaces that of `queue`
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from contextvars import Context, copy_context
 from functools import partial
-from queue import SimpleQueue
 from typing import Any
 
 from repl_pair.runtime.capture.own_threads import start_thread

@@ -1,10 +1,10 @@
 """Waiting that holds no thread: a coroutine that waits is kept until its event is set."""
 
 import threading
+from _queue import Empty, SimpleQueue  # gevent replaces that of `queue`
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from contextvars import copy_context
-from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 from repl_pair.wire import monotonic
