@@ -1,5 +1,6 @@
 """Captures the output of one run, for as long as the run lasts; and who listens to runs."""
 
+import _warnings
 import io
 import sys
 import threading
@@ -9,7 +10,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import field
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from repl_pair.records import holding, mutable
 from repl_pair.runtime.capture.captured import (
@@ -155,7 +156,8 @@ def _record_warnings(captured: Captured) -> None:
 
     def restore() -> None:
         late = _filters_of(list(sys.modules)[imported:] if len(sys.modules) > imported else (), own)
-        is_by_run = is_alone and len(_in_progress) == 1 and warnings.filters is not _FIRST_FILTERS
+        is_of_others = warnings.filters is _FIRST_FILTERS or type(warnings.filters) is _Filters
+        is_by_run = is_alone and len(_in_progress) == 1 and not is_of_others
         if warnings.filters is own or is_by_run:
             # A signal may have come before there was anything to restore.
             with suppress(RuntimeError, AttributeError):
@@ -168,7 +170,7 @@ def _record_warnings(captured: Captured) -> None:
 
     captured.at_end.append(restore)
     filters.__enter__()
-    own = cast("list[Any]", warnings.filters)
+    warnings.filters = own = _Filters(warnings.filters)
     captured.kept["warnings"] = []
     warnings.simplefilter("always")
     warnings.showwarning = _record_or_show
@@ -191,8 +193,12 @@ def _put_back_show() -> None:
 
 
 _shown_by: dict[str, Callable[..., None]] = {}
-_FIRST_FILTERS: Any = warnings.filters
-"""The list of the process; what stands at the begin of a run may be that of another thread."""
+_FIRST_FILTERS: Any = _warnings.filters
+"""The list of the process; what stands in `warnings` may be that of a thread's `catch_warnings`."""
+
+
+class _Filters(list[Any]):
+    """The list of a run: a thread that entered `catch_warnings` in it puts it back later."""
 
 
 def _filters_of(modules: Collection[str], filters: Sequence[Any]) -> list[Any]:

@@ -5,6 +5,7 @@ import io
 import logging
 import os
 import signal
+import subprocess
 import sys
 import threading
 import warnings
@@ -319,24 +320,14 @@ def test_a_filter_that_a_library_sets_at_its_import_outlives_the_run_that_import
         sys.modules.pop("late_library", None)
 
 
-@pytest.mark.parametrize("other_is_run", [True, False])
-@pytest.mark.parametrize("begins_first", [True, False])
-def test_a_run_beside_a_thread_that_catches_warnings_leaves_the_filters_as_they_were(
-    begins_first, other_is_run, monkeypatch
-):
-    def shown():
-        return list(warnings.filters), warnings.showwarning
-
+def run_beside_a_thread_that_catches_warnings(begins_first, beside):
     def catch():
-        beside = capture(exclusive=False) if other_is_run else nullcontext()
         with beside, warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)
             caught.set()
             assert ended.wait(30)
 
-    # Under pytest each test has a list of its own.
-    monkeypatch.setattr(capturing, "_FIRST_FILTERS", warnings.filters)
-    before, caught, ended = shown(), threading.Event(), threading.Event()
+    caught, ended = threading.Event(), threading.Event()
     other = threading.Thread(target=contextvars.copy_context().run, args=(catch,))
     main = capture(exclusive=True)
     if begins_first:
@@ -351,9 +342,46 @@ def test_a_run_beside_a_thread_that_catches_warnings_leaves_the_filters_as_they_
             assert caught.wait(30)
     ended.set()
     other.join(30)
-    assert shown()[0] == before[0]
+
+
+@pytest.mark.parametrize("other_is_run", [True, False])
+@pytest.mark.parametrize("begins_first", [[True], [False], [False, True]])
+def test_a_run_beside_a_thread_that_catches_warnings_leaves_the_filters_as_they_were(
+    begins_first, other_is_run, monkeypatch
+):
+    # Under pytest each test has a list of its own.
+    monkeypatch.setattr(capturing, "_FIRST_FILTERS", warnings.filters)
+    before = list(warnings.filters), warnings.showwarning
+    for begins in begins_first:
+        beside = capture(exclusive=False) if other_is_run else nullcontext()
+        run_beside_a_thread_that_catches_warnings(begins, beside)
+        assert list(warnings.filters) == before[0]
     uninstall()
-    assert shown() == before
+    assert (list(warnings.filters), warnings.showwarning) == before
+
+
+FIRST_RUN = """
+import threading, warnings
+before, caught, ended = warnings.filters, threading.Event(), threading.Event()
+def catch():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        caught.set()
+        ended.wait(30)
+other = threading.Thread(target=catch)
+other.start()
+caught.wait(30)
+from repl_pair.runtime.capture.capture import capture
+with capture(exclusive=True):
+    ended.set()
+    other.join(30)
+print(warnings.filters is before)
+"""
+
+
+def test_a_first_run_beside_a_thread_that_catches_warnings_leaves_the_list_of_the_process():
+    ran = subprocess.run([sys.executable, "-c", FIRST_RUN], capture_output=True, text=True)
+    assert ran.stdout == "True\n", ran.stderr
 
 
 class OwnStream(io.TextIOWrapper):
