@@ -305,6 +305,14 @@ async def test_an_import_that_fails_for_another_reason_is_reported_with_that(
     assert "restart the kernel" in reply["hints"][0]
 
 
+async def test_a_client_that_the_control_thread_does_not_take_in_is_no_failed_import(link, person):
+    busy = "a.CONTROL_S, a.threading = 0.1, types.SimpleNamespace(get_ident=int)"
+    await in_thread(person.run, f"import types, repl_pair.runtime.kernel.attach as a\n{busy}")
+    reply = await ask(link, "ping")
+    assert reply["error"]["code"] == "kernel_unresponsive"
+    assert reply["error"]["message"].startswith("The kernel's control thread has been busy")
+
+
 @pytest.mark.full
 async def test_another_protocol_is_a_version_mismatch(start_kernel):
     kernel = start_kernel(

@@ -173,6 +173,8 @@ async def _evaluate(line: Line, channel: Channel, expressions: Mapping[str, str]
 
 def _import_error(kernel: KernelInfo, error: Mapping[str, Any], python: str | None) -> KernelError:
     what = f"{error.get('ename')}: {error.get('evalue')}"
+    if error.get("ename") == KernelError.__name__:  # it is imported, and could not take a client in
+        return KernelError("kernel_unresponsive", str(error.get("evalue")))
     if error.get("ename") not in ("ImportError", "ModuleNotFoundError"):
         return import_failed(kernel, what)
     python = python or "the kernel's Python"

@@ -20,7 +20,7 @@ _ASK = "Ask the person what the kernel is doing; read its status again in a whil
 _HINTS: Mapping[State, str] = {
     "stopped": "Ask the person to continue it: `fg` in its terminal, or `kill -CONT {pid}`.",
     "control_blocked": "Ask the person which other client uses the kernel.",
-    "no_replies": "Ask the person to undo what stops its replies, as `sys.stdout = None` does.",
+    "no_replies": "Ask the person to undo what stops its replies, as a stdout without `flush`.",
     "out_of_files": "Ask the person to close files or connections there, or to raise `ulimit -n`.",
 }
 

@@ -171,4 +171,10 @@ def _kernel() -> Any:
             "unsupported_kernel",
             "This process has no Jupyter kernel; repl_pair.embed() starts one in it.",
         )
+    if type(kernel).__module__.startswith("ipykernel.inprocess."):
+        raise KernelError(
+            "unsupported_kernel",
+            "This kernel is in the process of its front end and has no connection file: no agent "
+            "can reach it.",
+        )
     return kernel
