@@ -2,10 +2,12 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from types import FunctionType
 from typing import Any, cast
 
 from repl_pair.records import Undo
+from repl_pair.runtime.capture.bundles import draw, figure_of, mime_bundle
 from repl_pair.runtime.capture.captured import Captured, current_capture
 from repl_pair.runtime.capture.wrapping import for_run, replacement_of, wrap
 from repl_pair.runtime.ipython import ipython_module
@@ -58,6 +60,15 @@ def _without_shell(take: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def hook_plotly(module: str) -> Undo:
+    """Let plotly show without a shell what it does in a kernel: it prints, or opens a browser."""
+    loaded = sys.modules[module]
+    if module == PLOTLY_FIGURES:
+        return wrap(loaded.BaseFigure, "_ipython_display_", _without_shell(_ask_plotly))
+    renderers = cast("Any", type(loaded.renderers))
+    return wrap(renderers, "_perform_external_rendering", _without_shell(_show_plotly))
+
+
 def _take_over(function: Any, call: Callable[..., Any]) -> Undo:
     """Let a function run `call(own, …)`, whoever holds it; the undo keeps what others set since."""
     code, defaults, named = function.__code__, function.__defaults__, function.__kwdefaults__
@@ -80,6 +91,7 @@ def _take_over(function: Any, call: Callable[..., Any]) -> Undo:
 
 
 FUNCTIONS = "IPython.core.display_functions"
+PLOTLY, PLOTLY_FIGURES = "plotly.io._renderers", "plotly.basedatatypes"
 
 
 def _hooks(shell: Any | None) -> set[Any]:
@@ -107,11 +119,12 @@ def _show(captured: Captured, value: Any) -> None:
         return
     shell = _shell()
     if shell is None:
-        data = {"text/plain": repr(value)}
+        data = {"text/plain": repr(value), **mime_bundle(value)}
         captured.note_formatted(data, value)
-        captured.show(data)
     else:
-        captured.show(shell.display_formatter.format(value)[0])
+        data = shell.display_formatter.format(value)[0]
+    if data:  # else it has displayed itself
+        captured.show(data)
 
 
 def _shell() -> Any:
@@ -145,9 +158,8 @@ def _display_objects(
         values, raw = ({},), True
     formatter = ipython_module("core.formatters").DisplayFormatter()
     for value in values:
-        data = value if raw else formatter.format(value, include=include, exclude=exclude)[0]
-        if not raw:
-            captured.note_formatted(data, value)
+        chosen = {"include": include, "exclude": exclude}
+        data = value if raw else _format(captured, formatter.format, value, **chosen)[0]
         if raw or data:  # else it has displayed itself
             captured.show(data, display_id=id, update=update)
     return handle
@@ -156,10 +168,26 @@ def _display_objects(
 def _note_value(
     own: Callable[..., Any], formatter: Any, value: Any, *args: Any, **named: Any
 ) -> Any:
-    found = own(formatter, value, *args, **named)
-    if captured := current_capture():
-        captured.note_formatted(found[0], value)
-    return found
+    captured, form = current_capture(), partial(own, formatter)
+    if captured is None:
+        return form(value, *args, **named)
+    return _format(captured, form, value, *args, **named)
+
+
+def _format(
+    captured: Captured, form: Callable[..., Any], value: Any, *args: Any, **named: Any
+) -> tuple[Any, Any]:
+    """Format a value as IPython does; a figure has its image also before pyplot is imported."""
+    data, about = form(value, *args, **named)
+    is_whole = not any((*args, *named.values())) and not any(map(_is_image, data))
+    if is_whole and (figure := figure_of(value)) is not None:
+        data = {**data, **draw(figure)}
+    captured.note_formatted(data, value)
+    return data, about
+
+
+def _is_image(kind: str) -> bool:
+    return kind.startswith("image/")
 
 
 def _publish(captured: Captured, _publisher: Any, *args: Any, **named: Any) -> None:
@@ -169,6 +197,17 @@ def _publish(captured: Captured, _publisher: Any, *args: Any, **named: Any) -> N
         display_id=transient.get("display_id"),
         update=bool(named.get("update")),
     )
+
+
+def _ask_plotly(_captured: Captured, _function: Any, figure: Any) -> None:
+    figure.show()
+
+
+def _show_plotly(
+    captured: Captured, _function: Any, renderers: Any, figure: Any, **named: Any
+) -> None:
+    if not renderers._build_mime_bundle(figure, **named):  # else it was displayed
+        captured.show(renderers["plotly_mimetype"].to_mimebundle(figure))
 
 
 def _clear(captured: Captured, _publisher: Any, wait: bool = False) -> None:

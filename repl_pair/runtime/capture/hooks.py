@@ -82,6 +82,8 @@ _LATE: Mapping[str, tuple[str, Callable[[str], Undo]]] = {
     "matplotlib_inline.backend_inline": ("show", figures.hook_module),
     threads.POOLS: ("ThreadPoolExecutor", lambda _: threads.hook_pools()),
     displays.FUNCTIONS: ("display", displays.hook_functions),
+    displays.PLOTLY: ("renderers", displays.hook_plotly),
+    displays.PLOTLY_FIGURES: ("BaseFigure", displays.hook_plotly),
     comms.COMMS: ("BaseComm", lambda _: comms.hook_module()),
 }
 """Modules that may be imported later: the name in each that its hook needs, and that hook."""

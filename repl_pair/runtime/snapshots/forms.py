@@ -35,6 +35,9 @@ def _text_of(bundle: Mapping[str, Any], hide: Callable[[str], str]) -> str:
     With neither it is all that is left of the bundle.
     """
     (usual,) = texts_of([bundle])
+    images = dict.fromkeys(kind for kind in SUFFIXES if kind in bundle)
+    if images and _FIGURE.fullmatch(usual):  # it has none where it was left open, or returned
+        (usual,) = texts_of([images])
     is_empty = "text/plain" not in bundle or DEFAULT_REPR.fullmatch(usual)
     kinds = TEXTS if is_empty else TEXTS[:1]
     data = next((bundle[kind] for kind in kinds if bundle.get(kind) is not None), None)
@@ -42,6 +45,10 @@ def _text_of(bundle: Mapping[str, Any], hide: Callable[[str], str]) -> str:
         rest = _rest_of(bundle, hide) if is_empty else ""
         return fix_ids(rest, _UUID.findall(rest)) if rest else fix_ids(usual)
     return fix_ids(data if isinstance(data, str) else write_text(data, hide=str))
+
+
+_FIGURE = re.compile(r"<\w+ size \S+x\S+ with \d+ Axes>")
+"""The text of a figure of matplotlib."""
 
 
 def _rest_of(bundle: Mapping[str, Any], hide: Callable[[str], str]) -> str:
