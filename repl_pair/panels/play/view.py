@@ -17,7 +17,7 @@ from repl_pair.runtime.results.debugger import Debugger, debug
 from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, table
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
-from repl_pair.runtime.snapshots.forms import hide_addresses
+from repl_pair.runtime.snapshots.made_up import hide_addresses
 from repl_pair.runtime.values.paths import below
 
 HINT = "Choose a variant, or show one: repl_pair.show('story/Variant')"

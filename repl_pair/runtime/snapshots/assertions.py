@@ -17,12 +17,8 @@ from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.snapshots import review
 from repl_pair.runtime.snapshots.artifacts import diff_lines, keep_difference
-from repl_pair.runtime.snapshots.forms import (
-    compare_images,
-    hide_addresses,
-    output_images,
-    output_texts,
-)
+from repl_pair.runtime.snapshots.forms import compare_images, output_images, output_texts
+from repl_pair.runtime.snapshots.made_up import hide_addresses
 from repl_pair.runtime.snapshots.provenance import describe_changes
 from repl_pair.runtime.snapshots.records import About, Images, SnapshotKey, Stored, Unreadable
 from repl_pair.runtime.snapshots.states import Unstorable

@@ -11,6 +11,7 @@ from typing import Any
 from repl_pair.records import record
 from repl_pair.runtime.capture.bundles import DEFAULT_REPR, leaving_of, texts_of
 from repl_pair.runtime.capture.comms import VIEW
+from repl_pair.runtime.snapshots.made_up import fix_ids, fix_uuids, hide_addresses
 from repl_pair.runtime.snapshots.texts import write_text
 from repl_pair.wire import MIME
 
@@ -30,7 +31,7 @@ def output_texts(outputs: Sequence[Mapping[str, Any]], hide: Callable[[str], str
 
 
 def _text_of(bundle: Mapping[str, Any], hide: Callable[[str], str]) -> str:
-    """Return the first of TEXTS, but its text/plain where that is more than a default repr.
+    """Return the first of TEXTS, but its text/plain where that says more than which object it is.
 
     With neither it is all that is left of the bundle.
     """
@@ -38,13 +39,14 @@ def _text_of(bundle: Mapping[str, Any], hide: Callable[[str], str]) -> str:
     images = dict.fromkeys(kind for kind in SUFFIXES if kind in bundle)
     if images and _FIGURE.fullmatch(usual):  # it has none where it was left open, or returned
         (usual,) = texts_of([images])
-    is_empty = "text/plain" not in bundle or DEFAULT_REPR.fullmatch(usual)
-    kinds = TEXTS if is_empty else TEXTS[:1]
+    is_hollow = DEFAULT_REPR.fullmatch(usual) or hide_addresses(usual) != usual
+    is_hollow = is_hollow or "text/plain" not in bundle
+    kinds = TEXTS if is_hollow else TEXTS[:1]
     data = next((bundle[kind] for kind in kinds if bundle.get(kind) is not None), None)
-    if data is None:
-        rest = _rest_of(bundle, hide) if is_empty else ""
-        return fix_ids(rest, _UUID.findall(rest)) if rest else fix_ids(usual)
-    return fix_ids(data if isinstance(data, str) else write_text(data, hide=str))
+    if data is not None:
+        return fix_ids(data if isinstance(data, str) else write_text(data, hide=str))
+    rest = _rest_of(bundle, hide) if is_hollow else ""
+    return fix_uuids(rest) if rest else fix_ids(usual)
 
 
 _FIGURE = re.compile(r"<\w+ size \S+x\S+ with \d+ Axes>")
@@ -80,37 +82,13 @@ def output_images(outputs: Sequence[Mapping[str, Any]]) -> Mapping[str, bytes]:
     }
 
 
-def fix_ids(text: str, more: Sequence[str] = ()) -> str:
-    """Put numbers in the place of the ids that libraries make up anew in each process."""
-    made_up = [found for id in _ID.findall(text) for found in _MADE_UP.findall(id)]
-    for number, word in enumerate(dict.fromkeys([*made_up, *more]), 1):
-        text = text.replace(word, f"id{number}")
-    return _DATE.sub(r"\1…\2", text)
-
-
-_ID = re.compile(r"""\bid\s*=\s*["']([^"']+)["']""")
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_MADE_UP = re.compile(rf"{_UUID.pattern}|T_[0-9a-f]{{5}}|[A-Za-z]?[0-9a-f]{{10,}}")
-"""UUIDs, the ids of pandas' styled tables, and those of matplotlib's drawings."""
-_DATE = re.compile(r"(<dc:date>)[^<]*(</dc:date>)")
-
-
 def _bytes_of(data: Any) -> bytes | None:
-    """Read what a bundle holds; a sentence stands there where the image was too large."""
     if not isinstance(data, str):
         return None
     try:
         return b64decode("".join(data.split()), validate=True)
     except Error:
         return None
-
-
-def hide_addresses(text: str) -> str:
-    """Write the addresses of objects as `0x…`."""
-    return _ADDRESS.sub("0x…", text)
-
-
-_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 
 
 @record

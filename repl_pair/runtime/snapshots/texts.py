@@ -1,6 +1,5 @@
 """A value as text that is lossless, the same in every process, and has a part a line."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from hashlib import sha256
@@ -8,6 +7,7 @@ from textwrap import indent
 from typing import Any
 
 from repl_pair.runtime.capture.bundles import figure_of
+from repl_pair.runtime.snapshots.made_up import hide_addresses
 from repl_pair.runtime.snapshots.secret_parts import is_secret_slot, secret_position
 from repl_pair.runtime.snapshots.serializers import read_state
 from repl_pair.runtime.snapshots.states import State, Unstorable, Words
@@ -25,8 +25,6 @@ MAX_BYTES = 64
 DEEPEST = 100
 
 _INDENT = "  "
-_ADDRESS = re.compile(r"(?<= at )0x[0-9a-fA-F]{6,}")
-"""As the default `repr` of an object has it."""
 _BRACKETS = {list: "[]", tuple: "()", set: "{}", frozenset: "{}"}
 
 
@@ -164,7 +162,7 @@ class _Writer:
         return f"{start}\n{indent(body, _INDENT)}{end}"
 
     def _text(self, text: str) -> str:
-        text = _ADDRESS.sub("0x…", self.hide(text))
+        text = hide_addresses(self.hide(text))
         lines = text.splitlines(keepends=True)
         if len(lines) < 2:
             return quoted(text)

@@ -354,6 +354,10 @@ SHOWN = {
     "PDF": (lambda text: Bundle({"application/pdf": text.encode() * 40}), "b'{}"),
     "a chart of altair": (lambda text: Bundle({VEGA: text, PLAIN: "alt.Chart(...)"}), ":\n{}\n"),
     "the same in JSON": (lambda text: Bundle({VEGA: text, PLAIN: VEGA_LITE}), ":\n{}\n"),
+    "a text with an address": (
+        lambda text: Bundle({PLAIN: "Table(<Body object at 0x7f0123456789>)", "text/html": text}),
+        "output 0\n{}\n",
+    ),
     "an object of the person's": (OnlyHtml, "<i>{}</i>"),
     "a styled table": (lambda text: pd.DataFrame({"a": [text]}).style, ">{}</td>"),
 }

@@ -15,7 +15,6 @@ from repl_pair.errors import RequestError
 from repl_pair.runtime.snapshots.artifacts import accept_rendered
 from repl_pair.runtime.snapshots.forms import (
     compare_images,
-    fix_ids,
     output_images,
     output_texts,
 )
@@ -298,18 +297,6 @@ def test_what_is_spoilt_stays_and_is_named_until_that_output_is_stored_again(sto
         assert kept.count(b"/Two") == (1 if spoilt is None else spoilt.count(b"/Two"))
     store.write(two, Stored(text="2\n"))
     assert path.read_bytes() == good
-
-
-def test_ids_that_libraries_make_up_are_numbered_and_others_stay():
-    html = (
-        '<table id="T_0a1b2"><td id="T_0a1b2_row0" class="x">1</td></table>'
-        '<div id="9f8e7d6c-1234-4abc-8def-0123456789ab"></div><p id="total">T_0a1b2</p>'
-    )
-    assert fix_ids(html) == (
-        '<table id="id1"><td id="id1_row0" class="x">1</td></table>'
-        '<div id="id2"></div><p id="total">id1</p>'
-    )
-    assert fix_ids("<dc:date>2026-01-02</dc:date>") == "<dc:date>…</dc:date>"
 
 
 def test_styled_tables_have_one_text_in_every_process():

@@ -1,0 +1,66 @@
+"""What each process makes up anew: ids that libraries give to parts of markup, and addresses."""
+
+import re
+from collections import Counter
+
+_UUID = re.compile(
+    r"[0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12}"
+    r"|(?=\d*[a-f])[0-9a-f]{32}(?![0-9a-f])"
+)
+_MADE_UP = re.compile(
+    rf"(?<![^\W_])(?:{_UUID.pattern}"
+    r"|T_[0-9a-f]{5}"  # tables that pandas has styled
+    r"|C[0-9a-f]+_[0-9a-f]+_[0-9a-f]{10}|(?:image|[A-Za-z])[0-9a-f]{10}"  # SVG of matplotlib
+    r"|[A-Za-z]?(?=\d*[a-f])[0-9a-f]{10,}"
+    r")(?![^\W_])"
+)
+_ID = re.compile(r"""(?<![\w-])id\s*=\s*\\?(?:["']|&quot;)([^"'&\\]+)""")
+_CODE = re.compile(
+    r"<(script|style)\b(?:[^<]++|<(?!/\1))*+"
+    r"""|<[a-z/!?](?:[^<>"']++|"[^"]*+"|'[^']*+')*+""",
+    re.IGNORECASE,
+)
+"""What of markup nobody reads: tags with their attributes, styles, scripts."""
+_DATE = re.compile(r"(<dc:date>)[^<]*(</dc:date>)")
+
+
+def fix_ids(text: str) -> str:
+    """Put numbers in the place of made-up ids in tags, styles and scripts; what is read stays.
+
+    Made up are the ids of tags that have such a form, and UUIDs that stand there more than once.
+    """
+    code = [found[0] for found in _CODE.finditer(text)]
+    ids = [word for part in code for id in _ID.findall(part) for word in _MADE_UP.findall(id)]
+    counts = Counter(word for part in code for word in _UUID.findall(part))
+    words = [*ids, *(word for word, count in counts.items() if count > 1)]
+    numbered = _CODE.sub(lambda found: _number(found[0], words), text) if words else text
+    return _DATE.sub(r"\1…\2", numbered)
+
+
+def fix_uuids(text: str) -> str:
+    """Put numbers in the place of the UUIDs in a script, or in data for one."""
+    return _number(text, _UUID.findall(text))
+
+
+def _number(text: str, words: list[str]) -> str:
+    names = {word: f"id{number}" for number, word in enumerate(dict.fromkeys(words), 1)}
+    any_of = "|".join(map(re.escape, names)) or "(?!)"
+    return re.sub(any_of, lambda found: names[found[0]], text)
+
+
+def hide_addresses(text: str) -> str:
+    """Write as `0x…` the address in the repr of an object, as `<Cart object at 0x7f…>` has it."""
+
+    def hide(found: re.Match[str]) -> str:
+        start = max(0, found.start() - _LONGEST)
+        return "0x…" if _IN_REPR.search(text, start, found.start()) else found[0]
+
+    return _ADDRESS.sub(hide, text)
+
+
+_ADDRESS = re.compile(r"(?<= at )0x[0-9a-fA-F]{6,}")
+_IN_REPR = re.compile(
+    r"(?:<|&lt;)[\w.](?:[^<>&\n]|&(?![lg]t;)|<[\w-]+>|&lt;[\w-]+&gt;)*+\Z"  # as `<lambda>`
+)
+_LONGEST = 300
+"""How far before an address its repr may begin."""
