@@ -51,8 +51,8 @@ def matches_snapshot(settled: RunView, name: str = "", *, tolerance: Share = Non
     modes = tuple(sorted(identity.active_modes))
     key = SnapshotKey(variant_id=identity.variant_id, modes=modes, name=name)
     is_hidden = ("outputs",) in settled.secrets
-    images: Images = {} if is_hidden else output_images(settled.outputs)
     try:
+        images: Images = {} if is_hidden else output_images(settled.outputs)
         given = Stored(text=snapshot_text(settled), images=images)
     except Unstorable as error:
         rules.note(key, "differs")

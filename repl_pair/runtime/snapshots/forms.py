@@ -12,6 +12,7 @@ from repl_pair.records import record
 from repl_pair.runtime.capture.bundles import DEFAULT_REPR, leaving_of, texts_of
 from repl_pair.runtime.capture.comms import VIEW
 from repl_pair.runtime.snapshots.made_up import fix_ids, fix_uuids, hide_addresses
+from repl_pair.runtime.snapshots.states import Unstorable
 from repl_pair.runtime.snapshots.texts import write_text
 from repl_pair.wire import MIME
 
@@ -33,7 +34,7 @@ def output_texts(outputs: Sequence[Mapping[str, Any]], hide: Callable[[str], str
 def _text_of(bundle: Mapping[str, Any], hide: Callable[[str], str]) -> str:
     """Return the first of TEXTS, but its text/plain where that says more than which object it is.
 
-    With neither it is all that is left of the bundle.
+    With neither it is all that is left of the bundle. Unstorable where that was not kept whole.
     """
     (usual,) = texts_of([bundle])
     images = dict.fromkeys(kind for kind in SUFFIXES if kind in bundle)
@@ -44,9 +45,9 @@ def _text_of(bundle: Mapping[str, Any], hide: Callable[[str], str]) -> str:
     kinds = TEXTS if is_hollow else TEXTS[:1]
     data = next((bundle[kind] for kind in kinds if bundle.get(kind) is not None), None)
     if data is not None:
-        return fix_ids(data if isinstance(data, str) else write_text(data, hide=str))
+        return fix_ids(_whole(data) if isinstance(data, str) else write_text(data, hide=str))
     rest = _rest_of(bundle, hide) if is_hollow else ""
-    return fix_uuids(rest) if rest else fix_ids(usual)
+    return fix_uuids(rest) if rest else fix_ids(_whole(usual))
 
 
 _FIGURE = re.compile(r"<\w+ size \S+x\S+ with \d+ Axes>")
@@ -67,6 +68,7 @@ def _write_part(kind: str, data: Any, hide: Callable[[str], str]) -> str:
     """Write one kind of a bundle: a text as it is, what is binary by its digest."""
     if not isinstance(data, str):
         return write_text(data, hide=hide)
+    _whole(data)
     is_text = kind.startswith("text/") or kind.endswith(("script", "json", "xml"))
     raw = None if is_text else _bytes_of(hide(data))
     return data if raw is None else write_text(raw, hide=hide)
@@ -82,11 +84,24 @@ def output_images(outputs: Sequence[Mapping[str, Any]]) -> Mapping[str, bytes]:
     }
 
 
+def _whole(data: str) -> str:
+    """Return a part of a bundle; Unstorable where a sentence stands in place of what is too large.
+
+    A digest would distinguish it, and confirm guesses of a secret in it.
+    """
+    if _CUT.fullmatch(data):
+        raise Unstorable(f"an output was not kept whole: {data}; show less of it")
+    return data
+
+
+_CUT = re.compile(r"\[.{1,200} (?:is over the limit of \d+|more outputs were not kept)\]")
+
+
 def _bytes_of(data: Any) -> bytes | None:
     if not isinstance(data, str):
         return None
     try:
-        return b64decode("".join(data.split()), validate=True)
+        return b64decode("".join(_whole(data).split()), validate=True)
     except Error:
         return None
 

@@ -11,7 +11,8 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 import pytest
-from IPython.display import HTML, JSON, Javascript, Latex, Markdown, display
+from IPython.display import HTML, JSON, Image, Javascript, Latex, Markdown, display
+from matplotlib.figure import Figure
 
 import repl_pair
 from repl_pair import check
@@ -373,6 +374,26 @@ def test_what_is_shown_beside_a_default_repr_is_compared(store, monkeypatch, mak
     assert repl_pair.run("shows/It").status == "pass"
     monkeypatch.setenv("SHOWN", "13")
     assert repl_pair.run("shows/It").status == "fail"
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(3_000_000)
+CUT = {
+    "text/markdown of 4000001 characters": lambda: display(Markdown("x" * 4_000_001)),
+    "image/png of 4000012 characters": lambda: display(Image(PNG)),
+    "figure of 6000 x 6000 pixels": lambda: display(Figure(figsize=(60, 60), dpi=100)),
+    "1 more outputs": lambda: display(*range(201)),
+}
+
+
+@pytest.mark.parametrize(("what", "component"), CUT.items(), ids=CUT)
+def test_what_was_not_kept_whole_is_not_stored(store, what, component):
+    repl_pair.story("shows", component=component)
+    repl_pair.variant("shows/It", play=[check.matches_snapshot()])
+    with rules_of(Rules(update="--update")):
+        ran = repl_pair.run("shows/It")
+    assert ran.status == "cannot_run"
+    assert f"shows/It can't be stored: an output was not kept whole: [{what}" in ran.reason
+    assert list(store.listed()) == []
 
 
 class Plainly(OnlyHtml):

@@ -26,6 +26,7 @@ from repl_pair.runtime.snapshots.review import (
     waiting_snapshots,
     write_accepted,
 )
+from repl_pair.runtime.snapshots.states import Unstorable
 from repl_pair.runtime.snapshots.store import SNAPSHOTS, SnapshotStore
 
 
@@ -305,13 +306,12 @@ def test_styled_tables_have_one_text_in_every_process():
     assert len(texts) == 1
 
 
-def test_bitmaps_are_taken_by_place_and_a_sentence_in_their_stead_is_none():
-    bundles = [
-        {"text/plain": "1"},
-        {"image/png": "AAEC\n", "text/plain": "<Figure>"},
-        {"image/jpeg": "[image/jpeg of 9 characters is over the limit of 8]"},
-    ]
+def test_bitmaps_are_taken_by_place_and_a_sentence_in_their_stead_is_refused():
+    cut = "[image/jpeg of 9 characters is over the limit of 8]"
+    bundles = [{"text/plain": "1"}, {"image/png": "AAEC\n", "text/plain": "<Figure>"}]
     assert output_images(bundles) == {"1.png": b"\x00\x01\x02"}
+    with pytest.raises(Unstorable, match=r"was not kept whole: \[image/jpeg of 9 c"):
+        output_images([*bundles, {"image/jpeg": cut}])
 
 
 def picture(*dots, size=(20, 10), level=6):
