@@ -165,8 +165,12 @@ def _write(settled: RunView, hide: Callable[[str], str], hidden: list[Any] | Non
     is_hidden = ("outputs",) in settled.secrets
     for at, text in enumerate(output_texts(settled.outputs, hide)):
         shown = REDACTED if is_hidden else hide_addresses(hide(text))
-        texts.append(f"--- output {at}\n{shown}")
-    return "\n".join(texts).rstrip() + "\n"
+        texts.append(f"--- output {at}\n{_HEADING.sub(_ESCAPED, shown)}")
+    return "\n".join(texts).rstrip("\n") + "\n"
+
+
+_HEADING, _ESCAPED = re.compile(r"^\\*--- output ", re.MULTILINE), r"\\\g<0>"
+"""A line of an output that looks like the heading of one, and how it is written."""
 
 
 def _differs_where_redacted(stored: str, now: str) -> bool:

@@ -135,6 +135,9 @@ def compare_images(expected: bytes, actual: bytes, *, tolerance: float) -> Image
         return ImageDifference(words="its bytes differ, and they are not an image")
     if len(before) != len(after):
         return ImageDifference(words=f"it had {len(before)} frames and has {len(after)}")
+    was, now = ([frame.info.get("duration") for frame, _ in each] for each in (before, after))
+    if was != now:
+        return ImageDifference(words=f"its frames stayed for {was} ms and stay for {now}")
     for (was, was_low), (now, now_low) in zip(before, after, strict=True):
         if was.size != now.size:
             sizes = ["{} x {}".format(*frame.size) for frame in (was, now)]

@@ -396,6 +396,23 @@ def test_what_was_not_kept_whole_is_not_stored(store, what, component):
     assert list(store.listed()) == []
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (["x"], ["x "]),
+        (["x"], ["x\u2028"]),
+        (["x", "y"], ["x\n--- output 1\ny"]),
+        (["x\n--- output 1\ny"], ["x\n\\--- output 1\ny"]),
+    ],
+)
+def test_outputs_that_differ_in_an_end_or_a_heading_have_different_texts(store, one, other):
+    repl_pair.story("shows", component=lambda texts: display(*map(Markdown, texts)))
+    for texts in (one, other):
+        name = f"shows/{'One' if texts is one else 'Other'}"
+        repl_pair.variant(name, args={"texts": texts}, play=[check.matches_snapshot()])
+    assert outcome("shows/One").actual != outcome("shows/Other").actual
+
+
 class Plainly(OnlyHtml):
     def __repr__(self):
         return f"<Plainly: {self.text}>"

@@ -70,3 +70,15 @@ def test_a_white_image_of_8_bits_is_not_one_of_16_whose_values_are_above_255():
 def test_images_of_8_bits_are_compared_as_they_look():
     assert compare_images(png_of("L", 100), png_of("RGB", (101, 100, 100)), tolerance=0) is None
     assert compare_images(png_of("L", 100), png_of("L", 200), tolerance=0) is not None
+
+
+def gif(*durations):
+    file = io.BytesIO()
+    first, *others = (Image.new("L", (2, 2), at) for at in range(len(durations)))
+    first.save(file, "GIF", save_all=True, append_images=others, duration=durations)
+    return file.getvalue()
+
+
+def test_how_long_the_frames_of_a_gif_stay_is_compared():
+    found = compare_images(gif(50, 100), gif(50, 200), tolerance=0)
+    assert found.words == "its frames stayed for [50, 100] ms and stay for [50, 200]"
