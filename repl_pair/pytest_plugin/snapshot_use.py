@@ -54,7 +54,7 @@ def gone_folders(session: pytest.Session) -> list[str]:
     asked = [config.invocation_params.dir / arg.partition("::")[0] for arg in config.args]
     roots = [path.resolve() for path in asked if path.is_dir()]
     met = [one for one in config.stash.setdefault(_MET, []) if _is_below(one.resolve(), roots)]
-    below = (folder for each in met for folder in sorted(each.iterdir()) if folder.is_dir())
+    below = (one for each in met if each.is_dir() for one in sorted(each.iterdir()) if one.is_dir())
     return [str(one) for one in below if not (one.parent.parent / f"{one.name}.py").exists()]
 
 

@@ -207,6 +207,13 @@ def test_a_path_that_cannot_be_read_ends_no_session(stored, bad):
     assert ran.code == 0, ran.out
 
 
+def test_a_file_in_the_place_of_their_folder_fails_what_is_compared_and_ends_no_session(project):
+    (project.path / "__repl_pair__").touch()
+    ran = project.pytest()
+    assert "shop/quote.txt:1 can't be read: [Errno 20] Not a directory" in ran.out
+    assert "4 failed" in ran.out
+
+
 def test_of_a_helper_nothing_is_removed_where_a_folder_cannot_be_read(helped):
     helped.write("pytest.ini", "[pytest]\ntestpaths = stories_*.py\n")
     helped.write("stories_One.py", "import cases, repl_pair\n")
