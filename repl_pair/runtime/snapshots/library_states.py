@@ -5,6 +5,7 @@ from typing import Any
 
 from repl_pair.errors import text_of
 from repl_pair.runtime.reading.fields import read_fields
+from repl_pair.runtime.snapshots.made_up import hide_addresses
 from repl_pair.runtime.snapshots.secret_parts import hide_in_array
 from repl_pair.runtime.snapshots.states import State, Unstorable, Words, hide_declared
 from repl_pair.runtime.values.classes import (
@@ -78,9 +79,15 @@ def _arrow(value: Any) -> State:
     if not hasattr(value, "columns"):
         return State(name_of(real_class(value)), (Words(str(value.type)), listed[0]))
     named = zip(value.schema, listed, strict=True)
-    columns = tuple(_column(field.name, field, items) for field, items in named)
-    about = value.schema.metadata
-    return State(name_of(real_class(value)), columns, {"metadata": about} if about else {})
+    columns = (
+        _column(field.name, field, items)._replace(fields=_about(field)) for field, items in named
+    )
+    return State(name_of(real_class(value)), tuple(columns), _about(value.schema))
+
+
+def _about(schema: Any) -> dict[str, Any]:
+    about = getattr(schema, "metadata", None)
+    return {"metadata": about} if about else {}
 
 
 def _row(value: Any) -> State:
@@ -97,7 +104,14 @@ def _polars(value: Any) -> State:
 
 def _scalar(value: Any) -> State | Words:
     named = getattr(getattr(value, "dtype", None), "names", None) or ()
-    return _array(value.reshape(())) if any(map(is_secret_label, named)) else Words(repr(value))
+    return _array(value.reshape(())) if any(map(is_secret_label, named)) else _by_repr(value)
+
+
+def _by_repr(value: Any) -> Words:
+    text = repr(value)
+    if hide_addresses(text) != text:  # as that of a moment whose zone has no repr of its own
+        raise Unstorable(f"its repr has an address, {hide_addresses(text)}")
+    return Words(text)
 
 
 def _array(value: Any) -> State:
@@ -113,14 +127,15 @@ def _added(value: Any) -> dict[str, Any]:
 
 def _frame(value: Any) -> State:
     columns = [value.iloc[:, at] for at in range(value.shape[1])]
+    labels = value.columns
     rows = [at for at, label in enumerate(value.index) if is_secret_label(label)]
     written = [_column(one.name, one.dtype, one.tolist(), rows) for one in columns]
-    fields = {
-        "index": _index(value.index),
-        "columns": list(value.columns.names) if any(value.columns.names) else None,
-    }
-    given = {name: part for name, part in fields.items() if part is not None}
-    return State(name_of(real_class(value)), tuple(written), given | _added(value))
+    fields: dict[str, Any] = {"index": _index(value.index)}
+    if str(labels.dtype) == "category":  # its labels alone are those of any other index
+        fields["columns"] = _index(labels)
+    elif any(labels.names):
+        fields["columns"] = list(labels.names)
+    return State(name_of(real_class(value)), tuple(written), fields | _added(value))
 
 
 def _series(value: Any) -> State:
@@ -148,6 +163,11 @@ def _column(name: Any, dtype: Any, items: Any, secret: Collection[int] = ()) -> 
     return State("column", (name, kind, Secret(values) if is_secret else values))
 
 
+def _unit(value: Any) -> State:
+    scale = getattr(value, "scale", 1)  # rounded in the text
+    return State(name_of(real_class(value)), (str(value),), {} if scale == 1 else {"scale": scale})
+
+
 def _is(root: str, *names: str) -> Callable[[Any, type[Any]], bool]:
     return lambda _, cls: any(root_of(b) == root and name_of(b) in names for b in lineage(cls))
 
@@ -164,16 +184,13 @@ ROWS: Iterable[_Row] = (
     (_is("sqlalchemy", "Row"), _row),
     (_is("sqlalchemy", "RowMapping"), lambda value: State("RowMapping", (dict(value),))),
     (_is("array", "array"), lambda v: State("array", (v.typecode, v.tolist()))),
-    (_is("datetime", "datetime", "time", "timezone"), lambda value: Words(repr(value))),
+    (_is("datetime", "datetime", "time", "timezone"), _by_repr),
     (_is("ipaddress", "_IPAddressBase"), lambda v: State(name_of(real_class(v)), (str(v),))),
     (_is_callable_by_name, _name),
     (lambda _, cls: hasattr(cls, "__mapper__"), _mapped),
     (lambda _, cls: is_model_class(cls), _model),
     *((_is(root, "Response"), _response) for root in ("httpx", "httpx2", "requests")),
-    *(
-        (_is(root, "Unit", "UnitBase"), lambda v: State(name_of(real_class(v)), (str(v),)))
-        for root in ("unyt", "astropy")
-    ),
+    *((_is(root, "Unit", "UnitBase"), _unit) for root in ("unyt", "astropy")),
     (_is("builtins", "mappingproxy"), lambda value: State("mappingproxy", (dict(value),))),
     (
         _is("builtins", "memoryview"),

@@ -134,11 +134,11 @@ class _Writer:
     def _mapping(
         self, pairs: Iterable[Any], secret: tuple[Place, ...], where: str, *, is_sorted: bool = True
     ) -> str:
-        named = dict(pairs)
-        secret = _beside_its_name(named, secret)
+        listed = list(pairs)  # the keys that pickle keeps need no hash
+        secret = _beside_its_name({k: part for k, part in listed if type(k) is str}, secret)
         written = [
             f"{self.write(key, (), f'{where} key')}: {self._slot(key, part, secret, where)}"
-            for key, part in named.items()
+            for key, part in listed
         ]
         return self._bracket("{", sorted(written) if is_sorted else written, "}")
 

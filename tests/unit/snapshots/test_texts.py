@@ -215,6 +215,34 @@ def buffer(cls, text, at=0):
 
 MOMENT = dt.datetime(2026, 10, 25, 2, 30)
 BERLIN, ROME = zoneinfo.ZoneInfo("Europe/Berlin"), zoneinfo.ZoneInfo("Europe/Rome")
+
+
+class Paired:
+    """As a mapping of a library that compares its keys in its own way."""
+
+    def __init__(self, pairs):
+        self.pairs = pairs
+
+    def __reduce__(self):
+        return Paired, (), None, None, iter(self.pairs)
+
+
+class Zone(dt.tzinfo):
+    def utcoffset(self, moment):
+        return dt.timedelta(hours=1)
+
+
+def of_arrow(name, about=None):
+    """Return what has the class and the parts of a table or array of pyarrow."""
+    rows = {"Table": ["pw-1"], "Array": [{"api_token": "pw-1"}]}[name]
+    column = {"to_pylist": lambda _: rows, "type": "struct<api_token: string>"}
+    field = of(Line("api_token"), name="api_token", metadata=about)
+    schema = of(Rows([field], 1), metadata={b"token": b"pw-1"})
+    whole = {"schema": schema, "columns": [type("ChunkedArray", (), column)()]}
+    parts = column if name == "Array" else whole
+    return type(name, (), {"__module__": "pyarrow.lib", **parts})()
+
+
 APART = {
     "bool and int": (True, 1),
     "int and text": (1, "1"),
@@ -337,6 +365,9 @@ APART = {
         pd.DataFrame({"a": [*range(4000), 0, *range(4001, 9000)]}),
     ),
     "dtype of a column": (pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [1.0]})),
+    "categories of columns": [
+        pd.DataFrame([[1]], columns=columns) for columns in (["a"], pd.CategoricalIndex(["a"]))
+    ],
     "types of names of columns": (pd.DataFrame({1: [1]}), pd.DataFrame({"1": [1]})),
     "index": (pd.Series([1]), pd.Series([1], index=["a"])),
     "name of a series": (pd.Series([1]), pd.Series([1], name="a")),
@@ -367,6 +398,9 @@ APART = {
     "field of a class of frames": [of(Prices({"a": [1]}), currency=c) for c in ("EUR", "USD")],
     "field of a class of arrays": [of(np.ones(2).view(Measured), unit=u) for u in ("m", "km")],
     "units": (Unit("m"), Unit("km")),
+    "scales of units": [of(Unit("0.333333 m"), scale=1 / 3 + more) for more in (0, 1e-8)],
+    "metadata of a column of pyarrow": [of_arrow("Table", {b"unit": u}) for u in (b"m", b"km")],
+    "keys without a hash": (Paired([([1], 2)]), Paired([([1], 3)])),
     "field of a series": (placed("x"), placed("y")),
     "field of a column": [pd.DataFrame({"n": [1, 2]}).join(placed(crs)) for crs in ("x", "y")],
 }
@@ -406,6 +440,8 @@ REFUSED = {
     "code": lambda: generate.__code__,
     "response to be read": lambda: httpx.Response(200, stream=httpx.ByteStream(b"a")),
     "stream handler": logging.StreamHandler,
+    "moment in a zone without a repr": lambda: MOMENT.replace(tzinfo=Zone()),
+    "moment of pandas in such a zone": lambda: pd.Timestamp(MOMENT.replace(tzinfo=Zone())),
 }
 
 
@@ -538,16 +574,6 @@ def queried(how):
         found = [*getattr(rows, how)()]
     engine.dispose()
     return found
-
-
-def of_arrow(name):
-    """Return what has the class and the parts of a table or array of pyarrow."""
-    rows = {"Table": ["pw-1"], "Array": [{"api_token": "pw-1"}]}[name]
-    column = {"to_pylist": lambda _: rows, "type": "struct<api_token: string>"}
-    schema = of(Rows([types.SimpleNamespace(name="api_token")], 1), metadata={b"token": b"pw-1"})
-    whole = {"schema": schema, "columns": [type("ChunkedArray", (), column)()]}
-    parts = column if name == "Array" else whole
-    return type(name, (), {"__module__": "pyarrow.lib", **parts})()
 
 
 CLASSES = {
