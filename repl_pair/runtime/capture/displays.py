@@ -179,8 +179,8 @@ def _format(
 ) -> tuple[Any, Any]:
     """Format a value as IPython does; a figure has its image also before pyplot is imported."""
     data, about = form(value, *args, **named)
-    is_whole = not any((*args, *named.values())) and not any(map(_is_image, data))
-    if is_whole and (figure := figure_of(value)) is not None:
+    is_whole = not any((*args, *named.values()))
+    if is_whole and (figure := figure_of(value)) is not None and not any(map(_is_image, data)):
         data = {**data, **draw(figure)}
     captured.note_formatted(data, value)
     return data, about
