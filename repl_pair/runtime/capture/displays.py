@@ -66,7 +66,9 @@ def hook_plotly(module: str) -> Undo:
     if module == PLOTLY_FIGURES:
         return wrap(loaded.BaseFigure, "_ipython_display_", _without_shell(_ask_plotly))
     renderers = cast("Any", type(loaded.renderers))
-    return wrap(renderers, "_perform_external_rendering", _without_shell(_show_plotly))
+    if not all(hasattr(renderers, name) for name in ("_build_mime_bundle", _EXTERNAL)):
+        return lambda: None  # a plotly that shows in another way
+    return wrap(renderers, _EXTERNAL, _without_shell(_show_plotly))
 
 
 def _take_over(function: Any, call: Callable[..., Any]) -> Undo:
@@ -91,6 +93,7 @@ def _take_over(function: Any, call: Callable[..., Any]) -> Undo:
 
 
 FUNCTIONS = "IPython.core.display_functions"
+_EXTERNAL = "_perform_external_rendering"
 PLOTLY, PLOTLY_FIGURES = "plotly.io._renderers", "plotly.basedatatypes"
 
 
