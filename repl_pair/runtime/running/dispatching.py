@@ -28,7 +28,7 @@ async def dispatch(frame: Frame, event: Event, *, from_agent: bool = False) -> A
     name = str(event[0])
     before = frame.doing
     frame.doing = {**before, "event": name}
-    handle = _handler_of(frame, name, from_agent=from_agent)
+    handle = handler_of(frame, name, from_agent=from_agent)
     index = str(len(frame.events))
     payload: dict[str, Any] = await load_data(
         frame, event[1], f"event {name}", at=("events", index, "1")
@@ -91,7 +91,8 @@ def set_path(live: Any, path: str | list[Any], value: Any, *, from_agent: bool =
         holder[int(last) if is_row(holder) else last] = value
 
 
-def _handler_of(frame: Frame, name: str, *, from_agent: bool) -> Callable[..., Any]:
+def handler_of(frame: Frame, name: str, *, from_agent: bool = False) -> Callable[..., Any]:
+    """Return what handles an event; RequestError `cannot_run` where nothing does."""
     live, cls = frame.live, real_class(frame.live)
     handler = registered("handler", name)
     if handler is not None:

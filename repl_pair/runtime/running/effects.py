@@ -28,21 +28,35 @@ class Scope:
     def __init__(self) -> None:
         self.overrides: list[Responses] = []
         self.fault: ReplPairError | None = None
-        self.emitted: list[EffectRecord] = []
+        self._emitted: dict[object, EffectRecord] = {}
         self.originals: dict[str, Callable[..., Any]] = {}
         self._lock = threading.Lock()
 
     def emit(self, id: str, payload: Mapping[str, Any], *, stubbed: bool) -> Callable[[Any], None]:
         """Record one effect; the function returned records its response."""
         emitted = EffectRecord(id=id, payload=copy_containers(payload), stubbed=stubbed)
+        key = object()
         with self._lock:
-            place = len(self.emitted)
-            self.emitted.append(emitted)
+            self._emitted[key] = emitted
 
         def record_response(response: Any) -> None:
-            self.emitted[place] = replace(emitted, response=copy_containers(response))
+            answered = replace(emitted, response=copy_containers(response))
+            with self._lock:
+                if key in self._emitted:
+                    self._emitted[key] = answered
 
         return record_response
+
+    @property
+    def emitted(self) -> tuple[EffectRecord, ...]:
+        """The effects so far."""
+        with self._lock:
+            return tuple(self._emitted.values())
+
+    def forget(self) -> None:
+        """Forget the effects so far; a response that comes later is forgotten too."""
+        with self._lock:
+            self._emitted.clear()
 
     def answer(self, responses: Responses, payload: Mapping[str, Any]) -> Callable[[], Any]:
         """Record an effect and its next response; the function returned returns or raises that."""

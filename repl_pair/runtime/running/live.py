@@ -11,12 +11,15 @@ from repl_pair.runtime.capture.showing import show_open
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.reading.exceptions import short_class_name
-from repl_pair.runtime.running.dispatching import dispatch
+from repl_pair.runtime.running.copies import copy_containers
+from repl_pair.runtime.running.dispatching import handler_of
+from repl_pair.runtime.running.frame import Frame
+from repl_pair.runtime.running.loading import load_data
 from repl_pair.runtime.running.openings import Opening, open_variant
 from repl_pair.runtime.secrets.places import secret_payload
-from repl_pair.runtime.values.classes import real_class
+from repl_pair.runtime.values.classes import is_exactly, real_class
 from repl_pair.runtime.values.freeze import freeze
-from repl_pair.runtime.values.frozen import NotData
+from repl_pair.runtime.values.frozen import NotData, Ref
 
 
 @record
@@ -41,13 +44,13 @@ LISTENERS: dict[object, Callable[[Dispatched], None]] = {}
 
 def _freeze_event(opening: Opening, name: str, payload: Mapping[str, Any]) -> Dispatched:
     """Freeze an event before a handler may change its payload; left empty without a listener."""
-    payload = payload if LISTENERS else {}
-    secret = payload and secret_payload(real_class(opening.frame.live), name, payload)
+    frozen = {key: _frozen(value) for key, value in payload.items()} if LISTENERS else {}
+    secret = frozen and secret_payload(real_class(opening.frame.live), name, frozen)
     return Dispatched(
         plan=opening.plan,
         opening=id(opening),
         name=name,
-        payload={key: _frozen(value) for key, value in payload.items()},
+        payload=frozen,
         is_typed_secret=bool(secret),
     )
 
@@ -57,6 +60,26 @@ def _frozen(value: Any) -> Any:
         return freeze(value)
     except Exception:  # noqa: BLE001  a value's own code may fail in any way
         return NotData(type(value).__name__)
+
+
+async def _handle(frame: Frame, sent: Dispatched, payload: Mapping[str, Any]) -> Any:
+    """Give an event to its handler, with what was passed; a `ref` is loaded before it is taken."""
+    frame.doing = {"event": sent.name}
+    handle = handler_of(frame, sent.name)
+    loaded = {
+        name: await load_data(frame, value, f"event {sent.name}", at=("events", name))
+        if is_exactly(value, Ref)
+        else copy_containers(value)
+        for name, value in payload.items()
+    }
+    try:
+        return await frame.value_of(handle(**loaded))
+    except BaseException as error:
+        sent = replace(sent, raised=short_class_name(type(error)))
+        raise
+    finally:
+        for listener in tuple(LISTENERS.values()):
+            listener(sent)
 
 
 class Live:
@@ -105,28 +128,19 @@ class Live:
         A closed one refuses with RequestError `cannot_run`.
         """
         opening, frame = self._opening, self._opening.frame
-        if not opening.is_open:
-            raise RequestError("cannot_run", f"The live object of {self.variant_id} is closed.")
-        sent = _freeze_event(opening, name, payload)
-        seen = len(frame.events)
+        sent, given = _freeze_event(opening, name, payload), list[Any]()
 
         async def send() -> None:
-            frame.doing = {}
+            if not opening.is_open:
+                raise RequestError("cannot_run", f"The live object of {self.variant_id} is closed.")
             try:
-                frame.last = await dispatch(frame, [name, dict(payload)])
+                given.append(await _handle(frame, sent, payload))
             finally:
                 show_open(frame.captured)
+                frame.scope.forget()
 
-        try:
-            opening.walk(send)
-        except BaseException as error:
-            sent = replace(sent, raised=short_class_name(type(error)))
-            raise
-        finally:
-            if len(frame.events) > seen:
-                for listener in tuple(LISTENERS.values()):
-                    listener(sent)
-        return frame.last
+        opening.walk(send)
+        return given[0]
 
     def close(self) -> None:
         """Tear down: loaders and decorators clean up. Closing twice does nothing."""

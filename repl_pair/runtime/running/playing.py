@@ -149,7 +149,7 @@ def settled(frame: Frame) -> RunView:
         result=frame.result,
         last=frame.last,
         state=frame.state,
-        effects=tuple(frame.scope.emitted),
+        effects=frame.scope.emitted,
         events=tuple(frame.events),
         played=tuple(frame.events[frame.played :]),
         stdout=out.so_far("stdout"),

@@ -37,7 +37,7 @@ def record_of(
         last=frame.last,
         state=frame.left_state,
         events=tuple(frame.events),
-        effects=tuple(frame.scope.emitted),
+        effects=frame.scope.emitted,
         plays=tuple(play.name for play in plan.plays),
         steps=tuple(frame.steps),
         rendered_state=frame.rendered_state,

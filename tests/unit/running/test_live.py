@@ -1,8 +1,13 @@
 import asyncio
 import contextvars
+import gc
 import json
 import threading
 import warnings
+import weakref
+from collections import OrderedDict, defaultdict, namedtuple
+from contextlib import contextmanager
+from typing import NamedTuple
 
 import pytest
 
@@ -10,6 +15,7 @@ import repl_pair
 from repl_pair.errors import RequestError
 from repl_pair.runtime.running.openings import LiveObjectClosed, openings_of
 from repl_pair.runtime.stopping.loops import PRIVATE
+from repl_pair.runtime.values.frozen import NotData
 
 MARK = contextvars.ContextVar("mark", default="nobody's")
 
@@ -58,6 +64,37 @@ def test_a_live_object_takes_events_until_it_is_closed(cart, capsys):
         live.dispatch("add", sku="q")
     assert capsys.readouterr().out == ""
     live.close()
+
+
+class Size(NamedTuple):
+    width: int = 0
+    height: int = 0
+
+
+Pair = namedtuple("Pair", "a b")
+
+
+@pytest.fixture
+def taking(cart):
+    repl_pair.handler("take")(lambda _cart, given: given)
+    with repl_pair.live("cart/A") as live:
+        yield lambda given: live.dispatch("take", given=given)
+
+
+def test_a_handler_gets_what_was_passed(taking):
+    passed = [Size(3, 4), Pair(1, 2), defaultdict(list), OrderedDict(a=1), frozenset({1}), {2}]
+    assert [(type(one), one) for one in taking(passed)] == [(type(one), one) for one in passed]
+    repl_pair.loader("made")(lambda n: n + 1)
+    assert taking(repl_pair.ref("made", n=1)) == 2
+
+
+def test_a_handler_gets_a_list_that_holds_itself_also_while_events_are_recorded(taking):
+    passed = []
+    passed.append(passed)
+    with repl_pair.record("cart/A") as recording:
+        taken = taking(passed)
+    assert taken[0] is taken
+    assert [type(event.payload["given"]) for event in recording.events] == [NotData]
 
 
 def test_what_a_handler_raises_is_the_callers_and_the_object_stays_open(cart):
@@ -192,6 +229,47 @@ def test_an_event_inside_a_dispatch_of_the_same_object_is_refused(cart):
     with pytest.raises(RequestError, match="is in a dispatch"):
         box[0].dispatch("again")
     box[0].close()
+
+
+@pytest.fixture
+def contended(cart):
+    """A live object whose lock another dispatch holds right before and right after each."""
+    with repl_pair.live("cart/A") as live:
+        lock = live._opening.lock
+
+        @contextmanager
+        def taken_between():
+            live._opening.lock = lock
+            live.dispatch("add", sku="another's")
+            try:
+                with lock:
+                    yield
+            finally:
+                live.dispatch("add", sku="another's")
+
+        live._opening.lock = taken_between()
+        yield live
+
+
+def test_a_dispatch_gives_its_own_answer_whatever_other_threads_dispatch(contended):
+    assert contended.dispatch("add", sku="z") == 4
+
+
+def test_what_nothing_handles_is_not_recorded_whatever_other_threads_dispatch(contended):
+    with repl_pair.record(contended) as recording, pytest.raises(RequestError, match="Nothing"):
+        contended.dispatch("no such event")
+    assert [event.name for event in recording.events] == ["add", "add"]
+
+
+def test_a_live_object_keeps_nothing_of_the_events_that_it_took(cart):
+    repl_pair.effect.impl("note")(lambda text: None)
+    repl_pair.handler("take")(lambda _cart, given: repl_pair.effect("note", text=given))
+    with repl_pair.live("cart/A") as live:
+        live.dispatch("take", given=(given := Cart()))
+        held = weakref.ref(given)
+        del given
+        gc.collect()
+        assert held() is None
 
 
 def test_threads_take_turns(cart):
