@@ -26,7 +26,14 @@ from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.secrets.raised import text_for_run
 from repl_pair.runtime.snapshots.provenance import describe_about
 from repl_pair.runtime.stopping.stop import is_stop
-from repl_pair.runtime.values.classes import is_of
+from repl_pair.runtime.values.classes import (
+    is_exactly,
+    is_instance_of,
+    is_of,
+    name_of,
+    real_class,
+    same_class,
+)
 from repl_pair.runtime.values.paths import format_path
 from repl_pair.runtime.values.thaw import thaw_data
 
@@ -181,7 +188,16 @@ async def _ask(frame: Frame, fn: Any, watched: RunView, step: Step) -> Verdict:
     if fault := shape.fault([*words, *([options] if options else [])]):
         return Verdict(passed=False, reason=f"{name}: {fault}")
     found = await frame.value_of(fn(watched, *words, **options))
-    return found if isinstance(found, Verdict) else Verdict(passed=bool(found))
+    if isinstance(found, Verdict):
+        return found
+    # What is true and is no bool, as a pair of a bool and a reason, may mean a failure.
+    if not found or is_exactly(found, bool) or is_instance_of(found, "numpy", "bool_"):
+        return Verdict(passed=bool(found))
+    kind = real_class(found)
+    is_other = same_class(kind, Verdict)
+    why = " of another import of repl_pair: define it again" if is_other else ""
+    reason = f"{name} gave a {name_of(kind)}{why or ', no bool and no Verdict'}"
+    return Verdict(passed=False, reason=reason)
 
 
 def _hide(frame: Frame, step: Step, verdict: Verdict, looks: Sequence[Read]) -> Verdict:

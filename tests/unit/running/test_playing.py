@@ -4,12 +4,13 @@ import asyncio
 import time
 from dataclasses import dataclass
 
+import numpy
 import pytest
 
 import repl_pair
 from repl_pair import check, step
 from repl_pair.errors import AuthoringError, RequestError
-from repl_pair.runtime.registry.outcomes import StepRecord
+from repl_pair.runtime.registry.outcomes import StepRecord, Verdict
 from repl_pair.runtime.running.playing import MAX_STATES, NOT_KEPT
 from repl_pair.runtime.stopping.loops import PRIVATE
 
@@ -335,6 +336,34 @@ def test_an_assertion_that_gives_no_verdict_fails_and_never_raises(counter):
         "odd raised TypeError: ambiguous",
         "leaves raised ZeroDivisionError: division by zero",
     ]
+
+
+OtherVerdict = type("Verdict", (), {"__module__": Verdict.__module__})
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ((False, "why"), "odd gave a tuple, no bool and no Verdict"),
+        ("it is wrong", "odd gave a str, no bool and no Verdict"),
+        ([False], "odd gave a list, no bool and no Verdict"),
+        (1, "odd gave a int, no bool and no Verdict"),
+        (OtherVerdict(), "odd gave a Verdict of another import of repl_pair"),
+        (None, ""),
+        ("", ""),
+    ],
+)
+def test_what_is_no_bool_and_no_verdict_passes_nothing(counter, given, reason):
+    repl_pair.assertion("odd")(lambda settled: given)
+    record = play(["odd"])
+    assert record.status == "fail"
+    assert record.assertions[0].reason.startswith(reason)
+
+
+@pytest.mark.parametrize("given", [True, numpy.True_, Verdict(passed=True)])
+def test_a_bool_of_any_kind_and_a_verdict_pass(counter, given):
+    repl_pair.assertion("even")(lambda settled: given)
+    assert play(["even"]).status == "pass"
 
 
 def test_steps_act_on_a_copy_of_what_a_function_returned():
