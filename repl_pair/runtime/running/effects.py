@@ -2,7 +2,7 @@
 
 import inspect
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -20,6 +20,7 @@ from repl_pair.runtime.running.stubs import stub
 from repl_pair.runtime.secrets.places import secret_args, secret_results
 from repl_pair.runtime.values.classes import is_awaitable
 from repl_pair.runtime.values.frozen import sensitive_paths
+from repl_pair.runtime.values.paths import Place
 
 
 class Scope:
@@ -29,6 +30,7 @@ class Scope:
         self.overrides: list[Responses] = []
         self.fault: ReplPairError | None = None
         self._emitted: dict[object, EffectRecord] = {}
+        self._declared: dict[object, Sequence[Place]] = {}
         self.originals: dict[str, Callable[..., Any]] = {}
         self._lock = threading.Lock()
 
@@ -57,6 +59,7 @@ class Scope:
         """Forget the effects so far; a response that comes later is forgotten too."""
         with self._lock:
             self._emitted.clear()
+            self._declared.clear()
 
     def answer(self, responses: Responses, payload: Mapping[str, Any]) -> Callable[[], Any]:
         """Record an effect and its next response; the function returned returns or raises that."""
@@ -75,12 +78,19 @@ class Scope:
 
     def secrets(self) -> Iterator[tuple[str, ...]]:
         """Return the places in `emitted` that the functions of the effects declare secret."""
-        for place, one in enumerate(self.emitted):
-            do = self.originals.get(one.id) or registered("effect", one.id)
-            declared = sensitive_paths(one.payload) if do is None else secret_args(do, one.payload)
-            yield from ((str(place), "payload", *path) for path in declared)
-            given = () if do is None else secret_results(do)
-            yield from ((str(place), "response", *path) for path in given)
+        with self._lock:
+            every = list(self._emitted.items())
+        for place, (key, one) in enumerate(every):
+            # Each assertion asks, and a run may emit many.
+            if key not in self._declared:
+                self._declared[key] = self._declared_in(one)
+            yield from ((str(place), *path) for path in self._declared[key])
+
+    def _declared_in(self, one: EffectRecord) -> Sequence[Place]:
+        do = self.originals.get(one.id) or registered("effect", one.id)
+        payload = sensitive_paths(one.payload) if do is None else secret_args(do, one.payload)
+        given = () if do is None else secret_results(do)
+        return [("payload", *path) for path in payload] + [("response", *path) for path in given]
 
     def dependencies(self) -> Iterator[Dependency]:
         """Return the entries that did what was emitted and not stubbed."""

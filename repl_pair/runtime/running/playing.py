@@ -2,7 +2,7 @@
 
 import asyncio
 from asyncio import CancelledError
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from repl_pair.errors import ReplPairError, RequestError, error_text
@@ -16,6 +16,7 @@ from repl_pair.runtime.assertions.verdicts import (
 )
 from repl_pair.runtime.assertions.view import Places, Read, RunView, watch
 from repl_pair.runtime.authoring.lines import signature_of, unknown_step
+from repl_pair.runtime.reading.exceptions import short_class_name
 from repl_pair.runtime.registry.model import AssertionSignature, Play, Step
 from repl_pair.runtime.registry.outcomes import Outcome, StepRecord, Verdict
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -27,14 +28,13 @@ from repl_pair.runtime.secrets.raised import text_for_run
 from repl_pair.runtime.snapshots.provenance import describe_about
 from repl_pair.runtime.stopping.stop import is_stop
 from repl_pair.runtime.values.classes import (
-    is_exactly,
     is_instance_of,
     is_of,
-    name_of,
     real_class,
     same_class,
+    type_name,
 )
-from repl_pair.runtime.values.paths import format_path
+from repl_pair.runtime.values.paths import Place, format_path
 from repl_pair.runtime.values.thaw import thaw_data
 
 RAISES = "raises"
@@ -129,13 +129,13 @@ async def _judge(frame: Frame, step: Step, play: str, index: int) -> Verdict | N
     if entry is None:
         unknown = unknown_step(name, REGISTRY.ids("assertion"))
         return _record(frame, step, Verdict(passed=False, reason=unknown), play, index)
-    looks: list[Read] = []
+    looks, secrets = list[Read](), _secrets(frame)
     try:
-        now = settled(frame)
+        now = settled(frame, secrets)
         verdict = await _ask(frame, entry.body.component.resolve(), watch(now, looks), step)
         signature: AssertionSignature | None = entry.body.signature
         reveals = frame.plan.plays_by_agent and (signature is None or signature.compares)
-        if reveals and (place := secret_within(looks, now.secrets)):
+        if reveals and (place := secret_within(looks, secrets)):
             raise RequestError(
                 "cannot_run",
                 f"{name} looks at {place}, where a secret stands: only the person's play may.",
@@ -145,10 +145,16 @@ async def _judge(frame: Frame, step: Step, play: str, index: int) -> Verdict | N
         return None
     except Exception as error:  # noqa: BLE001  assertions record, they never raise
         verdict = Verdict(passed=False, reason=f"{name} raised {text_for_run(error)}")
-    return _record(frame, step, _hide(frame, step, verdict, looks), play, index)
+    try:
+        return _record(frame, step, _hide(frame, step, verdict, looks, secrets), play, index)
+    except Exception as error:  # noqa: BLE001  what is judged may have code of its own
+        # The words of the step may repeat a secret that cannot be looked for.
+        _mark(frame, _words(step))
+        why = f"{name} looked at what raises {short_class_name(type(error))} where it is read"
+        return _record(frame, step, Verdict(passed=False, reason=why), play, index)
 
 
-def settled(frame: Frame) -> RunView:
+def settled(frame: Frame, secrets: Places) -> RunView:
     """Return what assertions look at, as of now."""
     out, plan = frame.captured, frame.plan
     return RunView(
@@ -167,7 +173,7 @@ def settled(frame: Frame) -> RunView:
         logs=tuple(out.kept["logs"]),
         raised=frame.raised,
         render_ms=sum(one.elapsed_ms for one in frame.phases if one.phase == "render"),
-        secrets=_secrets(frame),
+        secrets=secrets,
         identify=lambda: plan.identity,
         about=lambda: describe_about(plan),
         by_agent=plan.plays_by_agent,
@@ -191,44 +197,50 @@ async def _ask(frame: Frame, fn: Any, watched: RunView, step: Step) -> Verdict:
     if isinstance(found, Verdict):
         return found
     # What is true and is no bool, as a pair of a bool and a reason, may mean a failure.
-    if not found or is_exactly(found, bool) or is_instance_of(found, "numpy", "bool_"):
+    if not found or type(found) is bool or is_instance_of(found, "numpy", "bool_"):
         return Verdict(passed=bool(found))
-    kind = real_class(found)
-    is_other = same_class(kind, Verdict)
-    why = " of another import of repl_pair: define it again" if is_other else ""
-    reason = f"{name} gave a {name_of(kind)}{why or ', no bool and no Verdict'}"
-    return Verdict(passed=False, reason=reason)
+    own = " of this import of repl_pair" if same_class(real_class(found), Verdict) else ""
+    why = f"{name} gave a {type_name(found)}, no bool and no Verdict{own}"
+    return Verdict(passed=False, reason=why)
 
 
-def _hide(frame: Frame, step: Step, verdict: Verdict, looks: Sequence[Read]) -> Verdict:
+def _hide(
+    frame: Frame, step: Step, verdict: Verdict, looks: Sequence[Read], secrets: Places
+) -> Verdict:
     """Mark what the outcome that comes next holds of a secret, and give it with safe texts.
 
     What it holds is for the person; its texts go many ways, so no secret is in them.
     """
-    secrets, at = _secrets(frame), str(len(frame.outcomes))
     place, inner = secret_place(looks, secrets), places_within(looks, secrets)
-    first = plain_words(step)
-    words = [("payload", str(word)) for word in range(first, len(step) - 1)]
-    slots = [*words, ("expected",), ("actual",)]
-    if place or (inner and not first):
-        frame.sensitive.extend(("assertions", at, *slot) for slot in slots)
+    slots = [*_words(step), ("expected",), ("actual",)]
+    if place or (inner and not plain_words(step)):
+        _mark(frame, slots)
         where = place or format_path(looks[0].steps)
         return replace(verdict, reason=f"{where}: a secret stands there" if verdict.reason else "")
     compared = {"payload": step[1:], "expected": verdict.expected, "actual": verdict.actual}
-    repeating = places_repeating(compared, looks)
-    frame.sensitive.extend(("assertions", at, *leaf) for leaf in repeating)
+    _mark(frame, places_repeating(compared, looks))
     # Beside a secret all may be shown: what is hidden whole would be taken for a secret elsewhere.
-    frame.sensitive.extend(("assertions", at, *slot, *below) for slot in slots for below in inner)
+    _mark(frame, ((*slot, *below) for slot in slots for below in inner))
     found = [(slot, getattr(verdict, slot)) for slot in ("expected", "actual", "reason")]
     texts = {slot: text for slot, text in found if is_of(text, str)}
     if inner:  # a word of the step may hold a short secret of what was looked at
         given = {str(n): word for n, word in enumerate(step[1:]) if isinstance(word, str)}
         safe = without_secrets(given, looks, secrets)
-        changed = [n for n, word in given.items() if word != safe.get(n, word)]
-        frame.sensitive.extend(("assertions", at, "payload", n) for n in changed)
+        _mark(frame, [("payload", n) for n, word in given.items() if word != safe.get(n, word)])
     wanted = [Read(steps=look.steps, value=verdict.expected) for look in looks]
     safe = without_secrets(texts, [*looks, *wanted], secrets)
     return replace(verdict, **safe) if safe else verdict
+
+
+def _words(step: Step) -> list[Place]:
+    """Return the places of the words of a step, in its outcome, that may hold anything."""
+    return [("payload", str(word)) for word in range(plain_words(step), len(step) - 1)]
+
+
+def _mark(frame: Frame, places: Iterable[Place]) -> None:
+    """Mark places of the outcome that comes next as secret."""
+    at = str(len(frame.outcomes))
+    frame.sensitive.extend(("assertions", at, *place) for place in places)
 
 
 def _record(frame: Frame, step: Step, verdict: Verdict, play: str, index: int) -> Verdict:

@@ -11,7 +11,9 @@ import repl_pair
 from repl_pair import check, step
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.registry.outcomes import StepRecord, Verdict
+from repl_pair.runtime.running import effects
 from repl_pair.runtime.running.playing import MAX_STATES, NOT_KEPT
+from repl_pair.runtime.secrets.places import secret_args
 from repl_pair.runtime.stopping.loops import PRIVATE
 
 
@@ -348,7 +350,7 @@ OtherVerdict = type("Verdict", (), {"__module__": Verdict.__module__})
         ("it is wrong", "odd gave a str, no bool and no Verdict"),
         ([False], "odd gave a list, no bool and no Verdict"),
         (1, "odd gave a int, no bool and no Verdict"),
-        (OtherVerdict(), "odd gave a Verdict of another import of repl_pair"),
+        (OtherVerdict(), "odd gave a Verdict, no bool and no Verdict of this import of repl_pair"),
         (None, ""),
         ("", ""),
     ],
@@ -364,6 +366,47 @@ def test_what_is_no_bool_and_no_verdict_passes_nothing(counter, given, reason):
 def test_a_bool_of_any_kind_and_a_verdict_pass(counter, given):
     repl_pair.assertion("even")(lambda settled: given)
     assert play(["even"]).status == "pass"
+
+
+class NoItems(dict):
+    def items(self):
+        raise ValueError("1234")
+
+
+class NoLength(list):
+    def __len__(self):
+        raise ValueError("1234")
+
+
+class NoMembers(set):
+    def __iter__(self):
+        raise ValueError("1234")
+
+
+@pytest.mark.parametrize("made", [NoItems(a=1), NoLength([1]), NoMembers([1])])
+def test_what_cannot_be_read_fails_its_assertion_and_the_play_goes_on(made):
+    repl_pair.story("odd", component=lambda: made)
+    lines = [check.result_equals({"a": 1}), ["gives_it"], check.path_equals("stdout", "")]
+    repl_pair.assertion("gives_it")(lambda settled: Verdict(passed=True, actual=settled.result))
+    repl_pair.variant("odd/A", play=lines)
+    record = repl_pair.run("odd/A")
+    assert (record.status, [o.passed for o in record.assertions]) == ("fail", [False, False, True])
+    assert [o.actual for o in record.assertions[:2]] == [None, None]
+    assert "looked at what raises ValueError where it is read" in record.assertions[1].reason
+
+
+def test_what_is_declared_secret_of_many_effects_is_asked_once_for_each(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        effects,
+        "secret_args",
+        lambda do, payload: asked.append(payload) or secret_args(do, payload),
+    )
+    repl_pair.effect.impl("note")(lambda n: n)
+    repl_pair.story("many", component=lambda: [repl_pair.effect("note", n=n) for n in range(3)])
+    repl_pair.variant("many/A", play=[check.length("result", 3)] * 4)
+    assert repl_pair.run("many/A").status == "pass"
+    assert asked == [{"n": 0}, {"n": 1}, {"n": 2}]
 
 
 def test_steps_act_on_a_copy_of_what_a_function_returned():
