@@ -84,6 +84,7 @@ def finish(generator: "GeneratorType[Any, Any, Any]", what: str) -> None:
     """
     if _has_begun(generator.gi_frame):
         for _ in generator:
+            generator.close()
             raise RequestError("cannot_run", f"{what} yielded twice; {_ONCE}")
 
 
@@ -91,6 +92,7 @@ async def finish_async(generator: "AsyncGeneratorType[Any, Any]", what: str) -> 
     """Let an asynchronous generator clean up, as `finish` does."""
     if _has_begun(generator.ag_frame):
         async for _ in generator:
+            await generator.aclose()
             raise RequestError("cannot_run", f"{what} yielded twice; {_ONCE}")
 
 

@@ -260,6 +260,31 @@ def test_what_is_loaded_into_a_secret_place_is_learned():
     assert NEEDLES.scrub("hi Kq-883-zzpp-74") == ("hi [redacted]", 1)
 
 
+def test_a_loader_that_yields_twice_has_cleaned_up_when_its_run_is_refused(show):
+    cleaned = []
+
+    @repl_pair.loader("twice")
+    def twice():
+        try:
+            yield 1
+            yield 2
+        finally:
+            cleaned.append("twice")
+
+    @repl_pair.loader("later")
+    async def later():
+        try:
+            yield 1
+            yield 2
+        finally:
+            cleaned.append("later")
+
+    for name in ("twice", "later"):
+        repl_pair.variant("show/A", args={"a": ref(name)})
+        record = repl_pair.run("show/A")
+        assert (record.status, cleaned[-1:]) == ("cannot_run", [name])
+
+
 def test_what_never_began_is_not_begun_by_its_end():
     began = []
 
