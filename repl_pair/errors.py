@@ -72,6 +72,10 @@ def first_steps(steps: Iterable[NextStep]) -> list[NextStep]:
     return found
 
 
+class Ending(BaseException):
+    """Raised by another thread in what it ends; what runs there has not raised it."""
+
+
 class ReplPairError(Exception):
     """A refusal with a stable `code` (a key of CODES), and `detail` data.
 
@@ -177,5 +181,7 @@ def text_of(error: BaseException, write: Callable[[Any], str] = str) -> str:
     """Return an exception's text as its author wrote it, with whatever input it quotes."""
     try:
         return write(error)
-    except Exception:  # noqa: BLE001  a broken text must not hide what was raised
+    except (KeyboardInterrupt, Ending):
+        raise
+    except BaseException:  # noqa: BLE001  a broken text must not hide what was raised
         return "<unreadable>"

@@ -1,6 +1,5 @@
 """The phases of a run, as data; each walks its part of one run and raises what went wrong."""
 
-from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -117,7 +116,7 @@ async def _make(frame: Frame) -> None:
         check_required(frame.plan.component, frame.args)
     try:
         frame.result = await frame.value_of(frame.component(**frame.args))
-    except (Exception, SystemExit, CancelledError) as error:
+    except BaseException as error:
         if is_stop(error):
             raise
         show_open(frame.captured)

@@ -1,7 +1,6 @@
 """Plays: their steps act on the live object, their assertions are judged and recorded."""
 
 import asyncio
-from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -91,7 +90,7 @@ async def _act(frame: Frame, step: Step) -> None:
     try:
         frame.last = await _ACTS[str(step[0])](frame, step[1:])
         frame.last_secrets = frame.gave
-    except (Exception, SystemExit, CancelledError) as error:
+    except BaseException as error:
         if is_stop(error):
             raise
         frame.keep(error)

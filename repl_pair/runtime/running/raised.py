@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from itertools import islice, starmap
 from traceback import walk_stack, walk_tb
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, cast
 
 from repl_pair.errors import error_text, message_of
 from repl_pair.runtime.capture.own_threads import frames_of_threads
@@ -29,9 +29,11 @@ _HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 def as_raised(error: BaseException) -> BaseException:
     """Return the StopIteration that a coroutine of this package passed on as another exception."""
     cause = error.__cause__
-    if type(error) is RuntimeError and isinstance(cause, StopIteration | StopAsyncIteration):
-        return cause
-    return error
+    if type(error) is not RuntimeError or not is_of(cause, StopIteration, StopAsyncIteration):
+        return error
+    # Anybody may raise one of another; these are the interpreter's own words.
+    own_words = (" raised StopIteration", " raised StopAsyncIteration")
+    return cast("BaseException", cause) if message_of(error).endswith(own_words) else error
 
 
 def text_in(error: BaseException, doing: Mapping[str, Any]) -> str:

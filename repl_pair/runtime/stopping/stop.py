@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
+from repl_pair.errors import Ending
 from repl_pair.records import row
 from repl_pair.wire import monotonic
 
@@ -40,7 +41,7 @@ def unstopped(stop: Stop) -> Stop:
 BY_THE_PERSON = Stop("cannot_run", "interrupted by the person")
 
 
-class RunStopped(BaseException):
+class RunStopped(Ending):
     """Raised in a run that is stopped; `except Exception` in a component does not catch it."""
 
     def __init__(self, stop: Stop) -> None:

@@ -222,6 +222,46 @@ def test_a_component_that_raises_stop_iteration_is_reported_as_that():
     assert repl_pair.run("stop/Expected").status == "pass"
 
 
+def test_what_is_raised_from_a_stop_iteration_is_reported_as_itself():
+    def stop():
+        raise RuntimeError("no rows in table") from StopIteration("done")
+
+    repl_pair.story("stop", component=stop)
+    repl_pair.variant("stop/A")
+    assert repl_pair.run("stop/A").reason == "RuntimeError: no rows in table"
+
+
+class Halt(BaseException):
+    def __str__(self):
+        raise SystemExit
+
+
+@pytest.mark.parametrize("error", [Halt(), BaseExceptionGroup("all", [Halt()])])
+@pytest.mark.parametrize("at", ["made", "step"])
+def test_what_is_no_exception_but_raised_may_be_expected_too(at, error):
+    class Job:
+        def __init__(self):
+            if at == "made":
+                raise error
+
+        def go(self):
+            raise error
+
+    repl_pair.story("job", component=Job)
+    play = [step.call("go")] if at == "step" else []
+    repl_pair.variant("job/A", play=[*play, check.raises(type(error).__name__)])
+    assert repl_pair.run("job/A").status == "pass"
+
+
+def test_what_raised_is_recorded_also_where_its_text_cannot_be_read():
+    def halt():
+        raise Halt
+
+    repl_pair.story("job", component=halt)
+    repl_pair.variant("job/A")
+    assert repl_pair.run("job/A").reason == "Halt: <unreadable>"
+
+
 def test_a_class_whose_instances_are_awaited_is_what_that_gives():
     class Client:
         async def connect(self):
