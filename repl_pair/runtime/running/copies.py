@@ -64,7 +64,8 @@ def copy_judged(value: Any) -> Any:
     Builtin containers keep their types; objects become their stored public fields. Past the bounds
     a mark stands for what is left out; what has no parts is shared.
     """
-    room, known = JUDGED.nodes, dict[int, Any]()
+    # With each value, so that no other has its id meanwhile: some are made as they are read.
+    room, known = JUDGED.nodes, dict[int, tuple[Any, Any]]()
 
     def copy(value: Any, depth: int) -> Any:
         nonlocal room
@@ -72,7 +73,7 @@ def copy_judged(value: Any) -> Any:
         if value is None or kind in LEAVES:
             return value
         if id(value) in known:
-            return known[id(value)]
+            return known[id(value)][1]
         if kind not in _BUILTIN and kind_of(value) in ("array", "frame", "series"):
             return value.copy() if value.size <= JUDGED.width else _read(value, ())
         if is_polars(value):
@@ -88,14 +89,15 @@ def copy_judged(value: Any) -> Any:
         room -= len(taken)
         if is_mapping:
             made: dict[Any, Any] = {}
-            known[id(value)] = made
+            known[id(value)] = (value, made)
             made.update((key, copy(item, depth - 1)) for key, item in taken)
             made.update({MORE: left} if left else {})
             return made
         is_hashed = kind in (set, frozenset)
         items: list[Any] = taken if is_hashed else [copy(item, depth - 1) for item in taken]
         items += [f"{MORE} {left}"] if left else []
-        return known.setdefault(id(value), (kind if kind in _BUILTIN else list)(items))
+        make: Any = kind if kind in _BUILTIN else list
+        return known.setdefault(id(value), (value, make(items)))[1]
 
     return copy(value, JUDGED.depth)
 

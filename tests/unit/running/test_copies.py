@@ -1,5 +1,6 @@
 """Copies of states: what of a value is kept, what is cut, and that nothing is shared."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -146,6 +147,27 @@ def test_what_was_judged_is_reported_as_it_was_then():
         "rows": [[1]],
         "print": print,
     }
+
+
+class Made(Mapping):
+    """What it holds is made where it is read."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __getitem__(self, _key):
+        return [self.n, self.n * 10]
+
+    def __iter__(self):
+        return iter(["k"])
+
+    def __len__(self):
+        return 1
+
+
+def test_what_was_judged_is_reported_also_where_it_is_made_as_it_is_read():
+    judged = copy_judged([Made(1), Made(2), Made(3)])
+    assert judged == [{"k": [1, 10]}, {"k": [2, 20]}, {"k": [3, 30]}]
 
 
 def test_of_what_was_judged_no_more_is_kept_than_can_be_reported():
