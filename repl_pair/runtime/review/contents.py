@@ -3,9 +3,9 @@
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from functools import lru_cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -67,9 +67,19 @@ class Content:
         label = self.find_part(part) if part else None
         if not quote.strip():
             return not part or label is not None
-        text = self.text if label is None else self.parts[label]
         stands_in = _stands_whole_in if self.whole_words else _stands_in
-        return any(stands_in(form(quote), form(text)) for form in (_one_line, _as_read))
+        return any(stands_in(form(quote), self._formed(form, label)) for form in _FORMS)
+
+    @cached_property
+    def _formed(self) -> "Callable[[Form, str | None], str]":
+        """Returns a part, or the whole, in a form; each is made once and goes with the content."""
+        texts = {None: self.text, **self.parts}
+
+        @cache
+        def formed(form: Form, label: str | None) -> str:
+            return form(texts[label])
+
+        return formed
 
 
 def read_content(root: Path, target: Target, principal: str) -> Content | None:
@@ -195,14 +205,17 @@ def _data_text(data: Any) -> str:
     return "\n".join((*texts_in(data), compact, json.dumps(data, ensure_ascii=False), ""))
 
 
-@lru_cache(maxsize=16)
 def _one_line(text: str) -> str:
     return " ".join(composed(text).split())
 
 
-@lru_cache(maxsize=16)
 def _as_read(text: str) -> str:
     return _one_line(plain_text(text))
+
+
+Form = Callable[[str], str]
+_FORMS: Sequence[Form] = (_one_line, _as_read)
+"""The forms in which a quote is compared with a text, the cheaper one first."""
 
 
 def _stands_in(words: str, text: str) -> bool:
