@@ -1,6 +1,6 @@
 """Bounded copies of a state, so that later steps do not change what an earlier one left."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from enum import Enum
 from itertools import islice
@@ -36,26 +36,35 @@ def copy_state(value: Any) -> Any:
     return copy_within(value, BOUNDS, _read)
 
 
-def copy_containers(value: Any, known: dict[int, Any] | None = None) -> Any:
-    """Copy builtin containers at every level; the rest is shared. `known`: copies by id."""
-    known = {} if known is None else known
+def copy_containers(value: Any) -> Any:
+    """Copy builtin containers as deep as the interpreter goes; the rest is shared."""
+    return _copy_each(value, {}, lambda leaf, _known: leaf)
+
+
+def _copy_each(value: Any, known: dict[int, Any], copy_leaf: Callable[[Any, Any], Any]) -> Any:
+    """Copy builtin containers, and what is none by `copy_leaf`; `known` holds copies by id."""
     kind: Any = real_class(value)
-    if kind not in (list, dict, tuple, set):
-        return value
+    if id(kind) not in _COPIED:
+        return copy_leaf(value, known)
     if id(value) in known:
         return known[id(value)]
-    if kind is tuple:
-        # A list in it may hold the tuple, and have copied it.
-        return known.setdefault(id(value), tuple([copy_containers(item, known) for item in value]))
-    known[id(value)] = kind()
-    copied = known[id(value)]
-    if kind is list:
-        copied.extend(copy_containers(item, known) for item in value)
-    elif kind is dict:
-        copied.update((key, copy_containers(item, known)) for key, item in value.items())
-    else:
-        copied.update(value)
-    return copied
+    try:
+        if kind is dict or kind is list:
+            copied = known[id(value)] = kind()
+            if kind is list:
+                copied.extend(_copy_each(item, known, copy_leaf) for item in value)
+            else:
+                copied.update((k, _copy_each(item, known, copy_leaf)) for k, item in value.items())
+            return copied
+        items = [_copy_each(item, known, copy_leaf) for item in value]
+        # A list in a tuple may hold the tuple, and have copied it.
+        return known.setdefault(id(value), kind(items))
+    except RecursionError:
+        known.pop(id(value), None)
+        return value
+
+
+_COPIED = frozenset(map(id, (list, dict, tuple, set)))
 
 
 def copy_judged(value: Any) -> Any:
@@ -117,11 +126,21 @@ def _parts_of(value: Any, kind: Any) -> tuple[Any, bool]:
 
 
 def copy_live(value: Any) -> Any:
-    """Copy a whole value for steps to act on; what can't be copied stays shared."""
+    """Copy a whole value for steps to act on; what in its containers can't be stays shared."""
     try:
         return deepcopy(value)
     except Exception:  # noqa: BLE001  copying is the code of whatever is copied
-        return copy_containers(value)
+        return _copy_each(value, {}, _copy_leaf)
+
+
+def _copy_leaf(leaf: Any, known: dict[int, Any]) -> Any:
+    before = len(known)
+    try:
+        return deepcopy(leaf, known)
+    except Exception:  # noqa: BLE001  copying is the code of whatever is copied
+        while len(known) > before:  # what is copied in part
+            known.popitem()
+        return leaf
 
 
 def _read(value: Any, _places: Any) -> Any:

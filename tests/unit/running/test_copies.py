@@ -1,5 +1,6 @@
 """Copies of states: what of a value is kept, what is cut, and that nothing is shared."""
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -18,6 +19,7 @@ from repl_pair.runtime.running.copies import (
     JUDGED,
     copy_containers,
     copy_judged,
+    copy_live,
     copy_state,
 )
 from repl_pair.runtime.values.frozen import Secret
@@ -147,6 +149,34 @@ def test_what_was_judged_is_reported_as_it_was_then():
         "rows": [[1]],
         "print": print,
     }
+
+
+def test_of_what_cannot_be_copied_whole_only_that_is_shared():
+    cart, lock = Login(user="ada", pin="1"), threading.Lock()
+    value: Any = {"lock": lock, "cart": cart, "again": [cart], "all": (Holder(lock, cart), {1})}
+    value["self"] = value
+    copied = copy_live(value)
+    assert copied["self"] is copied
+    assert (copied["lock"], copied["all"][0]) == (lock, value["all"][0])
+    assert copied["cart"] is copied["again"][0] is not cart
+    assert copied["cart"] == cart
+    assert copied["all"][1] is not value["all"][1]
+
+
+class Holder:
+    def __init__(self, *held):
+        self.held = held[::-1]
+
+
+def test_what_is_too_deep_to_be_copied_is_shared_from_there_on():
+    deep: Any = []
+    for _ in range(5000):
+        deep = [deep]
+    copied = copy_live({"deep": deep})["deep"]
+    assert copied is not deep
+    while copied is not deep:
+        (copied,), (deep,) = copied, deep
+    assert len(copied) == 1
 
 
 class Made(Mapping):
