@@ -49,13 +49,16 @@ def _copy_each(value: Any, known: dict[int, Any], copy_leaf: Callable[[Any, Any]
     if id(value) in known:
         return known[id(value)]
     try:
-        if kind is dict or kind is list:
-            copied = known[id(value)] = kind()
-            if kind is list:
-                copied.extend(_copy_each(item, known, copy_leaf) for item in value)
-            else:
-                copied.update((k, _copy_each(item, known, copy_leaf)) for k, item in value.items())
-            return copied
+        if kind is list:
+            many: list[Any] = []
+            known[id(value)] = many
+            many.extend(_copy_each(item, known, copy_leaf) for item in value)
+            return many
+        if kind is dict:
+            named: dict[Any, Any] = {}
+            known[id(value)] = named
+            named.update((key, _copy_each(item, known, copy_leaf)) for key, item in value.items())
+            return named
         items = [_copy_each(item, known, copy_leaf) for item in value]
         # A list in a tuple may hold the tuple, and have copied it.
         return known.setdefault(id(value), kind(items))
