@@ -17,7 +17,10 @@ def read_tags(line: str, known: Sequence[str]) -> tuple[Sequence[str], Fits]:
     """
     words = _TOKEN.findall(line)
     reader = _Reader(line, words)
-    fits = reader.either()
+    try:
+        fits = reader.either()
+    except RecursionError:
+        raise reader.fault("it is nested too deeply") from None
     if reader.rest:
         raise reader.fault(f"{reader.rest[0]!r} is one too many")
     named = tuple(dict.fromkeys(word for word in words if word not in _SPECIAL))

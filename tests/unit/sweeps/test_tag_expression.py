@@ -23,7 +23,11 @@ def test_a_line_means_what_it_means_in_python(line, carried):
     assert fits(carried) is eval(line.replace("/", "_"), {}, truth)
 
 
-@pytest.mark.parametrize("line", ["", "and", "docs and", "(docs", "docs)", "docs dev", "not"])
+@pytest.mark.parametrize(
+    "line",
+    ["", "and", "docs and", "(docs", "docs)", "docs dev", "not", "not " * 5000 + "docs"],
+    ids=range(8),
+)
 def test_another_grammar_is_refused(line):
     with pytest.raises(RequestError) as refused:
         read_tags(line, TAGS)
