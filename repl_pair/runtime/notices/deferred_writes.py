@@ -3,6 +3,7 @@
 import math
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from repl_pair.errors import RequestError, error_text
@@ -88,17 +89,25 @@ class LaterWrites:
         with self._writing:
             with self._changed:
                 taken = self._take(until)
-            if not taken:
-                return None
-            try:
-                with project().writing() as connection:
-                    for one in taken.values():
-                        one.write(connection)
-            except RequestError as error:
-                if error.code == "cannot_run" and self._put_back(taken):
-                    return error
-                raise
-            return None
+            return self._make(taken) if taken else None
+
+    def _make(self, taken: dict[object, _Waiting]) -> RequestError | None:
+        """Make changes together; where one has a defect, each by itself, and then raise that."""
+        try:
+            with project().writing() as connection:
+                for one in taken.values():
+                    one.write(connection)
+        except RequestError as error:
+            if error.code == "cannot_run" and self._put_back(taken):
+                return error
+            raise
+        except Exception:
+            if len(taken) > 1:
+                with ExitStack() as each:
+                    for key, one in reversed(taken.items()):
+                        each.callback(self._make, {key: one})
+            raise
+        return None
 
     def _take(self, until: float) -> dict[object, _Waiting]:
         due = [key for key, one in self._waiting.items() if one.due <= until]

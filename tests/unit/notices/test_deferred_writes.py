@@ -50,6 +50,18 @@ def test_a_change_waits_for_a_database_that_is_locked_and_is_made_once(own_proje
     assert kept(own_project) == ["b", "newer a"]
 
 
+def test_a_change_with_a_defect_is_raised_and_those_that_came_with_it_are_made(own_project, locked):
+    locked()
+    later = LaterWrites()
+    later.put(keep("a"))
+    later.put(lambda _connection: 1 / 0)
+    later.put(lambda connection: connection.execute("INSERT INTO kept VALUES (1, 2)"))
+    later.put(keep("b"))
+    with pytest.raises((ZeroDivisionError, sqlite3.OperationalError)):
+        later.flush()
+    assert kept(own_project) == ["a", "b"]
+
+
 def test_a_change_that_was_tried_too_often_is_reported_and_dropped(own_project, locked):
     later, reports = LaterWrites(), []
     undo = STORE.subscribe(lambda change: reports.append(change))
