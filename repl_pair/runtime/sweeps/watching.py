@@ -157,7 +157,15 @@ class Watches:
             if undo is None:
                 self._running = False
                 return
-            self._hooks.callback(undo)
+            with self._lock:
+                is_over = not self._watches  # they ended meanwhile
+                if not is_over:
+                    self._hooks.callback(undo)
+            if is_over:
+                undo()
+                self._running = False
+                self._run_next()
+                return
         OWN_CALLS.run(
             "run_variant",
             {"variant_id": variant_id, "detail": "full"},

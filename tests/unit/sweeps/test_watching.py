@@ -303,6 +303,32 @@ def test_all_runs_of_a_watch_are_taken_by_the_host_that_the_first_one_made(price
     assert not OWN_CALLS.has_handler
 
 
+def test_a_watch_that_ends_while_its_host_is_made_leaves_no_host(prices):
+    ended, undos = [], []
+
+    def serve():
+        undo = serve_own_calls()
+        undos.pop()()
+        return lambda: ended.append(undo())
+
+    def begin(serve):
+        watch = Watch(
+            owner=PERSON, what="x", choose=lambda: ["price/A"], view=View(), on_run=ran.append,
+            serve=serve,
+        )  # fmt: skip
+        undos.append(WATCHES.add(watch))
+
+    ran = []
+    begin(serve)
+    repl_pair.variant("price/A", args={"n": 3})
+    wait_until(lambda: ended, "the end of the host")
+    assert (OWN_CALLS.has_handler, ran) == (False, [])
+    begin(serve_own_calls)
+    repl_pair.variant("price/A", args={"n": 4})
+    wait_until(lambda: ran, "the run of the next watch")
+    undos.pop()()
+
+
 def test_an_own_call_is_run_by_the_latest_host_with_the_view_of_its_caller():
     own_calls, first, last = OwnCalls(), Nobody(), Nobody()
     own_calls.serve(first.submit)
