@@ -1,12 +1,10 @@
 """What was expected against what is there: by content, with JSON taken to the actual type."""
 
 import dataclasses
-from collections.abc import Mapping
-from decimal import Decimal
-from enum import Enum
 from reprlib import Repr
 from typing import Any
 
+from repl_pair.runtime.assertions.coercion import Leaves, coerce, is_same, key_finder
 from repl_pair.runtime.assertions.tables import (
     Differ,
     at_place,
@@ -16,90 +14,22 @@ from repl_pair.runtime.assertions.tables import (
 from repl_pair.runtime.reading.bounded import equal_head
 from repl_pair.runtime.reading.comparing import has_own_equality
 from repl_pair.runtime.secrets.known import NEEDLES
-from repl_pair.runtime.values.build import find_member
 from repl_pair.runtime.values.classes import (
-    is_array_scalar,
     is_map,
-    is_of,
     is_polars,
     is_row,
     is_set,
     kind_of,
     real_class,
     same_class,
-    type_ref,
 )
 from repl_pair.runtime.values.declared_fields import (
     attrs_fields,
     fields_of,
 )
-from repl_pair.runtime.values.frozen import SCALARS, EnumMember, Record, Secret, to_plain
-from repl_pair.runtime.values.leaves import nearest_leaf, read_leaf
+from repl_pair.runtime.values.frozen import SCALARS, Secret, to_plain
 from repl_pair.runtime.values.library import all_values
 from repl_pair.runtime.values.paths import join_path
-
-_NUMBER_WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
-_NO_KEY = object()
-_KEY_BITS = 2_000
-"""How long a whole number may be that a JSON key stands for: Python writes it at any limit."""
-
-
-def coerce(expected: Any, actual: Any) -> Any:
-    """Take a JSON expectation to the actual value's type; what has no form of that type stays."""
-    if is_array_scalar(actual):
-        if actual.dtype.kind not in "mM" or type(expected) is not str:
-            return _to_leaf(expected, actual.item())
-        try:
-            return type(actual)(expected)
-        except ValueError:
-            return expected
-    if is_of(actual, Enum):
-        return _to_member(expected, real_class(actual))
-    if type(expected) is Record:
-        return expected.fields if expected.type == type_ref(real_class(actual)) else expected
-    if isinstance(actual, tuple) and is_row(expected):
-        return tuple(expected)
-    return _to_leaf(expected, actual)
-
-
-def key_like(expected: Any, actual: Mapping[Any, Any]) -> Any:
-    """Return the key of `actual` that a JSON key stands for, an enum member's or a number's too.
-
-    It is no key where only True stands for 1, or 1 for True.
-    """
-    is_there = expected in actual
-    if is_there and not (is_of(expected, int, float, complex, Decimal) and expected in (0, 1)):
-        return expected
-    for key in actual:
-        is_short = type(key) is int and key.bit_length() < _KEY_BITS
-        if _is_same(coerce(expected, key), key) or (is_short and str(key) == expected):
-            return key
-    return _NO_KEY if is_there else expected
-
-
-def _to_member(expected: Any, cls: type[Enum]) -> Any:
-    if type(expected) is EnumMember and expected.type == type_ref(cls):
-        return cls.__members__.get(expected.name, expected)
-    if isinstance(expected, Enum):
-        again = same_class(type(expected), cls)
-        return cls.__members__.get(expected.name, expected) if again else expected
-    found = find_member(expected, cls)
-    return expected if found is None else found
-
-
-def _to_leaf(expected: Any, actual: Any) -> Any:
-    if type(expected) is float and isinstance(actual, Decimal):
-        return Decimal(repr(expected))
-    if type(expected) is str and isinstance(actual, float | Decimal) and expected in _NUMBER_WORDS:
-        return type(actual)(_NUMBER_WORDS[expected])
-    if type(expected) not in (str, int, float) or isinstance(actual, float | complex):
-        return expected
-    leaf = nearest_leaf(real_class(actual))
-    try:
-        return expected if leaf is None else read_leaf(expected, leaf)
-    except ValueError:
-        return expected
-
 
 _LONGEST, _LONGEST_PART = 1000, 400
 
@@ -169,13 +99,13 @@ def _difference(expected: Any, actual: Any, path: str) -> str | None:
     given = expected if is_map(expected) else compared_fields(expected, ())
     found = _map_difference(given, compared_fields(actual, given), path)
     asks = found and not is_map(expected) and has_own_equality(real_class(actual))
-    return None if asks and _is_same(expected, actual) else found
+    return None if asks and is_same(expected, actual) else found
 
 
 def _map_difference(expected: Any, actual: Any, path: str) -> str | None:
-    known: set[Any] = set()
+    known, find = set[Any](), key_finder(actual)
     for name, value in expected.items():
-        key = key_like(to_plain(name), actual)
+        key = find(to_plain(name))
         if key not in actual:
             return at_place(path, f"expected a key {short(name)}, there is none")
         known.add(key)
@@ -195,13 +125,14 @@ def item_difference(expected: Any, actual: Any, path: str, differ: Differ) -> st
 
 
 def _set_difference(expected: Any, actual: Any, path: str) -> str | None:
-    left = list(actual)
-    for item in expected:
-        same = next((i for i, a in enumerate(left) if _difference(item, a, "") is None), None)
+    left, leaves = {id(member): member for member in actual}, Leaves(actual)
+    for item in [item for item in expected if left.pop(id(leaves.find(item)), left) is left]:
+        same = next((i for i, a in left.items() if _difference(item, a, "") is None), None)
         if same is None:
             return at_place(path, f"expected the member {short(item)}, there is none")
         del left[same]
-    return at_place(path, f"the member {short(left[0])} was not expected") if left else None
+    extra = next(iter(left.values()), left)
+    return at_place(path, f"the member {short(extra)} was not expected") if left else None
 
 
 def compared_fields(value: Any, named: Any) -> dict[str, Any]:
@@ -217,7 +148,7 @@ def compared_fields(value: Any, named: Any) -> dict[str, Any]:
 
 def _leaf_difference(expected: Any, actual: Any, path: str) -> str | None:
     try:
-        same = _is_same(expected, actual)
+        same = is_same(expected, actual)
     except Exception as error:  # noqa: BLE001  __eq__ is the person's code
         return at_place(path, f"comparing with {short(expected)} raised {type(error).__name__}")
     if same:
@@ -233,23 +164,6 @@ def _leaf_difference(expected: Any, actual: Any, path: str) -> str | None:
     if wanted == got:
         wanted, got = f"{_name(expected)} {wanted}", f"{_name(actual)} {got}"
     return at_place(path, f"expected {wanted}, got {got}")
-
-
-def _is_same(expected: Any, actual: Any) -> bool:
-    one, other = _plain_scalar(expected), _plain_scalar(actual)
-    if isinstance(one, bool) != isinstance(other, bool):
-        return False
-    return bool(one == other) or (_is_nan(one) and _is_nan(other))
-
-
-def _plain_scalar(value: Any) -> Any:
-    return value.item() if is_array_scalar(value) and value.dtype.kind in "biufc" else value
-
-
-def _is_nan(value: Any) -> bool:
-    if isinstance(value, Decimal):
-        return value.is_nan()
-    return (isinstance(value, float | complex) or is_array_scalar(value)) and bool(value != value)
 
 
 def _name(value: Any) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from repl_pair.errors import did_you_mean
-from repl_pair.runtime.assertions.comparison import coerce, equal, key_like, short
+from repl_pair.runtime.assertions.coercion import coerce, key_finder
+from repl_pair.runtime.assertions.comparison import equal, short
 from repl_pair.runtime.assertions.verdicts import has_marker, shown_at, unmasked
 from repl_pair.runtime.assertions.view import RunView
 from repl_pair.runtime.values.classes import (
@@ -43,7 +44,7 @@ def lacks(settled: RunView, actual: Any, item: Any, where: str) -> str | None:
     if isinstance(actual, str):
         is_there = _in_text(settled, actual, item, where)
     elif is_map(actual):
-        is_there = key_like(item, actual) in actual
+        is_there = key_finder(actual)(item) in actual
     elif (items := _items(actual)) is None:
         return f"{where}: a {type(actual).__name__} holds no items"
     else:

@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 from repl_pair.records import record
+from repl_pair.runtime.assertions.coercion import key_finder
 from repl_pair.runtime.assertions.comparison import (
     compared_fields,
     difference,
     item_difference,
-    key_like,
     short,
 )
 from repl_pair.runtime.assertions.tables import (
@@ -85,7 +85,8 @@ def apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | 
         return difference(expected, actual, path)
     if not is_map:
         wanted, fields = compared_fields(expected, ()), compared_fields(actual, ())
-    keys = {name: key_like(name, fields) for name in wanted}
+    find = key_finder(fields)
+    keys = {name: find(name) for name in wanted}
     known = [str(key if key in fields else name) for name, key in keys.items()]
     if labels := difference(sorted(known), sorted(map(str, fields)), f"{path}.keys"):
         return labels

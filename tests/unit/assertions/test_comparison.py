@@ -23,11 +23,13 @@ from hypothesis import given, strategies as st
 from pydantic import BaseModel
 from starlette.datastructures import Headers, QueryParams
 
-from repl_pair.runtime.assertions.comparison import coerce, difference, equal
+from repl_pair.runtime.assertions.coercion import coerce
+from repl_pair.runtime.assertions.comparison import difference, equal
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Secret
 
 NAN = float("nan")
+MANY = range(300)
 
 
 class Color(Enum):
@@ -459,6 +461,28 @@ def test_a_secret_expectation_is_compared_and_never_shown():
     assert difference({"key": Secret("canary")}, {"key": "canary"}) is None
     found = difference({"key": Secret("canary")}, {"key": "other"}, "r")
     assert found == "r.key: it is not the expected secret"
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"),
+    [
+        ({str(n): n for n in MANY}, {n: n for n in MANY}),
+        ({f"{n}.5": n for n in MANY}, {Decimal(f"{n}.50"): n for n in MANY}),
+        ([str(n) for n in MANY], {str(n) for n in MANY}),
+        ([[n, "RED"] for n in MANY], {(np.int64(n), "RED") for n in MANY}),
+        ({n / 7 for n in MANY}, frozenset(n / 7 for n in reversed(MANY))),
+    ],
+    ids=["digits", "decimals", "texts", "rows", "floats"],
+)
+def test_many_keys_and_members_are_compared_in_the_time_of_their_number(expected, actual):
+    calls: list[str] = []
+    sys.setprofile(lambda _frame, event, _arg: calls.append(event))
+    try:
+        found = difference(expected, actual)
+    finally:
+        sys.setprofile(None)
+    assert found is None
+    assert len(calls) < 1000 * len(MANY)
 
 
 def test_without_a_path_the_sentence_stands_alone():

@@ -1,0 +1,166 @@
+"""What a JSON form stands for: taken to the actual type, and found among keys and members."""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from enum import Enum
+from functools import cache
+from typing import Any
+
+from repl_pair.runtime.values.build import find_member
+from repl_pair.runtime.values.classes import (
+    is_array_scalar,
+    is_of,
+    is_row,
+    real_class,
+    same_class,
+    type_ref,
+)
+from repl_pair.runtime.values.frozen import EnumMember, Record
+from repl_pair.runtime.values.leaves import leaf_of, nearest_leaf, read_leaf
+
+_NUMBER_WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+NO_VALUE: Any = object()
+"""Stands for a value or key that is not there; nothing else is it."""
+_NUMBERS = "biufc"
+"""The kinds of the numbers of numpy."""
+_KEY_BITS = 2_000
+"""How long a whole number may be that a JSON key stands for: Python writes it at any limit."""
+
+
+def coerce(expected: Any, actual: Any) -> Any:
+    """Take a JSON expectation to the actual value's type; what has no form of that type stays."""
+    if is_array_scalar(actual):
+        if actual.dtype.kind not in "mM" or type(expected) is not str:
+            return _to_leaf(expected, actual.item())
+        try:
+            return type(actual)(expected)
+        except ValueError:
+            return expected
+    if is_of(actual, Enum):
+        return _to_member(expected, real_class(actual))
+    if type(expected) is Record:
+        return expected.fields if expected.type == type_ref(real_class(actual)) else expected
+    if isinstance(actual, tuple) and is_row(expected):
+        return tuple(expected)
+    return _to_leaf(expected, actual)
+
+
+def _to_member(expected: Any, cls: type[Enum]) -> Any:
+    if type(expected) is EnumMember and expected.type == type_ref(cls):
+        return cls.__members__.get(expected.name, expected)
+    if isinstance(expected, Enum):
+        again = same_class(type(expected), cls)
+        return cls.__members__.get(expected.name, expected) if again else expected
+    found = find_member(expected, cls)
+    return expected if found is None else found
+
+
+def _to_leaf(expected: Any, actual: Any) -> Any:
+    if type(expected) is float and isinstance(actual, Decimal):
+        return Decimal(repr(expected))
+    if type(expected) is str and isinstance(actual, float | Decimal) and expected in _NUMBER_WORDS:
+        return type(actual)(_NUMBER_WORDS[expected])
+    if type(expected) not in (str, int, float) or isinstance(actual, float | complex):
+        return expected
+    leaf = nearest_leaf(real_class(actual))
+    try:
+        return expected if leaf is None else read_leaf(expected, leaf)
+    except ValueError:
+        return expected
+
+
+class Leaves:
+    """Finds the leaf among many values that a form stands for, without asking each of them.
+
+    A tuple of leaves is one too.
+    """
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        """Keep the leaves, with one sample for all that a form is taken to in the same way."""
+        self._kinds: dict[Any, tuple[Any, dict[Any, Any]]] = {}
+        for value in values:
+            if (kind := _kind(value)) is not None:
+                self._kinds.setdefault(kind, (value, {}))[1].setdefault(_hashed(value), value)
+
+    def find(self, expected: Any) -> Any:
+        """Return the value; NO_VALUE where no lookup finds one, as of NaN, which equals nothing."""
+        for sample, known in self._kinds.values():
+            taken = _taken(expected, sample)
+            if _kind(taken) is not None and _hashed(taken) in known:
+                return known[_hashed(taken)]
+        return NO_VALUE
+
+
+def _taken(expected: Any, sample: Any) -> Any:
+    if real_class(sample) is tuple and is_row(expected) and len(expected) == len(sample):
+        return tuple(map(_taken, expected, sample))
+    return coerce(expected, sample)
+
+
+def _kind(value: Any) -> Any:
+    """Return what values share that a form is taken to in the same way, None for no leaf."""
+    if real_class(value) is tuple:
+        kinds = tuple(map(_kind, value))
+        return None if any(kind is None for kind in kinds) else kinds
+    if is_array_scalar(value):
+        return value.dtype if value.dtype.kind in _NUMBERS else None
+    cls = real_class(value)
+    is_leaf = value is None or is_of(value, datetime) or leaf_of(cls) is not None
+    return id(cls) if is_leaf else None
+
+
+def _hashed(leaf: Any) -> Any:
+    """Return what is equal for leaves that are the same: a bool is no number."""
+    plain = _plain_scalar(leaf)
+    return (
+        tuple(map(_hashed, leaf)) if real_class(leaf) is tuple else (isinstance(plain, bool), plain)
+    )
+
+
+def key_finder(actual: Mapping[Any, Any]) -> Callable[[Any], Any]:
+    """Return what gives the key that a JSON key stands for, an enum member's or a number's too.
+
+    It gives no key where only True stands for 1, or 1 for True.
+    """
+
+    @cache
+    def tables() -> tuple[dict[str, int], Leaves]:
+        short = (key for key in actual if type(key) is int and key.bit_length() < _KEY_BITS)
+        return {str(key): key for key in short}, Leaves(actual)
+
+    def find(expected: Any) -> Any:
+        is_there = expected in actual
+        if is_there and not _may_mean_another(expected):
+            return expected
+        texts, leaves = tables()
+        key = texts[expected] if expected in texts else leaves.find(expected)
+        if key is NO_VALUE:
+            alike = (key for key in actual if is_same(coerce(expected, key), key))
+            key = next(alike, NO_VALUE if is_there else expected)
+        return key
+
+    return find
+
+
+def _may_mean_another(key: Any) -> bool:
+    """Return whether Python takes it for a key that is not the same."""
+    return is_of(key, int, float, complex, Decimal) and key in (0, 1)
+
+
+def is_same(expected: Any, actual: Any) -> bool:
+    """Return whether two leaves are one value: a bool is no number, NaN equals NaN."""
+    one, other = _plain_scalar(expected), _plain_scalar(actual)
+    if isinstance(one, bool) != isinstance(other, bool):
+        return False
+    return bool(one == other) or (_is_nan(one) and _is_nan(other))
+
+
+def _plain_scalar(value: Any) -> Any:
+    return value.item() if is_array_scalar(value) and value.dtype.kind in _NUMBERS else value
+
+
+def _is_nan(value: Any) -> bool:
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return (isinstance(value, float | complex) or is_array_scalar(value)) and bool(value != value)
