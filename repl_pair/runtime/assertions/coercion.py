@@ -1,7 +1,8 @@
 """What a JSON form stands for: taken to the actual type, and found among keys and members."""
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from contextlib import suppress
+from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum
 from functools import cache
@@ -112,7 +113,7 @@ def _kind(value: Any) -> Any:
 
 def _hashed(leaf: Any) -> Any:
     """Return what is equal for leaves that are the same: a bool is no number."""
-    plain = _plain_scalar(leaf)
+    plain = plain_scalar(leaf)
     return (
         tuple(map(_hashed, leaf)) if real_class(leaf) is tuple else (isinstance(plain, bool), plain)
     )
@@ -145,19 +146,29 @@ def key_finder(actual: Mapping[Any, Any]) -> Callable[[Any], Any]:
 
 def _may_mean_another(key: Any) -> bool:
     """Return whether Python takes it for a key that is not the same."""
-    return is_of(key, int, float, complex, Decimal) and key in (0, 1)
+    is_number = is_of(key, int, float, complex, Decimal)
+    return is_of(key, datetime) or (is_number and key in (0, 1))
 
 
 def is_same(expected: Any, actual: Any) -> bool:
     """Return whether two leaves are one value: a bool is no number, NaN equals NaN."""
-    one, other = _plain_scalar(expected), _plain_scalar(actual)
+    one, other = plain_scalar(expected), plain_scalar(actual)
     if isinstance(one, bool) != isinstance(other, bool):
         return False
     return bool(one == other) or (_is_nan(one) and _is_nan(other))
 
 
-def _plain_scalar(value: Any) -> Any:
-    return value.item() if is_array_scalar(value) and value.dtype.kind in _NUMBERS else value
+def plain_scalar(value: Any) -> Any:
+    """Return a number of numpy as one of Python, and a moment of a zone in UTC.
+
+    Python compares two moments of one zone by the clock alone, of which an hour comes twice.
+    """
+    if is_array_scalar(value) and value.dtype.kind in _NUMBERS:
+        return value.item()
+    if is_of(value, datetime) and value.tzinfo is not None and value.utcoffset() is not None:
+        with suppress(OverflowError):
+            return value.astimezone(UTC)
+    return value
 
 
 def _is_nan(value: Any) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from repl_pair.errors import did_you_mean
-from repl_pair.runtime.assertions.coercion import coerce, key_finder
+from repl_pair.runtime.assertions.coercion import coerce, key_finder, plain_scalar
 from repl_pair.runtime.assertions.comparison import equal, short
 from repl_pair.runtime.assertions.verdicts import has_marker, shown_at, unmasked
 from repl_pair.runtime.assertions.view import RunView
@@ -77,7 +77,7 @@ def _items(value: Any) -> Iterable[Any] | None:
 
 
 def _ordered(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda actual, x: compare(actual, coerce(x, actual))
+    return lambda actual, x: compare(plain_scalar(actual), plain_scalar(coerce(x, actual)))
 
 
 def _differs(actual: Any, x: Any) -> Any:

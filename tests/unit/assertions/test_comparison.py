@@ -6,12 +6,13 @@ import sys
 import types
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, IntEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import attrs
 import httpx
@@ -30,6 +31,9 @@ from repl_pair.runtime.values.frozen import Secret
 
 NAN = float("nan")
 MANY = range(300)
+HOUR = datetime(2024, 10, 27, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+HOUR_LATER = HOUR.replace(fold=1)
+EAST = timezone(timedelta(hours=14))
 
 
 class Color(Enum):
@@ -314,6 +318,11 @@ def test_a_json_form_is_taken_to_the_actual_type(expected, actual, taken):
         ({"size": 1}, Box(1, seen=2)),
         ({"size": 1, "seen": 2}, Box(1, seen=2)),
         ({1.0: "a"}, {1: "a"}),
+        ("2024-10-27T02:30:00+02:00", HOUR),
+        (["2024-10-27T00:30:00Z"], {HOUR}),
+        (pd.Timestamp(HOUR), HOUR),
+        ({HOUR: 1}, {HOUR.astimezone(UTC): 1}),
+        (datetime.min.replace(tzinfo=EAST), datetime.min.replace(tzinfo=EAST)),
         (
             {"12345678123456781234567812345678": 1},
             {UUID(int=0x12345678123456781234567812345678): 1},
@@ -446,6 +455,8 @@ def test_no_series_is_made_of_the_columns_of_frames_that_are_equal_or_frozen(mon
         ({1: "a"}, {True: "a"}, "r: expected a key 1, there is none"),
         ({"7": "a"}, {10**5_000: "a"}, "r: expected a key '7', there is none"),
         ({True: "a"}, {1: "a"}, "r: expected a key True, there is none"),
+        (HOUR, HOUR_LATER, "r: expected datetime.datetime(2024, 10, 27, 2, 30, tz"),
+        ({HOUR: 1}, {HOUR_LATER: 1}, "r: expected a key datetime.datetime(2024, 10, 27, 2, 30"),
         (Box(1), Box(2), "r.size: expected 1, got 2"),
         ({"size": 1, "seen": 3}, Box(1, seen=2), "r.seen: expected 3, got 2"),
     ],

@@ -1,5 +1,8 @@
 """Operators over arrays and tables: each element has to stand to the value so."""
 
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -42,3 +45,11 @@ def test_what_is_missing_in_a_column_differs_and_stands_in_no_order(library):
     assert unlike(column, "!=", 2, "result") is None
     assert "expected a value <" in unlike(column, "<", 2, "result")
     assert "expected a value !=" in unlike(column, "!=", 1, "result")
+
+
+def test_an_hour_that_comes_twice_is_in_order():
+    first = datetime(2024, 10, 27, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+    second = first.replace(fold=1)
+    assert unlike(first, "<", second, "result") is None
+    assert unlike(first, ">=", second, "result") is not None
+    assert unlike(first, "in", [second], "result") is not None
