@@ -86,7 +86,8 @@ def _check_pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> I
 def compare(settled: RunView, path: Path, op: str, x: Any) -> Verdict:
     """`[path, op, x]`: the value is `==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `not_in` or `is_close`.
 
-    An array or frame is, if each of its items is.
+    An array or frame is, if each of its items is; `==`, `in`, and an `x` of many items take it as
+    a whole.
     """
     if op == "==":
         return judge_equal(settled, path, x)

@@ -2,12 +2,14 @@
 
 import math
 import operator
+import sys
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import Any, TypeGuard
 
 from repl_pair.errors import did_you_mean
 from repl_pair.runtime.assertions.coercion import coerce, key_finder, plain_scalar
 from repl_pair.runtime.assertions.comparison import equal, short
+from repl_pair.runtime.assertions.tables import plain_items
 from repl_pair.runtime.assertions.verdicts import has_marker, shown_at, unmasked
 from repl_pair.runtime.assertions.view import RunView
 from repl_pair.runtime.values.classes import (
@@ -15,9 +17,11 @@ from repl_pair.runtime.values.classes import (
     is_polars,
     is_row,
     is_set,
+    is_table,
     kind_of,
     real_class,
 )
+from repl_pair.runtime.values.library import exact_columns
 from repl_pair.runtime.values.paths import parse_path
 from repl_pair.runtime.values.value_parts import plain_array
 
@@ -27,16 +31,49 @@ def unlike(actual: Any, op: str, x: Any, where: str) -> str | None:
     if op not in _OPERATORS:
         return f"there is no operator {op!r}.{did_you_mean(op, OPERATORS)} There are {_NAMES}."
     try:
-        holds = _OPERATORS[op](actual, x)
-        if kind_of(holds) in ("frame", "series") or is_polars(holds):
-            fill = holds.fill_null if is_polars(holds) else holds.fillna
-            holds = fill(op == "!=").to_numpy()  # what is missing differs, as NaN does
-        if kind_of(holds) and not holds.size:
-            return f"{where}: {short(actual)} has no element that is {op} {short(x)}"
-        holds = bool(holds.all()) if kind_of(holds) else bool(holds)
+        holds = _holds(actual, op, x)
     except Exception as error:  # noqa: BLE001  operators are code of the values' classes
         return f"{where}: {short(actual)} {op} {short(x)} raised {type(error).__name__}"
+    if holds is None:
+        return f"{where}: {short(actual)} has no element that is {op} {short(x)}"
     return None if holds else f"{where}: expected a value {op} {short(x)}, got {short(actual)}"
+
+
+def _holds(actual: Any, op: str, x: Any) -> bool | None:
+    """Return whether an operator holds, of a table for each element; None where it has none."""
+    compare = _OPERATORS[op]
+    if op in _OF_ELEMENTS and is_table(actual) and not (is_table(x) or _is_many(x)):
+        columns = _columns(actual)
+        found = (compare(one, x) for column in columns for one in _elements(column, op, x))
+        return all(found) if any(map(len, columns)) else None
+    holds = compare(actual, x)
+    if kind_of(holds) in ("frame", "series") or is_polars(holds):
+        fill = holds.fill_null if is_polars(holds) else holds.fillna
+        holds = fill(False).to_numpy()
+    if not kind_of(holds):
+        return bool(holds)
+    return bool(holds.all()) if holds.size else None
+
+
+def _columns(table: Any) -> list[Any]:
+    """Return the elements of an array or a table as lists and flat arrays."""
+    if is_polars(table):
+        return [items for _, _, items in exact_columns(table)]
+    if kind_of(table) == "frame":
+        return [part for at in range(table.shape[1]) for part in _columns(table.iloc[:, at])]
+    if kind_of(table) == "array":
+        return [sys.modules["numpy"].ravel(plain_array(table))]
+    return [table.to_numpy() if table.dtype.kind in _NUMBERS else table.tolist()]
+
+
+def _elements(column: Any, op: str, x: Any) -> list[Any]:
+    """Return the elements to ask; of numbers that may equal another, those that numpy finds."""
+    if not kind_of(column):
+        return column
+    is_number = type(x) is float or (type(x) is int and x.bit_length() < 64)
+    if op == "!=" and is_number and column.dtype.kind in _NUMBERS:
+        column = column[column == x if x == x else column != column]
+    return plain_items(column)
 
 
 def lacks(settled: RunView, actual: Any, item: Any, where: str) -> str | None:
@@ -80,24 +117,20 @@ def _ordered(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return lambda actual, x: compare(plain_scalar(actual), plain_scalar(coerce(x, actual)))
 
 
-def _differs(actual: Any, x: Any) -> Any:
-    """Compare each element of an array or a column with one value, as the orders do."""
-    is_whole = is_row(x) or is_map(x) or is_set(x) or kind_of(x) or is_polars(x)
-    if is_whole or not (kind_of(actual) or is_polars(actual)):
-        return not equal(x, actual)
-    return actual != coerce(x, actual)
+def _is_many(value: Any) -> TypeGuard[Iterable[Any]]:
+    return is_row(value) or is_set(value) or is_map(value)
 
 
 def _is_in(actual: Any, x: Any) -> bool:
     if isinstance(x, str):
         return isinstance(actual, str) and actual in x
-    if not (is_row(x) or is_set(x) or is_map(x)):
+    if not _is_many(x):
         raise TypeError(f"a {type(x).__name__} holds no items")
-    return any(equal(item, actual) for item in cast("Iterable[Any]", x))
+    return any(equal(item, actual) for item in x)
 
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "!=": _differs,
+    "!=": lambda actual, x: not equal(x, actual),
     "<": _ordered(operator.lt),
     "<=": _ordered(operator.le),
     ">": _ordered(operator.gt),
@@ -106,5 +139,9 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "not_in": lambda actual, x: not _is_in(actual, x),
     "is_close": lambda actual, x: math.isclose(actual, coerce(x, actual)),
 }
+_OF_ELEMENTS = ("!=", "is_close")
+"""The operators that do not take a table themselves."""
+_NUMBERS = "iuf"
+"""The kinds of the numbers of numpy that have an order."""
 OPERATORS = ("==", *_OPERATORS)
 _NAMES = ", ".join(OPERATORS)

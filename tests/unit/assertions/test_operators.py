@@ -1,6 +1,7 @@
 """Operators over arrays and tables: each element has to stand to the value so."""
 
-from datetime import datetime
+from datetime import date, datetime
+from enum import Enum
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -9,6 +10,13 @@ import polars as pl
 import pytest
 
 from repl_pair.runtime.assertions.operators import unlike
+
+NAN, DAY = float("nan"), date(2024, 1, 1)
+
+
+class Color(Enum):
+    RED = 1
+
 
 KINDS = {
     "array": np.array,
@@ -45,6 +53,42 @@ def test_what_is_missing_in_a_column_differs_and_stands_in_no_order(library):
     assert unlike(column, "!=", 2, "result") is None
     assert "expected a value <" in unlike(column, "<", 2, "result")
     assert "expected a value !=" in unlike(column, "!=", 1, "result")
+
+
+@pytest.mark.parametrize(
+    ("make", "items", "x"),
+    [
+        (np.array, [NAN, 1.0], NAN),
+        (np.array, [NAN], "NaN"),
+        (np.array, ["2024-01-01"], "2024-01-01"),
+        (lambda items: np.array(items, "M8[D]"), ["2024-01-01"], "2024-01-01"),
+        (np.array, [[2, 1]], 1),
+        (pd.Series, [NAN, 1.0], NAN),
+        (pd.Series, [DAY], "2024-01-01"),
+        (pd.Series, [Color.RED], "RED"),
+        (pd.Series, [None], None),
+        (pd.Index, [DAY], "2024-01-01"),
+        (pd.DataFrame, {"a": [1.5], "b": ["x"]}, "x"),
+        (pl.Series, [None, DAY], "2024-01-01"),
+        (pl.DataFrame, {"a": [1.5], "b": ["x"]}, 1.5),
+    ],
+)
+def test_an_element_differs_from_what_it_is_not_equal_to(make, items, x):
+    assert unlike(make(items), "!=", x, "result").startswith("result: expected a value != ")
+    assert unlike(make(items), "!=", "other", "result") is None
+
+
+def test_an_element_that_numpy_takes_for_a_number_differs_from_it_if_it_is_none():
+    assert unlike(np.array([2**53 + 1]), "!=", 2.0**53, "result") is None
+    assert unlike(np.array([True]), "!=", 1, "result") is None
+    assert unlike(np.array([1.0]), "!=", 10**400, "result") is None
+
+
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+def test_each_element_may_be_close_to_a_number(make):
+    assert unlike(make([0.1 + 0.2, 0.3]), "is_close", 0.3, "result") is None
+    assert unlike(make([0.3, 0.4]), "is_close", 0.3, "result") is not None
+    assert unlike(make([0.3])[:0], "is_close", 0.3, "result").endswith(" that is is_close 0.3")
 
 
 def test_an_hour_that_comes_twice_is_in_order():
