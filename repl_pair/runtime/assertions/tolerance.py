@@ -2,7 +2,7 @@
 
 import math
 import sys
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,8 @@ from repl_pair.runtime.values.paths import join_path
 from repl_pair.runtime.values.value_parts import added_fields, plain_array
 
 ABS, REL = 1e-12, 1e-6
+_EXACT = Context(prec=50, traps=[])
+"""Rounds differences of decimal numbers far below a float, whatever the person has set."""
 
 
 @record
@@ -52,11 +54,17 @@ class Tolerance:
             raise ValueError("a tolerance is at most 1.7e308, as floats are") from None
 
     def holds(self, one: Any, other: Any) -> bool:
-        """Return whether two numbers are near; NaN is near NaN alone."""
+        """Return whether two numbers are near; NaN is near NaN alone.
+
+        Whole and decimal numbers are subtracted before they are rounded to a float.
+        """
+        if not (_is_exact(one) and _is_exact(other)):
+            one, other = _rounded(one), _rounded(other)
         if one == other or (one != one and other != other):
             return True
         try:
-            far, most = float(abs(one - other)), float(max(abs(one), abs(other)))
+            with localcontext(_EXACT):
+                far, most = float(abs(one - other)), float(max(abs(one), abs(other)))
         except OverflowError:  # whole numbers beyond all floats
             return False
         return math.isfinite(most) and far <= max(self.abs, self.rel * most)
@@ -156,6 +164,9 @@ def _arrays_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -
     if expected.dtype.kind not in "iuf" or actual.dtype.kind not in "iuf":
         return apart(plain_items(expected), plain_items(actual), path, tolerance)
     one, other = expected.astype(float), actual.astype(float)
+    pairs = ((expected, one), (actual, other))
+    if any(array.dtype.kind != "f" and (abs(made) >= 2**53).any() for array, made in pairs):
+        return apart(plain_items(expected), plain_items(actual), path, tolerance)
     numpy = sys.modules["numpy"]
     with numpy.errstate(all="ignore"):  # infinities less infinities are none
         most = numpy.maximum(abs(one), abs(other))
@@ -173,9 +184,18 @@ def _arrays_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -
 def _number(value: Any) -> Any:
     if classes.is_array_scalar(value) and value.dtype.kind in "biufc":
         value = value.item()
-    if isinstance(value, Decimal):
-        return math.nan if value.is_nan() else float(value)
-    return value if _is_number(value) else None
+    is_decimal = isinstance(value, Decimal)
+    return value if is_decimal or _is_number(value) else None
+
+
+def _is_exact(number: Any) -> bool:
+    return isinstance(number, int) or (isinstance(number, Decimal) and number.is_finite())
+
+
+def _rounded(number: Any) -> Any:
+    if not isinstance(number, Decimal):
+        return number
+    return math.nan if number.is_nan() else float(number)
 
 
 def _is_number(value: Any) -> bool:

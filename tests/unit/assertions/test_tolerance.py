@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal, Inexact, localcontext
 
 import numpy as np
 import pandas as pd
@@ -86,6 +87,31 @@ def test_whole_numbers_beyond_floats_infinities_and_nan_are_near_themselves_alon
     assert near(math.nan, math.nan)
     assert not near(math.nan, 0)
     assert near("NaN", math.nan)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "far"),
+    [
+        (np.array([1700000000000000001]), np.array([1700000000000000100]), 99),
+        (np.array([2**53 + 1]), np.array([2**53]), 1),
+        (
+            np.ma.array([2**63, 1], np.uint64, mask=[0, 1]),
+            np.ma.array([2**63 - 1, 1], mask=[0, 1]),
+            1,
+        ),
+        (Decimal("100000000000000000.01"), Decimal("100000000000000000.99"), 0.98),
+        (Decimal(10**30), 10**30 + 1, 1),
+    ],
+)
+def test_whole_and_decimal_numbers_are_as_far_as_their_exact_difference(one, other, far):
+    with localcontext(prec=2, traps=[Inexact]):
+        assert not near(one, other, Tolerance.of(far * 0.99, None))
+        assert near(one, other, Tolerance.of(far, None))
+
+
+def test_a_decimal_number_is_near_the_float_of_its_text():
+    assert near(Decimal("0.1"), 0.1, Tolerance.of(0, 0))
+    assert near(Decimal("NaN"), math.nan)
 
 
 NOTED = pd.Series([1.0])
