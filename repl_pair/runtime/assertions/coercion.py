@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
-from repl_pair.runtime.values.build import find_member
+from repl_pair.runtime.values.build import find_member, find_named, name_of_member
 from repl_pair.runtime.values.classes import (
     is_array_scalar,
     is_of,
@@ -48,12 +48,13 @@ def coerce(expected: Any, actual: Any) -> Any:
 
 
 def _to_member(expected: Any, cls: type[Enum]) -> Any:
-    if type(expected) is EnumMember and expected.type == type_ref(cls):
-        return cls.__members__.get(expected.name, expected)
-    if isinstance(expected, Enum):
+    if type(expected) is EnumMember:
+        found = find_named(expected.name, cls) if expected.type == type_ref(cls) else None
+    elif isinstance(expected, Enum):
         again = same_class(type(expected), cls)
-        return cls.__members__.get(expected.name, expected) if again else expected
-    found = find_member(expected, cls)
+        found = find_named(name_of_member(expected), cls) if again else None
+    else:
+        found = find_member(expected, cls)
     return expected if found is None else found
 
 

@@ -2,7 +2,9 @@
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from enum import Enum, Flag
+from functools import reduce
 from typing import Any, get_args
 
 from repl_pair.errors import RequestError, did_you_mean, text_of
@@ -86,23 +88,47 @@ def build_member(frozen: Frozen, cls: Any, where: str) -> Any:
 
 def find_member(value: Any, cls: Any) -> Enum | None:
     """Return the member that a name or a value stands for, None where there is none."""
-    if isinstance(value, str) and value in cls.__members__:
-        return cls.__members__[value]
+    if isinstance(value, str) and (found := find_named(value, cls)) is not None:
+        return found
+    if type(value) is int and issubclass(cls, Flag):
+        return _find_flag(value, cls)
     return next((m for m in cls if type(m.value) is type(value) and m.value == value), None)
+
+
+def name_of_member(member: Enum) -> str:
+    """Return the name of a member, of a flag of several `A|B`; the number of one without a name."""
+    return member.name or str(member.value)
+
+
+def find_named(name: str, cls: Any) -> Enum | None:
+    """Return the member that `name_of_member` names, None where there is none."""
+    if name in cls.__members__ or not issubclass(cls, Flag):
+        return cls.__members__.get(name)
+    parts = name.split("|")
+    if len(parts) > 1:
+        flags: list[Any] = [find_named(part, cls) for part in parts]
+        return None if any(flag is None for flag in flags) else reduce(lambda a, b: a | b, flags)
+    try:
+        return _find_flag(int(name, 0), cls)
+    except ValueError:
+        return None
+
+
+def _find_flag(number: int, cls: Any) -> Enum | None:
+    with suppress(Exception):  # a class may refuse a number by code of its own
+        found = cls(number)
+        return found if type(found) is cls and found.value == number else None
+    return None
 
 
 def member_named(cls: Any, name: str, where: str) -> Enum:
     """Return a member by name; `A|B` is a flag of both."""
     _check_enum(cls, where)
-    names = name.split("|") if issubclass(cls, Flag) else [name]
-    lost = [n for n in names if n not in cls.__members__]
-    if lost:
-        near = did_you_mean(lost[0], cls.__members__)
-        raise unfit(where, f"{cls.__qualname__} has no member {lost[0]!r}.{near}".rstrip("."))
-    found = cls.__members__[names[0]]
-    for other in names[1:]:
-        found |= cls.__members__[other]
-    return found
+    if (found := find_named(name, cls)) is not None:
+        return found
+    lost = next(part for part in (*name.split("|"), name) if find_named(part, cls) is None)
+    near = did_you_mean(lost, cls.__members__)
+    raise unfit(where, f"{cls.__qualname__} has no member {lost!r}.{near}".rstrip("."))
 
 
 def _check_enum(cls: Any, where: str) -> None:

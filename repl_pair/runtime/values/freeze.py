@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.values import canonical
+from repl_pair.runtime.values.build import name_of_member
 from repl_pair.runtime.values.classes import (
     hint_class,
     is_library_scalar,
@@ -25,10 +26,7 @@ from repl_pair.runtime.values.classes import (
     same_class,
     type_ref,
 )
-from repl_pair.runtime.values.declared_fields import (
-    fields_of,
-    is_plain_container,
-)
+from repl_pair.runtime.values.declared_fields import fields_of, is_plain_container
 from repl_pair.runtime.values.frozen import (
     SCALARS,
     EnumMember,
@@ -171,7 +169,7 @@ def _freeze_container(value: Any, hint: Hint, where: str, above: Above) -> Froze
 
 def _freeze_member(value: Enum, hint: Hint, where: str) -> EnumMember:
     _check_reachable(type(value), hint, where)
-    return EnumMember(type_ref(type(value)), value.name)
+    return EnumMember(type_ref(type(value)), name_of_member(value))
 
 
 def _freeze_map(value: Mapping[Any, Any], hint: Hint, where: str, above: Above) -> Frozen:

@@ -134,6 +134,10 @@ LEAVES: dict[type, Leaf] = {
             lambda z: [z.real.hex(), z.imag.hex()],
             lambda parts: complex(*map(float.fromhex, parts)),
         ),
+        # Neither NaN and infinities nor the sign of a zero come back from the sum of two numbers.
+        python=lambda z: PythonText(
+            f'complex("{z}")' if "n" in repr(z) or "-0" in repr(z) else repr(z)
+        ),
         show=complex.__repr__,
     ),
     str: Leaf(

@@ -43,7 +43,8 @@ class Writer:
         if kind is Record:
             return f"{self._class(frozen.type)}({self.keywords(frozen.fields, where)})"
         if kind is EnumMember:
-            return f"{self._class(frozen.type)}.{frozen.name}"
+            cls, names = self._class(frozen.type), frozen.name.split("|")
+            return " | ".join(f"{cls}.{n}" if n.isidentifier() else f"{cls}({n})" for n in names)
         return self._leaf(kind, frozen, where)
 
     def keywords(self, items: Mapping[str, Frozen], where: str) -> str:

@@ -9,6 +9,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, TypeAlias
 
 from repl_pair.runtime.values import frozen
+from repl_pair.runtime.values.build import name_of_member
 from repl_pair.runtime.values.classes import (
     is_exactly,
     kind_of,
@@ -151,7 +152,7 @@ def response_parts(value: Any) -> Parts:
 
 _RECORD: Made = (b"record", _dataclass)
 _SCALAR: Made = (b"scalar", lambda value: (type(value).__name__, str(value)))
-_MEMBER: Made = (b"member", lambda value: (type(value).__qualname__, value.name or value.value))
+_MEMBER: Made = (b"member", lambda value: (type(value).__qualname__, name_of_member(value)))
 _NAMED: Made = (b"named", lambda value: (type(value).__qualname__, value._asdict()))
 
 MADE_OF: dict[type, Made] = {

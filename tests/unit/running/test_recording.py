@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 import repl_pair
 from repl_pair.errors import AuthoringError, RequestError
@@ -236,6 +236,7 @@ def test_a_recording_receives_one_object_or_all_of_a_variant_between_start_and_s
 
 LEAVES = (
     (st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary())
+    | st.complex_numbers()
     | st.decimals(allow_nan=False)
     | st.datetimes()
     | st.uuids()
@@ -249,6 +250,8 @@ VALUES = st.recursive(
 
 
 @settings(max_examples=150, deadline=None)
+@example(complex("nan"))
+@example(complex(-0.0, 1))
 @given(VALUES)
 def test_text_of_data_is_that_data(value):
     writer = Writer()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from enum import Enum, Flag, StrEnum
+from enum import Enum, Flag, IntFlag, StrEnum
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -32,6 +32,7 @@ from pydantic import BaseModel, Field, SecretStr
 from starlette.datastructures import QueryParams
 
 from repl_pair.errors import AuthoringError, RequestError
+from repl_pair.runtime.assertions.comparison import difference
 from repl_pair.runtime.authoring.entries import Handle
 from repl_pair.runtime.planning.identity import content_hash
 from repl_pair.runtime.values.classes import TypeRef, current_class
@@ -47,6 +48,7 @@ from repl_pair.runtime.values.frozen import (
     to_plain,
 )
 from repl_pair.runtime.values.marks import Sensitive
+from repl_pair.runtime.values.python_text import Writer
 from repl_pair.runtime.values.takes import takes_of
 from repl_pair.runtime.values.thaw import thaw
 
@@ -64,6 +66,10 @@ class Color(Enum):
 class Access(Flag):
     READ = 1
     WRITE = 2
+
+
+class Bits(IntFlag):
+    READ = 1
 
 
 class Settings(dict):
@@ -711,9 +717,34 @@ def test_an_enum_member_that_is_gone_is_cannot_run():
     assert "Color has no member 'REDD'. Nearest: RED" in refusal(frozen, Color)
 
 
-def test_flags_that_are_combined_come_back():
-    both = Access.READ | Access.WRITE
-    assert rebuilt(freeze(both)) == both
+@pytest.mark.parametrize(
+    ("flag", "forms", "text"),
+    [
+        (Access.READ, ("READ", 1), "Access.READ"),
+        (Access.READ | Access.WRITE, ("READ|WRITE", 3), "Access.READ | Access.WRITE"),
+        (Access(0), ("0", 0), "Access(0)"),
+        (Bits.READ | 8, ("READ|8", "1|8", 9), "Bits.READ | Bits(8)"),
+    ],
+)
+def test_a_flag_comes_back_from_data_from_names_and_from_its_number(flag, forms, text):
+    frozen = freeze({"x": flag})["x"]
+    assert rebuilt(frozen) is flag
+    assert Writer().value(frozen, "x") == text
+    assert difference(frozen, flag) is None
+    for form in forms:
+        assert rebuilt(form, type(flag)) is flag
+        assert difference(form, flag) is None
+
+
+@pytest.mark.parametrize("form", ["READ|GONE", "READ|8", "4", 4, True, ""])
+def test_what_no_flag_is_known_by_is_no_member(form):
+    assert "expected Access" in refusal(form, Access)
+    assert difference(form, Access.READ) is not None
+
+
+def test_a_part_of_a_flag_that_is_gone_is_named():
+    frozen = EnumMember(TypeRef(__name__, "Access"), "READ|WRITTEN")
+    assert "Access has no member 'WRITTEN'. Nearest: WRITE" in refusal(frozen, Access)
 
 
 SOURCE = """
