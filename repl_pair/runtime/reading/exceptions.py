@@ -10,7 +10,18 @@ from types import FrameType, TracebackType, WrapperDescriptorType
 from typing import Any, cast
 
 from repl_pair.runtime.reading.fields import keys_are, read_fields
-from repl_pair.runtime.values.classes import is_exactly, is_of, lineage, real_class, space_of
+from repl_pair.runtime.values.classes import (
+    is_exactly,
+    is_installed,
+    is_of,
+    lineage,
+    module_of,
+    name_of,
+    qualname_of,
+    real_class,
+    root_of,
+    space_of,
+)
 
 _MOST_ARGS = 100
 _TRACEBACK, _CAUSE, _CONTEXT, _IS_SUPPRESSED, _ARGS, _SPACE = (
@@ -136,15 +147,15 @@ def _is_plain(value: Any, depth: int = 3) -> bool:
 
 
 def short_class_name(cls: type) -> str:
-    """Return the name of a class; with its module where it would mean a builtin class of that name.
+    """Return the name of a class; with its module where that is installed, or the name a builtin's.
 
     The module is left out else, for the module of a stories file has another name where another
     face loads it.
     """
-    name = cls.__name__
-    if getattr(builtins, name, cls) is cls:
+    name = _place_in_file(cls)
+    if getattr(builtins, name, None) is cls:
         return name
-    return f"{cls.__module__}.{cls.__qualname__}"
+    return _full_name(cls) if is_installed(root_of(cls)) or hasattr(builtins, name) else name
 
 
 def is_named(cls: type, name: str) -> bool:
@@ -154,4 +165,13 @@ def is_named(cls: type, name: str) -> bool:
     """
     if isinstance(builtin := getattr(builtins, name, None), type):
         return builtin in cls.__mro__
-    return any(name in (c.__name__, f"{c.__module__}.{c.__qualname__}") for c in cls.__mro__)
+    return any(name in (name_of(c), _place_in_file(c), _full_name(c)) for c in lineage(cls))
+
+
+def _place_in_file(cls: type) -> str:
+    """Return the name of a class with those of the classes around it, without a function's."""
+    return qualname_of(cls).rpartition("<locals>.")[2]
+
+
+def _full_name(cls: type) -> str:
+    return f"{module_of(cls)}.{qualname_of(cls)}"

@@ -1,8 +1,19 @@
 """The text of an exception, where the interpreter alone makes it."""
 
+import json
+import subprocess
+
+import httpx
 import pytest
 
-from repl_pair.runtime.reading.exceptions import causes_of, leaves_of, notes_of, text_of
+from repl_pair.runtime.reading.exceptions import (
+    causes_of,
+    is_named,
+    leaves_of,
+    notes_of,
+    short_class_name,
+    text_of,
+)
 
 RAN: list[str] = []
 
@@ -91,3 +102,48 @@ def test_the_parts_of_groups_are_found_however_deep():
         group = ExceptionGroup("x", [group])
     assert [error.args for error in leaves_of(group)] == [(1,), (2,)]
     assert len(leaves_of(group, 1)) == 1
+
+
+class TimeoutExpired(Exception):
+    pass
+
+
+class Outer:
+    class Inner(Exception):
+        pass
+
+    class ReadTimeout(httpx.ReadTimeout):
+        pass
+
+
+class Other:
+    class Inner(Exception):
+        pass
+
+    class KeyError(Exception):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("cls", "name", "others"),
+    [
+        (KeyError, "KeyError", [Other.KeyError, LookupError]),
+        (Other.KeyError, "Other.KeyError", [KeyError]),
+        (json.JSONDecodeError, "json.decoder.JSONDecodeError", [ValueError]),
+        (subprocess.TimeoutExpired, "subprocess.TimeoutExpired", [TimeoutExpired]),
+        (httpx.ReadTimeout, "httpx.ReadTimeout", [httpx.ConnectTimeout]),
+        (TimeoutExpired, "TimeoutExpired", [Own]),
+        (Outer.Inner, "Outer.Inner", [Other.Inner]),
+    ],
+)
+def test_a_class_is_known_by_a_name_that_is_of_no_other_one(cls, name, others):
+    assert short_class_name(cls) == name
+    assert is_named(cls, name)
+    assert [other for other in others if is_named(other, name)] == []
+
+
+@pytest.mark.parametrize(
+    "name", ["ReadTimeout", "Outer.ReadTimeout", "httpx.ReadTimeout", "TransportError", "Exception"]
+)
+def test_a_class_goes_by_its_names_and_by_those_of_its_bases(name):
+    assert is_named(Outer.ReadTimeout, name)
