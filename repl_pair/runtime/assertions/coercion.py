@@ -152,11 +152,15 @@ def _may_mean_another(key: Any) -> bool:
 
 
 def is_same(expected: Any, actual: Any) -> bool:
-    """Return whether two leaves are one value: a bool is no number, NaN equals NaN."""
+    """Return whether two leaves are one value: a bool is no number, NaN equals NaN of its kind."""
     one, other = plain_scalar(expected), plain_scalar(actual)
     if isinstance(one, bool) != isinstance(other, bool):
         return False
-    return bool(one == other) or (_is_nan(one) and _is_nan(other))
+    if bool(one == other):
+        return True
+    if isinstance(one, complex) and isinstance(other, complex):
+        return is_same(one.real, other.real) and is_same(one.imag, other.imag)
+    return _nan_kind(one) != "" and _nan_kind(one) == _nan_kind(other)
 
 
 def plain_scalar(value: Any) -> Any:
@@ -172,7 +176,10 @@ def plain_scalar(value: Any) -> Any:
     return value
 
 
-def _is_nan(value: Any) -> bool:
+def _nan_kind(value: Any) -> str:
+    """Return the kind of what is not equal to itself, as numpy names it; nothing for all else."""
     if isinstance(value, Decimal):
-        return value.is_nan()
-    return (isinstance(value, float | complex) or is_array_scalar(value)) and bool(value != value)
+        return "f" if value.is_nan() else ""
+    if not (isinstance(value, float) or is_array_scalar(value)) or bool(value == value):
+        return ""
+    return "f" if isinstance(value, float) else value.dtype.kind

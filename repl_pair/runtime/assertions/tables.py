@@ -15,7 +15,6 @@ Differ = Callable[[Any, Any, str], str | None]
 """Gives the first difference of two parts at a path, None where they are equal."""
 
 _NO_NUMBER = "OV"
-_MAY_BE_NAN = "fcmM"
 _PLAIN = frozenset(
     map(id, (type(None), bool, int, float, str, bytes, Decimal, date, timedelta, UUID))
 )
@@ -76,14 +75,20 @@ def _array_difference(expected: Any, actual: Any, path: str, differ: Differ) -> 
         return masks
     if actual.dtype.kind in _NO_NUMBER:
         return differ(expected.tolist(), actual.tolist(), path)
-    same = expected == actual
-    if actual.dtype.kind in _MAY_BE_NAN:
-        same |= (expected != expected) & (actual != actual)
-    same = where_unmasked(same)
+    same = where_unmasked(_same_cells(expected, actual))
     if same.all():
         return None
     place = _first_place(~same)
     return differ(expected[place], actual[place], path + "".join(f"[{at}]" for at in place))
+
+
+def _same_cells(expected: Any, actual: Any) -> Any:
+    """Return which cells of two arrays are the same, NaN too, of complex ones part by part."""
+    if actual.dtype.kind == "c":
+        return _same_cells(expected.real, actual.real) & _same_cells(expected.imag, actual.imag)
+    same = expected == actual
+    may_be_nan = actual.dtype.kind in "fmM"
+    return same | ((expected != expected) & (actual != actual)) if may_be_nan else same
 
 
 def plain_items(array: Any) -> Any:
@@ -148,13 +153,18 @@ def _item_difference(expected: Any, actual: Any, path: str, differ: Differ) -> s
 
 
 def _are_equal(one: Any, other: Any) -> bool:
-    """Return whether the items are surely equal; pandas alone takes True for 1 among objects."""
+    """Return whether the items are surely equal: pandas takes True for 1 among objects."""
     if not one.equals(other):
         return False
-    if one.dtype != object and other.dtype != object:
+    if not any(map(_is_vague, (one.dtype, other.dtype))):
         return True
     kinds, others = ([id(real_class(item)) for item in items.tolist()] for items in (one, other))
     return kinds == others and _PLAIN.issuperset(kinds)
+
+
+def _is_vague(dtype: Any) -> bool:
+    """Return whether pandas takes items for equal that are not: 1 and True, and any complex NaN."""
+    return str(dtype) == "object" or dtype.kind == "c"
 
 
 def labels_difference(expected: Any, actual: Any, path: str, differ: Differ) -> str | None:
@@ -193,7 +203,7 @@ def _frame_difference(expected: Any, actual: Any, path: str, differ: Differ) -> 
         wanted, got = getattr(expected, word), getattr(actual, word)
         if labels := labels_difference(wanted, got, f"{path}.{word}", differ):
             return labels
-    if expected.equals(actual) and object not in [*expected.dtypes]:
+    if expected.equals(actual) and not any(map(_is_vague, expected.dtypes)):
         return None
     pairs = zip(actual.columns, _columns(expected), _columns(actual), strict=True)
     found = (_column_difference(e, a, f"{path}.{name}", differ) for name, e, a in pairs)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from repl_pair.records import record
-from repl_pair.runtime.assertions.coercion import key_finder
+from repl_pair.runtime.assertions.coercion import is_same, key_finder
 from repl_pair.runtime.assertions.comparison import (
     compared_fields,
     difference,
@@ -60,7 +60,7 @@ class Tolerance:
         """
         if not (_is_exact(one) and _is_exact(other)):
             one, other = _rounded(one), _rounded(other)
-        if one == other or (one != one and other != other):
+        if one == other or (one != one and is_same(one, other)):
             return True
         try:
             with localcontext(_EXACT):

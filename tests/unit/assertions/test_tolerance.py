@@ -87,6 +87,8 @@ def test_whole_numbers_beyond_floats_infinities_and_nan_are_near_themselves_alon
     assert near(math.nan, math.nan)
     assert not near(math.nan, 0)
     assert near("NaN", math.nan)
+    assert near([complex(math.nan, 1)], np.array([complex(math.nan, 1)]))
+    assert not near([complex(math.nan, 1)], np.array([complex(math.nan, 2)]))
 
 
 @pytest.mark.parametrize(
