@@ -106,8 +106,9 @@ def _map_difference(expected: Any, actual: Any, path: str) -> str | None:
     known, find = set[Any](), key_finder(actual)
     for name, value in expected.items():
         key = find(to_plain(name))
-        if key not in actual:
-            return at_place(path, f"expected a key {short(name)}, there is none")
+        if key not in actual or key in known:
+            lack = "are not two" if key in known else "is none"
+            return at_place(path, f"expected a key {short(name)}, there {lack}")
         known.add(key)
         if found := _difference(value, actual[key], join_path(path, key)):
             return found
