@@ -75,17 +75,17 @@ def _array_difference(expected: Any, actual: Any, path: str, differ: Differ) -> 
         return masks
     if actual.dtype.kind in _NO_NUMBER:
         return differ(expected.tolist(), actual.tolist(), path)
-    same = where_unmasked(_same_cells(expected, actual))
+    same = where_unmasked(same_cells(expected, actual))
     if same.all():
         return None
     place = _first_place(~same)
     return differ(expected[place], actual[place], path + "".join(f"[{at}]" for at in place))
 
 
-def _same_cells(expected: Any, actual: Any) -> Any:
+def same_cells(expected: Any, actual: Any) -> Any:
     """Return which cells of two arrays are the same, NaN too, of complex ones part by part."""
     if actual.dtype.kind == "c":
-        return _same_cells(expected.real, actual.real) & _same_cells(expected.imag, actual.imag)
+        return same_cells(expected.real, actual.real) & same_cells(expected.imag, actual.imag)
     same = expected == actual
     may_be_nan = actual.dtype.kind in "fmM"
     return same | ((expected != expected) & (actual != actual)) if may_be_nan else same

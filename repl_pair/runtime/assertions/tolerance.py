@@ -18,6 +18,7 @@ from repl_pair.runtime.assertions.tables import (
     mask_difference,
     plain_items,
     repeated_label,
+    same_cells,
     where_unmasked,
 )
 from repl_pair.runtime.reading.whole_tables import as_rows
@@ -161,24 +162,30 @@ def _arrays_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -
         return f"{path}: expected shape {expected.shape}, got {actual.shape}"
     if masks := mask_difference(expected, actual, path):
         return masks
-    if expected.dtype.kind not in "iuf" or actual.dtype.kind not in "iuf":
-        return apart(plain_items(expected), plain_items(actual), path, tolerance)
-    one, other = expected.astype(float), actual.astype(float)
-    pairs = ((expected, one), (actual, other))
-    if any(array.dtype.kind != "f" and (abs(made) >= 2**53).any() for array, made in pairs):
+    if {expected.dtype.kind, actual.dtype.kind} - set("iuf"):
         return apart(plain_items(expected), plain_items(actual), path, tolerance)
     numpy = sys.modules["numpy"]
+    one, other = expected.astype(float), actual.astype(float)
     with numpy.errstate(all="ignore"):  # infinities less infinities are none
+        far = abs(one - other)
+        if "f" not in (expected.dtype.kind, actual.dtype.kind):
+            far = numpy.where(far < 2**60, _whole_distances(expected, actual), far)
         most = numpy.maximum(abs(one), abs(other))
         room = numpy.maximum(most * tolerance.rel, tolerance.abs)
-        same = (one == other) | ((one != one) & (other != other))
-        near = same | ((abs(one - other) <= room) & (most != math.inf))
+        near = same_cells(expected, actual) | ((far <= room) & (most != math.inf))
     near = where_unmasked(near)
     if near.all():
         return None
     place = tuple(int(at[0]) for at in (~near).nonzero()) if actual.ndim else ()
     where = path + "".join(f"[{at}]" for at in place)
     return f"{where}: expected about {short(expected[place])}, got {short(actual[place])}"
+
+
+def _whole_distances(one: Any, other: Any) -> Any:
+    """Return how far whole numbers are apart, if 64 bits hold that, exactly."""
+    numpy = sys.modules["numpy"]
+    is_less, one, other = numpy.less(one, other), one.astype("u8"), other.astype("u8")
+    return numpy.where(is_less, other - one, one - other)
 
 
 def _number(value: Any) -> Any:

@@ -58,6 +58,15 @@ def test_an_array_is_near_as_its_items_are(one, other, tolerance):
 
 
 @settings(deadline=None)
+@given(st.integers(-(2**63), 2**63 - 1), st.integers(0, 2**64 - 1), st.integers(-3, 3), TOLERANCES)
+def test_an_array_of_whole_numbers_is_near_as_they_are(one, other, more, tolerance):
+    first, near_first = np.array([one]), max(-(2**63), min(one + more, 2**63 - 1))
+    for number, dtype in ((near_first, np.int64), (other, np.uint64), (other / 3, float)):
+        second = np.array([number], dtype)
+        assert near(first, second, tolerance) == near(one, second.tolist()[0], tolerance)
+
+
+@settings(deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(0, 1e6), st.floats(-2, 2))
 def test_a_number_is_near_just_within_the_tolerance(number, tolerance, share):
     other = number + tolerance * share
@@ -96,6 +105,9 @@ def test_whole_numbers_beyond_floats_infinities_and_nan_are_near_themselves_alon
     [
         (np.array([1700000000000000001]), np.array([1700000000000000100]), 99),
         (np.array([2**53 + 1]), np.array([2**53]), 1),
+        (np.array([2**63 - 1]), np.array([-(2**63)]), 2**64 - 1),
+        (np.array([-1]), np.array([2**64 - 1], np.uint64), 2**64),
+        (np.array(-3, np.int8), np.array(2**60), 2**60 + 3),
         (
             np.ma.array([2**63, 1], np.uint64, mask=[0, 1]),
             np.ma.array([2**63 - 1, 1], mask=[0, 1]),
