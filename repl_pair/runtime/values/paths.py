@@ -78,8 +78,11 @@ def _write_step(step: Any) -> str:
         return f"[{step}]"
     if type(step) is tuple:
         return f"[{', '.join(map(format_part, cast('Cut', step)))}]"
-    text = step if isinstance(step, str) else str(getattr(step, "name", step))
-    return f"[{json.dumps(text, ensure_ascii=False)}]"
+    return f"[{format_part(step if isinstance(step, str) else _plain(step))}]"
+
+
+def _plain(key: Any) -> str:
+    return str(getattr(key, "name", key))
 
 
 def whole_slice(key: Key | Cut) -> slice | None:
@@ -101,9 +104,9 @@ def below(places: Iterable[Place], key: Any) -> tuple[Place, ...]:
 
 
 def format_part(part: str | int | slice) -> str:
-    """Return the text of one part of a cut."""
+    """Return the text of one part of a cut, or of a key that is a tuple, which may be anything."""
     if not isinstance(part, slice):
-        return json.dumps(part, ensure_ascii=False)
+        return json.dumps(part, ensure_ascii=False, default=_plain)
     ends = ["" if end is None else format_part(end) for end in (part.start, part.stop)]
     return ":".join([*ends, *([] if part.step is None else [str(part.step)])])
 

@@ -7,6 +7,7 @@ import threading
 import types
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal
 from enum import Enum
 from typing import ClassVar
@@ -28,6 +29,10 @@ from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.paths import format_path, parse_cuts, parse_path
 
 # Text.
+
+
+class Color(Enum):
+    RED = 1
 
 
 @given(st.lists(st.text() | st.integers(), min_size=1))
@@ -89,6 +94,19 @@ def test_what_is_no_path_is_refused_with_its_position_and_a_legal_form(path, wor
     assert "result.lines[0].sku" in caught.value.message
 
 
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        (("a", date(2024, 1, 1)), '["a", "2024-01-01"]'),
+        ((Decimal("1.5"), np.int64(3)), '["1.5", "3"]'),
+        ((b"x", (1, Color.RED)), '["b\'x\'", [1, "RED"]]'),
+        ((None, True, 1.5, slice(1, 2)), "[null, true, 1.5, 1:2]"),
+    ],
+)
+def test_a_key_that_is_a_tuple_is_written_whatever_its_parts_are(key, text):
+    assert format_path(["d", key]) == f"d{text}"
+
+
 @pytest.mark.parametrize("cut", ["[x]", "[1.5:]", f"[{'-' * 3_000}1:]"])
 def test_what_is_no_cut_is_refused_with_its_position(cut):
     with pytest.raises(RequestError) as caught:
@@ -99,10 +117,6 @@ def test_what_is_no_cut_is_refused_with_its_position(cut):
 
 
 # The author's walk.
-
-
-class Color(Enum):
-    RED = 1
 
 
 class Basket:
