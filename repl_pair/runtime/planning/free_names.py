@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from repl_pair.runtime.planning.source_index import parse
+from repl_pair.runtime.planning.source_index import bound_name, parse
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -21,7 +21,9 @@ def free_names(node: ast.AST) -> set[str]:
         inside = set(ast.iter_child_nodes(node))
     hints = (getattr(node, slot, None) for slot in ("annotation", "returns"))
     quoted = set[str]().union(*map(_names_quoted, filter(None, hints)))
-    outside = (child for child in ast.iter_child_nodes(node) if child not in inside)
+    outside = [child for child in ast.iter_child_nodes(node) if child not in inside]
+    if isinstance(node, _COMPREHENSIONS):
+        outside.append(node.generators[0].iter)
     read = set[str]().union(*map(free_names, inside))
     if inside:
         read -= _bound_in(node, inside)
@@ -42,6 +44,7 @@ def _bound_in(scope: ast.AST, inside: Iterable[ast.AST]) -> set[str]:
     """Return what a function or comprehension binds itself, not what those within it bind."""
     every = [each for node in inside for each in _in_scope(node)]
     stored = {n.id for n in every if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    stored.update(filter(None, map(bound_name, every)))
     shared = {name for n in every if isinstance(n, ast.Global) for name in n.names}
     args = getattr(scope, "args", None)
     params = {n.arg for n in ast.iter_child_nodes(args) if isinstance(n, ast.arg)} if args else ()

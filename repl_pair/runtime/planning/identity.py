@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 from hashlib import sha256
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
 
 from repl_pair.runtime.planning.free_names import free_names
@@ -63,7 +63,8 @@ def code_hash(
 
     Docstrings, comments, positions and formatting do not show; bodies, defaults, decorators and
     annotations do. What they read of their module is reached: functions, classes, and the
-    assignments of other names, as they are written; also the functions in a small container. What
+    statements that bind or change a name, as they are written, such as imports, of which no more
+    counts; also the functions in a small container. What
     stands in no definition, such as the closure of a function and what a partial was made with,
     shows where it is data that nothing changes. What is `named` is reached by its name as a text.
     `classes` are those of the data that is given, followed where they have source. At most
@@ -163,7 +164,8 @@ def _walk(
     """
     waiting: deque[Target | Assigned | None] = deque(roots)
     found: dict[Any, Target | Assigned] = {}
-    while waiting and len(found) < MAX_REACHED:
+    left = MAX_REACHED
+    while waiting and left:
         target = waiting.popleft()
         is_name = type(target) is Assigned
         key = (id(namespace_of(target.reader)), target.name) if is_name else id(target)
@@ -174,6 +176,7 @@ def _walk(
             nodes = tuple(definitions_of(target, indexes))
             if is_name and not nodes:
                 continue
+            left -= 1
             syntax, names, texts = _read(nodes)
             yield target, syntax, is_edited(target, syntax)
             waiting.extend(_reached(target, names, indexes))
@@ -209,14 +212,12 @@ def _reached(
         found = unwrap(value)
         held = (each for each in targets_in(value) if home_of(each) == here)
         yield from _with_source(held, indexes)
-        if found is None:
-            may_be_assigned = not issubclass(real_class(value), ModuleType)
-        else:
-            may_be_assigned = found is not value or full_name(found) != name
-            if home_of(found) == here:
-                yield found
-        if may_be_assigned and name in space and name not in closure:
+        if found is not None and home_of(found) == here:
+            yield found
+        if name in space and name not in closure:
             yield Assigned(name=name, reader=reader)
+    if reader is target and unwrap(space.get(full_name(reader))) is reader:
+        yield Assigned(name=full_name(reader), reader=reader)
 
 
 @lru_cache(maxsize=2048)

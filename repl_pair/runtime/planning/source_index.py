@@ -11,6 +11,7 @@ from repl_pair.runtime.reading.code_files import is_cell
 
 PARSE_TRIES = 5
 _TARGETS = (ast.Name, ast.Subscript, ast.Attribute)
+_IMPORTS = (ast.Import, ast.ImportFrom)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _MAX_FILES, _MAX_CELLS = 256, 4096
 """A notebook of more cells is parsed again for each hash."""
@@ -21,15 +22,16 @@ class Index:
     """Definitions of one source: functions by first line and name, classes by qualified name.
 
     `named` has the functions that are no lambdas by qualified name. Among the classes stand the
-    calls that make one, such as `Point = namedtuple(...)`. The assignments and imports are those
-    outside functions and classes, by the name that they bind; `rebound` has the names that a
-    function binds in the function around it.
+    calls that make one, such as `Point = namedtuple(...)`. The assignments are the statements
+    outside functions and classes that bind a name, set its fields or call its methods, with the
+    tests above them, by that name; `rebound` has the names that a function binds in the function
+    around it.
     """
 
     functions: dict[tuple[int, str], list[ast.AST]]
     named: dict[str, list[ast.AST]]
     classes: dict[str, list[ast.stmt]]
-    assignments: dict[str, list[ast.stmt]]
+    assignments: dict[str, list[ast.AST]]
     rebound: set[str]
 
 
@@ -66,9 +68,17 @@ def index(source: str) -> Index:
     except SyntaxError:
         return found
     _fill(found, tree)
-    for statement in _statements(tree):
-        for name in dict.fromkeys(_bound_by(statement)):
-            found.assignments.setdefault(name, []).append(statement)
+    imported = set[str]()
+    for statement, tests in _statements(tree):
+        bound = [*_bound_by(statement)]
+        if isinstance(statement, _IMPORTS):
+            imported.update(bound)
+        # A call of what is imported, such as `rp.variant(…)`, changes nothing of it.
+        on = _called_on(statement)
+        called = [on] if on in found.assignments and on not in imported else []
+        for name in dict.fromkeys(bound + called):
+            known = found.assignments.setdefault(name, [])
+            known += [*(test for test in tests if test not in known), statement]
     return found
 
 
@@ -114,22 +124,50 @@ def _fill(into: Index, tree: ast.AST) -> None:
         waiting += [(child, inner) for child in reversed([*ast.iter_child_nodes(node)])]
 
 
-def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
-    """Return what binds names in a module, also under an `if`, a `try` or a `with`."""
-    waiting = [tree]
+def _statements(tree: ast.AST) -> Iterator[tuple[ast.stmt, tuple[ast.expr, ...]]]:
+    """Return the statements of a module, of loops the head only, and the tests above each."""
+    waiting: list[tuple[ast.AST, tuple[ast.expr, ...]]] = [(tree, ())]
     while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-            yield node
-        elif isinstance(node, ast.ImportFrom):
-            yield from (ast.ImportFrom(node.module, [one], node.level) for one in node.names)
-        elif isinstance(node, _DEFINITIONS):
-            if node.decorator_list:  # it may be any object
-                yield node
-        elif not isinstance(node, ast.expr):
-            if isinstance(node, ast.For | ast.AsyncFor):
-                yield ast.For(node.target, node.iter, [], [])
-            waiting += reversed([*ast.iter_child_nodes(node)])
+        node, tests = waiting.pop()
+        match node:
+            case ast.Import():
+                yield from ((ast.Import([one]), tests) for one in node.names)
+            case ast.ImportFrom():
+                for one in node.names:
+                    yield ast.ImportFrom(node.module, [one], node.level), tests
+            case ast.For() | ast.AsyncFor():
+                yield ast.For(node.target, node.iter, [], []), tests
+            case ast.With() | ast.AsyncWith():
+                yield ast.With(node.items, []), tests
+            case ast.If() | ast.While():
+                yield ast.Expr(node.test), tests
+                tests = (*tests, node.test)
+            case ast.stmt() if isinstance(node, _DEFINITIONS) or not any(_blocks(node)):
+                yield node, tests
+                continue
+            case _:
+                pass
+        waiting += reversed([(block, tests) for block in _blocks(node)])
+
+
+def _blocks(node: ast.AST) -> Iterator[ast.AST]:
+    parts = (ast.stmt, ast.ExceptHandler, ast.match_case)
+    return (each for each in ast.iter_child_nodes(node) if isinstance(each, parts))
+
+
+def bound_name(node: ast.AST) -> str | None:
+    """Return the name that a definition, an import, a handler or a pattern binds."""
+    match node:
+        case ast.alias():
+            return node.asname or node.name.split(".")[0]
+        case ast.MatchMapping():
+            return node.rest
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return node.name
+        case ast.ExceptHandler() | ast.MatchAs() | ast.MatchStar():
+            return node.name
+        case _:
+            return None
 
 
 def _bound_by(statement: ast.AST) -> Iterator[str]:
@@ -142,8 +180,23 @@ def _bound_by(statement: ast.AST) -> Iterator[str]:
             while isinstance(node, ast.Subscript | ast.Attribute):
                 node = node.value
             yield from [node.id] if isinstance(node, ast.Name) else ()
-        elif isinstance(node, ast.alias):
-            yield node.asname or node.name
+        elif name := bound_name(node):
+            yield name
+
+
+def _called_on(statement: ast.stmt) -> str:
+    """Return the name that a statement such as `R.append(1)` calls a method of, else ""."""
+    node = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(node, ast.Call):
+        return ""
+    while isinstance(node, ast.Call | ast.Subscript | ast.Attribute):
+        if not isinstance(node, ast.Call):
+            node = node.value
+        elif isinstance(node.func, ast.Name):
+            return ""
+        else:
+            node = node.func
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _strip_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:

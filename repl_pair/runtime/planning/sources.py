@@ -39,11 +39,13 @@ class Assigned:
 def definitions_of(target: Target | Assigned, indexes: dict[str, Index]) -> Sequence[ast.AST]:
     """Return the definition of `target`; several for lambdas of one line; none without source.
 
-    It is that of the file as it is now; of a name, all assignments of its module, or of the latest
-    cell that has one. `indexes` keeps the index of each file from one call to the next.
+    It is that of the file as it is now; of a name, all statements of its module that bind or change
+    it, or of the latest cell that has one; none where that is a plain definition. `indexes` keeps
+    the index of each file from one call to the next.
     """
     if type(target) is Assigned:
-        return next(filter(None, _assignments(target, indexes)), ())
+        found = next(filter(None, _assignments(target, indexes)), ())
+        return found if len(found) > 1 or not _is_plain(*found) else ()
     if isinstance(target, type):
         return next(filter(None, _class_definitions(target, indexes)), ())
     code = target.__code__
@@ -105,7 +107,14 @@ def _assignments(of: Assigned, indexes: dict[str, Index]) -> Iterator[Sequence[a
         for source in _cells():
             if of.name in source and names.search(source):
                 yield index_cell(source).assignments.get(of.name, ())
-    yield index_of(file_of(of.reader), space, indexes).assignments.get(of.name, ())
+    known = index_of(file_of(of.reader), space, indexes).assignments
+    yield known.get(of.name) or known.get("*", ())
+
+
+def _is_plain(node: ast.AST | None = None) -> bool:
+    """Return whether a node is a definition that binds just what it defines."""
+    is_definition = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    return is_definition and not node.decorator_list
 
 
 def is_edited(target: Target | Assigned, syntax: str) -> bool:

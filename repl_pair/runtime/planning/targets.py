@@ -109,11 +109,15 @@ def given_to(layer: Any) -> Mapping[str, Any]:
 
 
 def _by_place(made: "partial[Any]") -> Mapping[str, Any]:
-    target = unwrap(made.func)
+    target, is_bound = unwrap(made.func), real_class(made.func) is MethodType
+    if isinstance(target, type):
+        spaces = map(names_in, lineage(target))
+        makers = (space.get(name) for space in spaces for name in ("__init__", "__new__"))
+        target, is_bound = next(filter(None, map(unwrap, makers)), None), True
     if not isinstance(target, FunctionType):
         return {}
     code = target.__code__
-    named = code.co_varnames[: code.co_argcount][real_class(made.func) is MethodType :]
+    named = code.co_varnames[: code.co_argcount][is_bound:]
     given = dict(zip(named, made.args, strict=False))
     if code.co_flags & CO_VARARGS and len(made.args) > len(named):
         rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]

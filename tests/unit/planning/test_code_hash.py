@@ -183,6 +183,34 @@ def test_a_change_in_what_is_reached_by_name_shows(define, source, old, new):
         ("from enum import Enum\nC = Enum('C', 'A B')\ndef make(one):\n"
          "    def over(): return one\n    return over\nf = make(C.A)", "C.A", "C.B"),
         ("for R in (1, 2): pass\ndef f(): return R", "(1, 2)", "(1, 3)"),
+        ("R = []\nR.append(1)\ndef f(): return R", "(1)", "(2)"),
+        ("R = {}\nR.setdefault('a', []).append(1)\ndef f(): return R", "d(1)", "d(2)"),
+        ("print(R := 1)\ndef f(): return R", "= 1", "= 2"),
+        ("if (R := 1): pass\ndef f(): return R", "= 1", "= 2"),
+        ("from contextlib import nullcontext as h\nwith h(1) as R: pass\ndef f(): return R",
+         "h(1)", "h(2)"),
+        ("F = 1\nif F:\n    R = 1\nelse:\n    R = 2\ndef f(): return R", "F = 1", "F = 0"),
+        ("F = 1\nif F:\n    def h(): return 1\nelse:\n    def h(): return 2\n"
+         "def f(): return h()", "F = 1", "F = 2"),
+        ("import math as R\nR = R if 1 else 0\ndef f(): return R", "if 1", "if 2"),
+        ("import math as R\ndef f(): return R.pi", "math", "cmath"),
+        ("import os, posixpath as R\ndef f(): return R", "posixpath", "ntpath"),
+        ("import os.path, json\ndef f(): return os", "os.path", "os"),
+        ("from posixpath import join\ndef f(): return join", "posixpath", "ntpath"),
+        ("from posixpath import *\ndef f(): return join", "posixpath", "ntpath"),
+        ("class K:\n    def m(self): ...\nK.z = 1\ndef f(): return K.z", "= 1", "= 2"),
+        ("class f:\n    def m(self): ...\nf.z = 1", "= 1", "= 2"),
+        ("def h(): pass\nh.n = 1\ndef f(): return h", "= 1", "= 2"),
+        ("def f(): pass\nf.n = 1", "= 1", "= 2"),
+        ("def f(): return f\nsetattr(f, 'n', 1)\nf.__dict__.update(n=1)", "n=1", "n=2"),
+        ("class K:\n    def m(self): ...\ndef g(self): pass\ndef st(self, n): print(1)\n"
+         "K.p = property(g, st)\n"
+         "def f(): return K", "print(1)", "print(2)"),
+        ("from functools import partial\nclass K:\n    def __init__(self, n): pass\n"
+         "f = partial(K, 1)", "K, 1", "K, 2"),
+        ("from functools import partial\nfrom collections import namedtuple\n"
+         "class K(namedtuple('B', 'x')):\n    def m(self): ...\nf = partial(K, 1)", "K, 1", "K, 2"),
+        ("rows = [1]\ndef f(): return [rows for rows in rows]", "[1]", "[2]"),
         ("B = 1\nR = B * 2\ndef f(): return R", "B = 1", "B = 2"),
         ("def h(n): return n\nR = h(1)\ndef f(): return R", "return n", "return -n"),
         ("R = 1\nclass f:\n    def m(self): return R", "R = 1", "R = 2"),
@@ -240,7 +268,27 @@ def test_a_change_in_what_a_function_reads_or_was_made_with_shows(define, source
         ("x = 1\ndef f():\n    for x in (): print(x)", "x = 1", "x = 2"),
         ("x = 1\ndef f(): return (lambda x: x)", "x = 1", "x = 2"),
         ("x = 1\ndef f(y): return y.x", "x = 1", "x = 2"),
-        ("import math as x\nx = x if 1 else 0\ndef f(): return x", "if 1", "if 2"),
+        ("import math as x\ndef f():\n    import json as x\n    return x", "math", "cmath"),
+        (
+            "import os.path as x\ndef f():\n    from json import loads as x\n    return x",
+            "os.",
+            "posix",
+        ),
+        ("x = 1\ndef f():\n    def x(): pass\n    return x", "x = 1", "x = 2"),
+        ("x = 1\ndef f():\n    class x: pass\n    return x", "x = 1", "x = 2"),
+        ("x = 1\ndef f():\n    try: pass\n    except OSError as x: return x", "x = 1", "x = 2"),
+        (
+            "x = y = z = 1\ndef f(n):\n    match n:\n        case [x, *y]: return x, y\n"
+            "        case {1: _, **z}: return z",
+            "z = 1",
+            "z = 2",
+        ),
+        (
+            "class K:\n    @staticmethod\n    def n(x): pass\ndef f(): return K\nK.n(1)\n"
+            "import json as q\nq.dumps(1)\ndef main(): return q\ng = main()\nmain()",
+            "q.dumps(1)",
+            "q.loads('1')",
+        ),
     ],
 )
 def test_a_change_of_a_name_that_code_does_not_read_does_not_show(define, source, old, new):
@@ -670,6 +718,31 @@ def test_functions_and_classes_of_notebook_cells_are_hashed(tmp_path, stored):
     assert back == (first if stored else [*first[:2], bare[2]])
     assert rates[0] == rates[1]
     assert (rates[0][0] != rates[2][0], rates[0][1:]) == (True, rates[2][1:])
+
+
+DISPLAYED = """
+import sys
+from pathlib import Path
+
+sys.path.insert(0, "")
+Path("shown.py").write_text('''import repl_pair as rp
+from IPython.display import display
+
+@rp.story("shown")
+def show(): display(1)
+
+rp.variant("shown/A")
+''')
+import shown
+runs = [shown.rp.snapshot_identity("shown/A"), shown.rp.run("shown/A").identity]
+runs.append(shown.rp.snapshot_identity("shown/A"))
+print(len({each.code_hash for each in runs}), runs[0].code_hash[:4])
+"""
+
+
+def test_a_run_changes_no_hash_of_what_displays(tmp_path):
+    """Outside a kernel the first run hooks the functions of IPython."""
+    assert run_script(DISPLAYED, tmp_path) == ["1 rc1:"]
 
 
 AUTORELOAD = """
