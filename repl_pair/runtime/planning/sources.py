@@ -12,18 +12,19 @@ from typing import Any, final
 from weakref import ref
 
 from repl_pair.records import record
-from repl_pair.runtime.ipython import known_shells
+from repl_pair.runtime.ipython import ipython_module, known_shells
 from repl_pair.runtime.planning.source_index import Index, index, index_cell, index_of
 from repl_pair.runtime.planning.targets import (
     Target,
     file_of,
+    layers_of,
     module_namespace,
     namespace_of,
     own_functions,
 )
 from repl_pair.runtime.reading.code_files import has_other_code, is_cell, is_imported
 from repl_pair.runtime.registry.component import noted_source
-from repl_pair.runtime.values.classes import module_of, name_of, qualname_of
+from repl_pair.runtime.values.classes import module_of, name_of, names_in, qualname_of, real_class
 
 
 @final
@@ -134,7 +135,7 @@ def is_edited(target: Target | Assigned, syntax: str) -> bool:
     )
 
 
-_FIRST_READ: dict[tuple[int, str], tuple[ref[Target], Sequence[object], int]] = {}
+_FIRST_READ: dict[tuple[int, str], tuple[ref[Target], Sequence[object], Sequence[int], int]] = {}
 """What was loaded, what loading it again replaces, and the hash of its syntax as first read.
 
 The key is an id, for the metaclass of a class may hash and compare it by code of its own, and the
@@ -144,22 +145,58 @@ name of what is assigned. Loading again replaces the spec of the module and the 
 
 def _has_other(target: Target, of: Target | Assigned, syntax: str) -> bool:
     key, read = (id(target), of.name if type(of) is Assigned else ""), hash(syntax)
-    space, functions = namespace_of(target), [target]
     if isinstance(target, type):
         space, functions = module_namespace(target), list(own_functions(target))
-    loaded = [space.get("__spec__"), *(function.__code__ for function in functions)]
-    _, known, first = _FIRST_READ.get(key, (None, (), read))
-    if len(known) != len(loaded) or not all(map(is_, known, loaded)):
+    else:
+        space, functions = target.__globals__, [target]
+    codes, values = _set_in_place(of, functions)
+    loaded = [space.get("__spec__"), *(function.__code__ for function in functions), *codes]
+    _, known, known_values, first = _FIRST_READ.get(key, (None, (), (), read))
+    is_same = len(known) == len(loaded) and all(map(is_, known, loaded))
+    if not is_same or known_values != values:
         # `%autoreload` gives functions other code without loading their module again.
         is_same_load = bool(known) and known[0] is loaded[0]
-        there: Sequence[ast.AST] = ()
-        if not is_same_load and (noted := noted_source(namespace_of(target))):
-            with suppress(SyntaxError, ValueError):  # what it is not written in
-                there = definitions_of(of, {file_of(target): index(decode_source(noted))})
+        there = () if is_same_load else _noted_definition(target, of, functions)
         first = hash(syntax_of(there)) if there else read
-        _FIRST_READ[key] = ref(target, lambda _: _FIRST_READ.pop(key, None)), loaded, first
+        _FIRST_READ[key] = ref(target, lambda _: _FIRST_READ.pop(key, None)), loaded, values, first
     is_of_module = not isinstance(target, type) or loaded[0] is not None
     return is_of_module and first != read
+
+
+def _set_in_place(
+    of: Target | Assigned, functions: Iterable[FunctionType]
+) -> tuple[Sequence[object], Sequence[int]]:
+    """Return what `%autoreload` sets of a name or class, as code and as ids, which keep no value.
+
+    What a decorator or metaclass has made of a class is not made again.
+    """
+    if ipython_module("extensions.autoreload") is None:
+        return (), ()
+    if type(of) is Assigned:
+        value = namespace_of(of.reader).get(of.name)
+        layers = (each for each in layers_of(value) if real_class(each) is FunctionType)
+        return [each.__code__ for each in layers], [id(value)]
+    file = module_namespace(of).get("__file__") if isinstance(of, type) else None
+    is_generated = any(function.__code__.co_filename != file for function in functions)
+    return (), [] if type(of) is not type or is_generated else [*map(id, names_in(of).values())]
+
+
+def _noted_definition(
+    target: Target, of: Target | Assigned, functions: Iterable[FunctionType]
+) -> Sequence[ast.AST]:
+    """Return the definition in the source that was noted, where loading that made the target.
+
+    `%autoreload` compiles a decorated function again alone, on lines of its own.
+    """
+    space = namespace_of(target)
+    file = space.get("__file__") or ""
+    with suppress(SyntaxError, ValueError):  # what it is not written in
+        noted = index(decode_source(noted_source(space)))
+        codes = (function.__code__ for function in functions)
+        own = [(c.co_firstlineno, c.co_name) for c in codes if c.co_filename == file]
+        if all(place in noted.functions for place in own):
+            return definitions_of(of, {file: noted})
+    return ()
 
 
 def _cells() -> Iterator[str]:
