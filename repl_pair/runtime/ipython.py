@@ -40,6 +40,17 @@ def user_namespace() -> dict[str, Any]:
     return vars(sys.modules["__main__"]) if shell is None else shell.user_ns
 
 
+def name_in(module: Any, name: str) -> Any:
+    """Return what stands under a name in a module, None without; of its cells first.
+
+    Those of `embed_kernel` in a function have their names beside those of the module.
+    """
+    shell = kernel_shell()
+    if shell is not None and module is shell.user_module and name in shell.user_ns:
+        return shell.user_ns[name]
+    return getattr(module, name, None)
+
+
 def ipython_module(name: str = "") -> Any:
     """Return IPython, or a submodule such as `core.displayhook`; None while it is not imported."""
     return sys.modules.get(f"IPython.{name}" if name else "IPython")

@@ -1,6 +1,7 @@
 """What is listed and run is what the person sees, whatever was run again."""
 
 import asyncio
+import os
 import re
 import signal
 
@@ -10,6 +11,8 @@ from bounds import BOUND_S
 from repl_pair.bridge.kernels.discovery import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.wire import View, raise_for_error
+
+from .conftest import ROOT
 
 pytestmark = pytest.mark.anyio
 
@@ -458,6 +461,34 @@ async def test_a_script_of_run_is_named_by_its_file_and_renewed_with_it(notebook
     file.write_text(SCRIPT.format(result=9, names="A"))
     await notebook.run(f"%run -n {file}", "d")
     assert await notebook.result("script/A") == 9
+
+
+EMBEDS = """
+import sys
+import IPython
+__spec__ = None  # as in a file that Python runs
+def main():
+    local = 5
+    IPython.embed_kernel(connection_file=sys.argv[2])
+main()
+"""
+
+
+async def test_cells_within_a_function_of_a_script_are_cells(start_kernel, sit_at, tmp_path):
+    """Their names are those of the function, their functions those of its module."""
+    (tmp_path / "app.py").write_text(EMBEDS)
+    kernel = start_kernel(module="app", env={"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"})
+    link = KernelLink(find_kernel(str(kernel.path)))
+    notebook = Notebook(sit_at(kernel), link)
+    await notebook.run(STORY + "repl_pair.variant('shop/A')", "a")
+    await notebook.run(STORY.replace("shop", "till") + "repl_pair.variant('till/B')", "b")
+    assert await notebook.listed() == ["shop/A", "till/B"]
+    story = await notebook.get("get_story", story_id="till")
+    assert story["registered"] == {"where": "In[2]", "line": 3}
+    assert story["component"] == "__main__.till"
+    await notebook.run("def shop(n: int = 1): return n + 1", "c")
+    assert await notebook.result("shop/A") == 2
+    await link.close()
 
 
 @pytest.mark.full

@@ -80,7 +80,8 @@ def find_origin() -> Origin:
     shell = interactive_shell()
     # An embedded kernel's cells have the namespace of a module, whose own code has its file.
     is_cell = module == "__main__" or frame.f_code.co_filename != file
-    if shell is not None and frame.f_globals is shell.user_ns and is_cell:
+    spaces = () if shell is None else (shell.user_ns, shell.user_global_ns)
+    if is_cell and any(frame.f_globals is space for space in spaces):
         return cell_origin(shell, frame.f_lineno)
     if shell is not None and frame.f_globals.get("__spec__") is None and file != "?":
         label = os.path.basename(file)

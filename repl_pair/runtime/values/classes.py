@@ -10,6 +10,7 @@ from typing import Any, TypeGuard, TypeVar, get_origin
 
 from repl_pair.errors import RequestError
 from repl_pair.records import row
+from repl_pair.runtime.ipython import name_in
 
 Fact = TypeVar("Fact")
 _MRO, _NAME, _MODULE, _QUALNAME, names_in = (
@@ -281,7 +282,8 @@ def spell(arm: Any) -> str:
 
 def look_up(module: str, qualname: str) -> Any:
     """Return what stands under a name in a module today, None where nothing does."""
-    found: Any = sys.modules.get(module)
-    for name in qualname.split("."):
+    first, *inner = qualname.split(".")
+    found = name_in(sys.modules.get(module), first)
+    for name in inner:
         found = getattr(found, name, None)
     return found
