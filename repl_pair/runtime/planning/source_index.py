@@ -24,8 +24,8 @@ class Index:
     `named` has the functions that are no lambdas by qualified name. Among the classes stand the
     calls that make one, such as `Point = namedtuple(...)`. The assignments are the statements
     outside functions and classes that bind a name, set its fields or call its methods, with the
-    tests above them, by that name; `rebound` has the names that a function binds in the function
-    around it.
+    tests and loops above them, by that name; `rebound` has the names that a function binds in the
+    function around it.
     """
 
     functions: dict[tuple[int, str], list[ast.AST]]
@@ -137,6 +137,7 @@ def _statements(tree: ast.AST) -> Iterator[tuple[ast.stmt, tuple[ast.expr, ...]]
                     yield ast.ImportFrom(node.module, [one], node.level), tests
             case ast.For() | ast.AsyncFor():
                 yield ast.For(node.target, node.iter, [], []), tests
+                tests = (*tests, node.iter)
             case ast.With() | ast.AsyncWith():
                 yield ast.With(node.items, []), tests
             case ast.If() | ast.While():

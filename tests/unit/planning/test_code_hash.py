@@ -185,6 +185,7 @@ def test_a_change_in_what_is_reached_by_name_shows(define, source, old, new):
         ("for R in (1, 2): pass\ndef f(): return R", "(1, 2)", "(1, 3)"),
         ("R = []\nR.append(1)\ndef f(): return R", "(1)", "(2)"),
         ("R = {}\nR.setdefault('a', []).append(1)\ndef f(): return R", "d(1)", "d(2)"),
+        ("R = []\nfor _ in (1, 2): R.append(1)\ndef f(): return R", "(1, 2)", "(1, 3)"),
         ("print(R := 1)\ndef f(): return R", "= 1", "= 2"),
         ("if (R := 1): pass\ndef f(): return R", "= 1", "= 2"),
         ("from contextlib import nullcontext as h\nwith h(1) as R: pass\ndef f(): return R",
