@@ -190,7 +190,8 @@ def _json_of(value: Any, schema: Schema) -> Any:
     """
     cls = real_class(value)
     if is_of(value, Enum):
-        return object.__getattribute__(value, "_name_")  # no class of enum may define that name
+        name = object.__getattribute__(value, "_name_")  # no class of enum may define that name
+        return MISSING if name is None else name
     if any(cls is plain for plain in (bool, int, float, str)):
         return value if cls is not float or isfinite(value) else MISSING
     if is_of(value, list, tuple):

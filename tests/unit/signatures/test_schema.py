@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from enum import Enum
+from enum import Enum, Flag
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 from uuid import UUID
@@ -27,6 +27,10 @@ from repl_pair.runtime.values.marks import Sensitive
 class Color(Enum):
     RED = "red"
     BLUE = 2
+
+
+class Access(Flag):
+    READ = 1
 
 
 @dataclass
@@ -235,6 +239,7 @@ def test_defaults_are_given_in_the_form_that_is_taken_for_them():
         g: Point = Point(1, 2),  # noqa: B008  never changed
         h: list[Point] = [Point(1, 2)],  # noqa: B006, B008
         i: tuple[int, int] = Point(1, 2),
+        j: Access = Access(0),  # noqa: B008  never changed
     ): ...
 
     properties = parameters_schema(component)["properties"]
@@ -242,7 +247,7 @@ def test_defaults_are_given_in_the_form_that_is_taken_for_them():
     point = {"x": 1, "y": 2}
     assert defaults == {
         **{"a": "1.10", "b": "RED", "c": "2026-01-31", "d": [1, 2], "e": None, "f": 90},
-        **{"g": point, "h": [point], "i": [1, 2]},
+        **{"g": point, "h": [point], "i": [1, 2], "j": None},
     }
     for schema in properties.values():
         if "default" in schema:
