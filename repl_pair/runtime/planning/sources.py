@@ -17,10 +17,12 @@ from repl_pair.runtime.planning.source_index import Index, index, index_cell, in
 from repl_pair.runtime.planning.targets import (
     Target,
     file_of,
+    full_name,
     layers_of,
     module_namespace,
     namespace_of,
     own_functions,
+    unwrap,
 )
 from repl_pair.runtime.reading.code_files import has_other_code, is_cell, is_imported
 from repl_pair.runtime.registry.component import noted_source
@@ -41,12 +43,12 @@ def definitions_of(target: Target | Assigned, indexes: dict[str, Index]) -> Sequ
     """Return the definition of `target`; several for lambdas of one line; none without source.
 
     It is that of the file as it is now; of a name, all statements of its module that bind or change
-    it, or of the latest cell that has one; none where that is a plain definition. `indexes` keeps
-    the index of each file from one call to the next.
+    it, or of the latest cell that has one; none where that is a plain definition, or gives one its
+    name again. `indexes` keeps the index of each file from one call to the next.
     """
     if type(target) is Assigned:
         found = next(filter(None, _assignments(target, indexes)), ())
-        return found if len(found) > 1 or not _is_plain(*found) else ()
+        return found if len(found) > 1 or not _adds_nothing(target, *found) else ()
     if isinstance(target, type):
         return next(filter(None, _class_definitions(target, indexes)), ())
     code = target.__code__
@@ -112,8 +114,12 @@ def _assignments(of: Assigned, indexes: dict[str, Index]) -> Iterator[Sequence[a
     yield known.get(of.name) or known.get("*", ())
 
 
-def _is_plain(node: ast.AST | None = None) -> bool:
-    """Return whether a node is a definition that binds just what it defines."""
+def _adds_nothing(of: Assigned, node: ast.AST | None = None) -> bool:
+    """Return whether a node binds just a definition that has the name `of`, by `def` or by name."""
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+        value = namespace_of(of.reader).get(of.name)
+        found = unwrap(value)
+        return found is not None and found is value and full_name(found) == of.name
     is_definition = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     return is_definition and not node.decorator_list
 
