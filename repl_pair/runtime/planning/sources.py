@@ -5,6 +5,7 @@ import linecache
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from importlib.util import decode_source
 from operator import is_
 from types import FunctionType
@@ -32,7 +33,7 @@ from repl_pair.runtime.values.classes import module_of, name_of, names_in, qualn
 @final
 @record
 class Assigned:
-    """A name that is neither function nor class, and the function or class that reads it."""
+    """A name of a module, with all that binds or changes it, and the definition that reads it."""
 
     name: str
     reader: Any
@@ -197,12 +198,18 @@ def _noted_definition(
     space = namespace_of(target)
     file = space.get("__file__") or ""
     with suppress(SyntaxError, ValueError):  # what it is not written in
-        noted = index(decode_source(noted_source(space)))
+        noted = _index_noted(noted_source(space))
         codes = (function.__code__ for function in functions)
         own = [(c.co_firstlineno, c.co_name) for c in codes if c.co_filename == file]
         if all(place in noted.functions for place in own):
             return definitions_of(of, {file: noted})
     return ()
+
+
+@lru_cache(maxsize=16)
+def _index_noted(source: bytes) -> Index:
+    """Index a module as it was noted, which each name of it asks for once."""
+    return index(decode_source(source))
 
 
 def _cells() -> Iterator[str]:
