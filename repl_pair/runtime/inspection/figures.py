@@ -154,7 +154,7 @@ def _is_installed(code: Any) -> bool:
         return False
     module = module_of(code) if is_class else code.__module__
     if is_class and not module:  # that of functions of Cython names no module as its own
-        homes = [vars(home) for name, home in [*sys.modules.items()] if name[:8] == "_cython_"]
+        homes = [vars(home) for name, home in sys.modules.copy().items() if name[:8] == "_cython_"]
         return any(space.get(name_of(code)) is code for space in homes)
     if type(module) is not str or not is_installed(module.partition(".")[0]):
         return False

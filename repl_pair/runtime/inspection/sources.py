@@ -155,5 +155,5 @@ def _files_of_class(cls: type[Any]) -> Iterator[tuple[str, int]]:
     if type(file) is str:
         yield file, 0
     if module_of(cls) == "__main__":
-        cells = [name for name, entry in [*linecache.cache.items()] if is_cell(entry)]
+        cells = [name for name, entry in linecache.cache.copy().items() if is_cell(entry)]
         yield from ((name, 0) for name in reversed(cells))

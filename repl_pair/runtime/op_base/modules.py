@@ -55,7 +55,7 @@ def hold_modules() -> None:
     if len(sys.modules) == _seen[0]:
         return
     _seen[0] = len(sys.modules)
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():
         if f"{name}.".startswith(_PACKAGE):
             _HELD.setdefault(name, module)
 

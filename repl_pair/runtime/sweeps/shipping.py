@@ -32,7 +32,7 @@ _WRITTEN_NS: dict[str, int] = {}
 
 def refuse_old_modules() -> None:
     """Raise RequestError `cannot_run` if a file is newer than its module in this process."""
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():
         file = getattr(module, "__file__", None)
         if not isinstance(file, str) or file.startswith(_INSTALLED):
             continue

@@ -96,7 +96,8 @@ class Agent:
         for line in names.get("items", ())[:100:7]:
             await self.ask("get_value", path=line["id"])
         for op in ("list_stories", "list_variants", "read_failures", "tests_passing"):
-            assert (await self.ask(op))["ok"], op
+            reply = await self.ask(op)
+            assert reply["ok"], (op, reply)
         id = f"notebook.{self._tries[0].lane}/{self._tries[0].name}_0"
         for op in ("get_variant", "explain_variant", "snapshot_identity", "read_assertions"):
             await self.ask(op, variant_id=id)

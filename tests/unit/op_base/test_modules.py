@@ -1,0 +1,40 @@
+"""Modules are looked at while other threads import: of that no call may fail."""
+
+import gc
+import linecache
+import sys
+from itertools import count
+
+import pytest
+
+from repl_pair.runtime.inspection.sources import place_of
+from repl_pair.runtime.op_base.modules import hold_modules
+from repl_pair.runtime.sweeps.shipping import refuse_old_modules
+
+CELL_CLASS = type("CellClass", (), {"__module__": "__main__"})
+
+
+@pytest.fixture
+def imports_at_each_allocation(monkeypatch):
+    """Lets a collection, which any new tuple may begin, add modules as another thread would."""
+    numbers = count()
+
+    def add(*_):
+        monkeypatch.setitem(sys.modules, f"imported_{next(numbers)}", sys)
+        monkeypatch.setitem(linecache.cache, f"imported_{next(numbers)}", (0, None, [], ""))
+
+    before = gc.get_threshold()
+    gc.callbacks.append(add)
+    gc.set_threshold(1)
+    yield
+    gc.set_threshold(*before)
+    gc.callbacks.remove(add)
+
+
+@pytest.mark.parametrize(
+    "look",
+    [hold_modules, refuse_old_modules, lambda: place_of(CELL_CLASS)],
+    ids=["what is held", "files of modules", "cells of a class"],
+)
+def test_modules_are_listed_while_another_thread_imports(look, imports_at_each_allocation):
+    look()
