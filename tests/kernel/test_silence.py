@@ -487,7 +487,7 @@ async def test_a_kernel_that_has_too_many_open_files_is_reported_as_that(
     assert (await session.call("list_stories"))["ok"]
 
 
-async def test_a_kernel_that_answers_no_call_of_ours_is_not_taken_for_one_that_does(
+async def test_a_kernel_that_answers_no_call_of_repl_pair_is_not_taken_for_one_that_does(
     link, person, tmp_path
 ):
     gate = tmp_path / "gate"

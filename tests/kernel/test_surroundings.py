@@ -101,3 +101,30 @@ async def test_modules_of_the_package_that_sys_modules_lost_are_the_same_afterwa
     again = "repl_pair.variant('late/Two', play=[repl_pair.check.path_equals('result', 2)])"
     await asyncio.to_thread(person.run, f"import repl_pair\n{again}")
     assert (await ask(link, "run_variant", variant_id="late/Two"))["result"]["status"] == "fail"
+
+
+NO_THREADS = """
+import threading
+start, kept = threading._start_new_thread, {'a': 1}
+def refuse(*args):
+    raise RuntimeError("can't start new thread")
+threading._start_new_thread = refuse
+"""
+WITH_A_THREAD = {
+    "list_variables": {},
+    "read_changes": {"since": 0},
+    "await_members": {"watched": ["kept"], "wait_s": 0},
+}
+
+
+@pytest.mark.parametrize("op", WITH_A_THREAD)
+async def test_what_needs_a_thread_is_refused_at_once_until_one_can_be_started(link, person, op):
+    args = WITH_A_THREAD[op]
+    await asyncio.to_thread(person.run, NO_THREADS)
+    for _ in range(2):
+        refused = (await ask(link, op, **args))["error"]
+        assert refused["code"] == "cannot_run"
+        assert refused["message"].startswith(f"{op} could not begin: can't start new thread.")
+    assert (await ask(link, "list_stories"))["ok"]
+    await asyncio.to_thread(person.run, "threading._start_new_thread = start")
+    assert "result" in await ask(link, op, **args)

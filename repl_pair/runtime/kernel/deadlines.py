@@ -110,8 +110,8 @@ class Timers:
         """Call `fn` once after `delay_s` seconds; the undo cancels it."""
         entry = _Entry(at=monotonic() + delay_s, fn=fn)
         with self._lock:
-            self._due += 1
             self._thread.start()
+            self._due += 1
         self._new_entries.put(entry)
         return lambda: self._claim(entry)
 

@@ -84,8 +84,12 @@ class Host:
         call_id = job.call.id
         self._jobs[call_id] = job
         job.at_answer(lambda: self._jobs.pop(call_id, None))
-        self._deadlines.watch(job)
-        getattr(self.lanes, job.lane)(job, self._perform)
+        try:
+            self._deadlines.watch(job)
+            getattr(self.lanes, job.lane)(job, self._perform)
+        except RuntimeError as error:
+            reason = f"{job.op.name} could not begin: {error}. End threads in this process."
+            job.answer(_packaging().refuse(RequestError("cannot_run", reason)), not_started=True)
 
     def cancel(self, call_id: str) -> bool:
         """Stop a call; False if it is not in progress. No code of the person is interrupted."""

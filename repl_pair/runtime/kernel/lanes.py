@@ -180,9 +180,9 @@ class LocalLanes(Lanes):
     def main(self, job: Job, perform: Perform) -> None:
         """Run a job on the one main thread, in order."""
         with self._lock:
-            needs_thread, self._needs_thread = self._needs_thread, False
-        if needs_thread:
-            start_thread(self.serve, name="main lane", runs_cells=True)
+            if self._needs_thread:
+                start_thread(self.serve, name="main lane", runs_cells=True)
+                self._needs_thread = False
         self._jobs.put(partial(copy_context().run, partial(self._run, job, perform)))
 
     def _run(self, job: Job, perform: Perform, loop: asyncio.AbstractEventLoop) -> None:

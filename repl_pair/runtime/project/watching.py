@@ -32,11 +32,10 @@ class Watchers:
         """Call `fn` after each change until the undo, on any thread; it must not raise."""
         token = object()
         with self._lock:
-            is_first = not self._watchers
-            self._watchers[token] = fn
-            if is_first:
+            if not self._watchers:
                 self._reported, self._end = self._read_version(), threading.Event()
                 start_thread(self._look, self._end, name="project")
+            self._watchers[token] = fn
 
         def undo() -> None:
             with self._lock:

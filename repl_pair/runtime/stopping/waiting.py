@@ -65,14 +65,21 @@ class Waiters:
         self._woken: SimpleQueue[_Waiter | None] = SimpleQueue()
 
     def add(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine, from any thread."""
+        """Run a coroutine, from any thread; it never runs where the thread cannot be started."""
+        waiter = _Waiter(work)
         with self._lock:
-            waiter = _Waiter(work)
+            if not self._runs:
+                self._begin(work)
             self._waiting.add(waiter)
             self._woken.put(waiter)
-            if not self._runs:
-                self._runs = True
-                self._start(self._serve)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            self._start(self._serve)
+        except RuntimeError:
+            work.close()
+            raise
+        self._runs = True
 
     def close(self) -> None:
         """End the thread once those have run that are awake by now."""
