@@ -64,7 +64,8 @@ class Needles:
         self.version = 0
         """Counts what was learned."""
         self._lock = threading.RLock()  # a finalizer may come here again
-        self._clear()
+        self._traits = Traits()
+        self._tables: dict[str, dict[int, list[str]]] = {"I": {}, "Q": {}}
 
     def __len__(self) -> int:
         return len(self.ranks)
@@ -93,15 +94,20 @@ class Needles:
         with self._lock:
             dropped = list[str]()
             for rank in (Rank.MET, Rank.HELD):
-                loose = [text for text, known in list(self.ranks.items()) if known is rank]
+                loose = [text for text, known in self.ranks.copy().items() if known is rank]
                 if len(loose) > self.limit:
                     dropped += loose[: len(loose) - self.limit * 3 // 4]
             if dropped:
                 for text in dropped:
                     del self.ranks[text]
-                self._clear()
-                for text in list(self.ranks):
-                    self._index(text)
+                # Another thread searches meanwhile: it finds all in the tables of before.
+                fresh, done = Needles(), set[str]()
+                while missing := self.ranks.keys() - done:
+                    for text in missing:
+                        fresh._index(text)
+                    done |= missing
+                self._tables, self._traits = fresh._tables, fresh._traits
+                self.version += 1
 
     def _admit(self, parts: set[str], rank: Rank) -> set[str]:
         """Return those parts of a secret that may be learned."""
@@ -156,10 +162,6 @@ class Needles:
             if not more:
                 break
         return result, count
-
-    def _clear(self) -> None:
-        self._traits = Traits()
-        self._tables: dict[str, dict[int, list[str]]] = {"I": {}, "Q": {}}
 
     def _index(self, text: str) -> None:
         self.version += 1

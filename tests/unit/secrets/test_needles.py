@@ -284,6 +284,19 @@ def test_the_environment_gives_secret_variables_and_url_passwords_for_good():
     )
 
 
+def test_while_the_oldest_are_forgotten_another_thread_finds_all_that_is_known(monkeypatch):
+    needles = needles_of(*(f"secret-number-{n}-x" for n in range(20)))
+    needles.limit, index, found = 10, Needles._index, list[str]()
+
+    def note_and_index(self, text):
+        found.append(needles.scrub("secret-number-19-x")[0])
+        index(self, text)
+
+    monkeypatch.setattr(Needles, "_index", note_and_index)
+    needles.trim()
+    assert found == ["[redacted]"] * len(needles)
+
+
 def test_the_oldest_are_forgotten_beyond_the_limit_and_the_rest_still_found():
     needles = needles_of(*(f"secret-number-{n}-x" for n in range(200)))
     needles.limit = 100
