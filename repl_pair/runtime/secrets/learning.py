@@ -33,6 +33,8 @@ from repl_pair.runtime.values.takes import takes_of
 
 DEPTH, WIDTH = 2, 100
 """How far below a variable secrets are always looked for, and in what of how many parts."""
+SECRET_WIDTH = 1_000
+"""Of how many parts at most what has a secret name is always searched."""
 
 DEEP = 5_000
 """How many parts of lists, and of what stands deeper, are read before an op of an agent's."""
@@ -232,7 +234,7 @@ def _secrets_in(spaces: Iterable[dict[Any, Any]], left: int) -> Iterator[Any]:
             if kind is str or kind is int:
                 if is_secret:
                     yield value
-            elif id(kind) in _CONTAINERS and len(value) > WIDTH:
+            elif id(kind) in _CONTAINERS and len(value) > (SECRET_WIDTH if is_secret else WIDTH):
                 continue
             elif secret_type(value) or is_secret:
                 yield value

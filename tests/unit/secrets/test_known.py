@@ -6,6 +6,7 @@ from hypothesis import given, strategies as st
 from repl_pair.runtime.secrets import known
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import SENT_WORDS, SHARED, CallSecrets, Known, made_of, within
+from repl_pair.runtime.secrets.learning import SECRET_WIDTH, learn_held
 from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.wire import REDACTED
 
@@ -113,3 +114,10 @@ def test_a_number_met_in_a_call_is_hidden_in_it_as_a_number(needles):
             "id": REDACTED,
         }
     assert known.current_secrets() is None
+
+
+@pytest.mark.parametrize("make", [dict, lambda pairs: [value for _, value in pairs]])
+def test_the_parts_of_what_has_a_secret_name_are_learned_also_where_they_are_many(needles, make):
+    tokens = [(f"u{n}", f"Rk5wQ{n:03d}zT8mVb3X") for n in range(SECRET_WIDTH)]
+    learn_held([{"access_tokens": make(tokens)}], needles=needles)
+    assert needles.scrub(tokens[-1][1])[0] == "[redacted]"
