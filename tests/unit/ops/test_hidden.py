@@ -155,3 +155,27 @@ def test_a_handle_leaves_as_its_type_wherever_it_stands(kept):
         "two": ["<Own>", ["<SurfaceHandle>"]],
         "entry": "<Entry>",
     }
+
+
+async def test_values_of_the_person_are_not_renamed_for_a_tier():
+    settings = {"mode": "dark", "story": "Snow White", "note": "mode 'dark'"}
+    expected = settings | {"mode": "light"}
+    play = [repl_pair.check.result_equals(expected)]
+    repl_pair.story("a.b", component=lambda: settings, tier="ops")
+    repl_pair.variant("a.b/V", play=play, tier="ops")
+    log = repl_pair.surface("app", tier="ops").stream("log", keep=5, expose=True)
+    settings["me"] = settings
+    log.push(settings)
+    session = Session.direct(Policy(tier="ops"))
+    (entry,) = (await session.call("read_member", {"member": "app/log"}))["result"]["entries"]
+    assert "dark" in str(entry)
+    assert "hidden" not in str(entry)
+    del settings["me"]
+    run = await session.call("run_variant", {"variant_id": "a.b/V", "detail": "full"})
+    (outcome,) = run["result"]["assertions"]
+    assert (outcome["payload"], outcome["expected"], outcome["actual"]) == (
+        [expected],
+        expected,
+        settings,
+    )
+    await session.close()
