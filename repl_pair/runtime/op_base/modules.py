@@ -52,12 +52,17 @@ def hold_modules() -> None:
     """
     for name in _HELD.keys() - sys.modules.keys():
         sys.modules[name] = _HELD[name]
-    if len(sys.modules) == _seen[0]:
+    if (seen := len(sys.modules)) == _seen[0]:
         return
-    _seen[0] = len(sys.modules)
-    for name, module in sys.modules.copy().items():
-        if f"{name}.".startswith(_PACKAGE):
-            _HELD.setdefault(name, module)
+    own = {n: m for n, m in sys.modules.copy().items() if f"{n}.".startswith(_PACKAGE)}
+    # What is just being imported may fail, and is looked for again.
+    whole = {n: m for n, m in own.items() if not _is_begun(m)}
+    _HELD.update(whole | _HELD)
+    _seen[0] = seen if len(whole) == len(own) else 0
+
+
+def _is_begun(module: ModuleType) -> bool:
+    return getattr(getattr(module, "__spec__", None), "_initializing", False)
 
 
 _PACKAGE = f"{__name__.partition('.')[0]}."

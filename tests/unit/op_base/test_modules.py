@@ -1,12 +1,14 @@
-"""Modules are looked at while other threads import: of that no call may fail."""
+"""Modules are listed and put back while other threads import: of that no call may fail."""
 
 import gc
+import importlib
 import linecache
 import sys
 from itertools import count
 
 import pytest
 
+import repl_pair
 from repl_pair.runtime.inspection.sources import place_of
 from repl_pair.runtime.op_base.modules import hold_modules
 from repl_pair.runtime.sweeps.shipping import refuse_old_modules
@@ -38,3 +40,20 @@ def imports_at_each_allocation(monkeypatch):
 )
 def test_modules_are_listed_while_another_thread_imports(look, imports_at_each_allocation):
     look()
+
+
+HOLDS = "from repl_pair.runtime.op_base.modules import hold_modules\nhold_modules()\n"
+
+
+def test_a_module_is_put_back_only_if_its_import_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(repl_pair, "__path__", [*repl_pair.__path__, str(tmp_path)])
+    (tmp_path / "half.py").write_text(f"{HOLDS}raise ImportError('no such option')")
+    (tmp_path / "whole.py").write_text(HOLDS)
+    with pytest.raises(ImportError, match="no such option"):
+        importlib.import_module("repl_pair.half")
+    whole = importlib.import_module("repl_pair.whole")
+    hold_modules()
+    del sys.modules["repl_pair.whole"]
+    hold_modules()
+    assert "repl_pair.half" not in sys.modules
+    assert sys.modules["repl_pair.whole"] is whole
