@@ -35,10 +35,12 @@ def unload_ipython_extension(shell: Any) -> None:
     lines: dict[str, Any] = shell.magics_manager.magics["line"]
     if lines.get("pair") is pair:  # the person may have made another one of that name
         del lines["pair"]
-    if getattr(shell, "kernel", None) is not None:
-        hosting.detach()
-    while _LOADED:
-        _LOADED.pop()()
+    try:
+        if getattr(shell, "kernel", None) is not None:
+            hosting.detach()
+    finally:
+        while _LOADED:
+            _LOADED.pop()()
 
 
 def pair(line: str) -> Any:

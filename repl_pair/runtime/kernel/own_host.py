@@ -59,6 +59,5 @@ def _own_lanes() -> Lanes | None:
     kernel = getattr(kernel_shell(), "kernel", None)
     if kernel is None:
         return LocalLanes()
-    if getattr(kernel, "_main_asyncio_lock", None) is None:
-        return None
-    return KernelLanes(kernel)
+    needed = (getattr(kernel, name, None) for name in ("_main_asyncio_lock", "io_loop"))
+    return KernelLanes(kernel) if all(one is not None for one in needed) else None

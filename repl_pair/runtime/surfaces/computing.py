@@ -116,7 +116,10 @@ class Computation:
     def note(self, _id: str) -> None:
         """Take a change of a source, as its watcher: it is computed only for those who watch."""
         if not self._is_asked and self._is_watched():
-            self._ask()
+            try:
+                self._ask()
+            except RuntimeError:  # no thread can be started: the next change asks again
+                self._is_asked = False
 
     def _is_watched(self) -> bool:
         """Return whether anybody watches it, or what is computed from it."""

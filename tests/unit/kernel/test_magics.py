@@ -31,6 +31,11 @@ client.execute("%load_ext repl_pair\\n%pair attach")
 print(client.get_shell_msg()["content"]["status"])
 for message in client.iopub_channel.get_msgs():
     print(message["content"].get("text", ""))
+shell = manager.kernel.shell
+shell.run_cell("import repl_pair; repl_pair.story('a', component=print, variants={'V': {}})")
+print(repr(shell.run_cell("repl_pair.watch('a/V')").error_in_exec))
+shell.run_cell("%unload_ext repl_pair")
+print("hooks:", *(fn.__module__ for fn in shell.events.callbacks["post_run_cell"]))
 """
 
 
@@ -40,3 +45,5 @@ def test_a_kernel_that_no_other_process_reaches_prints_no_line_for_agents():
     )
     assert "no agent can reach it" in ran.stdout
     assert "--kernel" not in ran.stdout
+    assert "This kernel runs nothing between cells" in ran.stdout
+    assert "repl_pair" not in ran.stdout.split("hooks:")[1]

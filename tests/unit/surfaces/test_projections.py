@@ -438,3 +438,20 @@ def test_a_change_costs_its_thread_little_while_its_projection_is_watched(train,
         taken = time.perf_counter() - began
     stop()
     assert taken < 2.5  # half a millisecond each, on a machine that is busy
+
+
+def test_a_member_changes_also_where_no_thread_can_compute_what_is_made_of_it(
+    train, loss, monkeypatch
+):
+    rp.project("agent", train, red=rp.derive(is_red, "loss"))
+    end_watch = watch(["agent/red"], lambda _id: None)
+    with monkeypatch.context() as patched:
+        patched.setattr(computing.ServiceThread, "start", _refuse)
+        loss.set(0.7)
+    loss.set(0.9)
+    wait_until(lambda: STATES["agent/red"].value is True, "the next change to be computed")
+    end_watch()
+
+
+def _refuse(*_args):
+    raise RuntimeError("can't start new thread")
