@@ -1,5 +1,6 @@
 """The one error family: a refusal has a stable code, what was wrong and what to do."""
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sized
 from typing import Any, TypedDict
 
@@ -146,6 +147,23 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def count_of(number: int, noun: str, several: str = "") -> str:
     """Return a number with its noun, `several` for any but one; by default that ends in an s."""
     return f"{number} {noun if number == 1 else several or f'{noun}s'}"
+
+
+def defect(op: str, error: BaseException) -> RequestError:
+    """Return the refusal for an exception of an op that is no ReplPairError."""
+    if isinstance(error, ImportError) and "repl_pair" in text_of(error):
+        return RequestError(
+            "version_mismatch",
+            f"{op}: the files of repl_pair were replaced while this kernel ran ({text_of(error)}).",
+            hints=["Ask the person to restart the kernel, then call again."],
+        )
+    if isinstance(error, RuntimeError) and text_of(error) == "can't start new thread":
+        return RequestError("cannot_run", f"{op}: {text_of(error)}. End threads of this process.")
+    return RequestError(
+        "internal",
+        f"{op} failed: {error_text(error)}",
+        detail={"thread": threading.current_thread().name},
+    )
 
 
 def _pydantic_text(error: Any) -> str:

@@ -206,8 +206,10 @@ class Request:
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> "Request":
-        """Read the content of a REQUEST message; KeyError where a slot is missing."""
+        """Read the content of a REQUEST message; KeyError or TypeError where a slot is wrong."""
         slots: dict[str, Any] = {name: data[name] for name in ("op", "args", "call")}
+        if [type(value) for value in slots.values()] != [str, dict, str]:
+            raise TypeError("op and call are texts, args is an object")
         for name in ("boot", "take_by", "begin_by", "client", "approval"):
             slots[name] = data.get(name)
         slots["is_reported"] = data.get("is_reported", True)

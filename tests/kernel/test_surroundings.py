@@ -124,7 +124,7 @@ async def test_what_needs_a_thread_is_refused_at_once_until_one_can_be_started(l
     for _ in range(2):
         refused = (await ask(link, op, **args))["error"]
         assert refused["code"] == "cannot_run"
-        assert refused["message"].startswith(f"{op} could not begin: can't start new thread.")
+        assert refused["message"].startswith(f"{op}: can't start new thread.")
     assert (await ask(link, "list_stories"))["ok"]
     await asyncio.to_thread(person.run, "threading._start_new_thread = start")
     assert "result" in await ask(link, op, **args)

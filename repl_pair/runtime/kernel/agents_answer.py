@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from repl_pair.errors import ReplPairError
+from repl_pair.errors import ReplPairError, defect
 from repl_pair.runtime.kernel.jobs import Job
-from repl_pair.runtime.kernel.packaging import defect, package, refuse
+from repl_pair.runtime.kernel.packaging import package, refuse
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.descriptors import check_call
 from repl_pair.runtime.op_base.table import TABLE

@@ -13,7 +13,7 @@ from repl_pair.records import Undo
 from repl_pair.runtime.capture import capture
 from repl_pair.runtime.capture.own_threads import TURNS, travel_s
 from repl_pair.runtime.clients.clients import CLIENTS
-from repl_pair.runtime.kernel.host import Host, Outbox
+from repl_pair.runtime.kernel.host import Host, Outbox, refuse_defect
 from repl_pair.runtime.kernel.kernel_lanes import MAIN_LOOP, KernelLanes
 from repl_pair.runtime.op_base.modules import hold_modules
 from repl_pair.runtime.registry.cells import CELLS
@@ -153,11 +153,11 @@ class ControlHost:
             undo.callback(CELLS.at_end(TURNS.restore))
             undo.callback(TURNS.restore)
             own = kernel.control_handlers["comm_info_request"]
-            handlers: dict[str, Callable[[Any, Any, Mapping[str, Any]], Any]] = {
+            handlers: dict[str, Callable[..., Any]] = {
                 "comm_info_request": partial(self._on_comm_info, own),
-                ATTACH: self._on_attach,
-                LEAVE: self._on_leave,
-                REQUEST: self._on_request,
+                ATTACH: partial(self._answer, self._on_attach),
+                LEAVE: partial(self._answer, self._on_leave),
+                REQUEST: partial(self._answer, self._on_request),
                 CANCEL: self._on_cancel,
             }
             for name, handler in handlers.items():
@@ -186,6 +186,15 @@ class ControlHost:
         self._is_installed = False
         with self._undo:
             self.host.close(why)
+
+    def _answer(
+        self, handler: Callable[..., None], stream: Any, ident: Any, parent: Mapping[str, Any]
+    ) -> None:
+        try:
+            handler(stream, ident, parent)
+        except Exception as error:  # noqa: BLE001  the caller must get an answer even then
+            answer = refuse_defect(parent["header"]["msg_type"], error)
+            self._send(stream, REPLY, answer, parent, ident)
 
     def _on_comm_info(self, own: Any, stream: Any, ident: Any, parent: Mapping[str, Any]) -> Any:
         if not self._is_installed or parent["content"].get("target_name") != FEATURE:
@@ -268,7 +277,16 @@ class ControlHost:
         """Send on the control thread only: its socket is not safe from any other."""
         control = self._kernel.control_thread
         to, session = _Copying(stream), self._kernel.session
-        send = partial(session.send, to, type_, content, parent, ident=ident)
+
+        def send() -> None:
+            try:
+                session.send(to, type_, content, parent, ident=ident)
+            except Exception as error:
+                if type_ != REPLY:
+                    raise
+                refusal = refuse_defect("a reply could not be packed", error)
+                session.send(to, type_, refusal, parent, ident=ident)
+
         if threading.get_ident() == control.ident:
             send()
         else:

@@ -4,10 +4,10 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
-from repl_pair.errors import ReplPairError, RequestError
+from repl_pair.errors import ReplPairError, RequestError, defect
 from repl_pair.runtime.capture.own_threads import short_switch_interval
 from repl_pair.runtime.clients.clients import BOOT, caused_by, check_pause
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
@@ -37,6 +37,7 @@ from repl_pair.wire import (
     Greeting,
     ProgressContent,
     Reply,
+    error_reply,
     monotonic,
 )
 
@@ -76,20 +77,21 @@ class Host:
         progress: Callable[[ProgressContent], None],
     ) -> None:
         """Accept a request and return at once; `reply` is called exactly once, on any thread."""
-        hold_modules()
-        job = _requests().open_job(content, reply, progress)
-        if job is None:
-            return
-        job.at_answer(hold_modules)
-        call_id = job.call.id
-        self._jobs[call_id] = job
-        job.at_answer(lambda: self._jobs.pop(call_id, None))
+        answer = reply
         try:
+            hold_modules()
+            job = _requests().open_job(content, reply, progress)
+            if job is None:
+                return
+            answer = partial(job.answer, not_started=True)
+            job.at_answer(hold_modules)
+            call_id = job.call.id
+            self._jobs[call_id] = job
+            job.at_answer(lambda: self._jobs.pop(call_id, None))
             self._deadlines.watch(job)
             getattr(self.lanes, job.lane)(job, self._perform)
-        except RuntimeError as error:
-            reason = f"{job.op.name} could not begin: {error}. End threads in this process."
-            job.answer(_packaging().refuse(RequestError("cannot_run", reason)), not_started=True)
+        except Exception as error:  # noqa: BLE001  the caller must get an answer even then
+            answer(refuse_defect(str(content.get("op")), error))
 
     def cancel(self, call_id: str) -> bool:
         """Stop a call; False if it is not in progress. No code of the person is interrupted."""
@@ -178,8 +180,16 @@ class Host:
         except STOPS as error:
             return _packaging().package_unfinished(job, stop_of(error))
         except BaseException as error:  # noqa: BLE001  an op of the user's may raise anything
-            return _packaging().refuse(_packaging().defect(op.name, error), job=job)
+            return _packaging().refuse(defect(op.name, error), job=job)
         return _packaging().package(job, value)
+
+
+def refuse_defect(what: str, error: Exception) -> Reply:
+    """Return the reply to a request on which this package failed, or which is none."""
+    try:
+        return _packaging().refuse(defect(what, error))
+    except ImportError as missing:
+        return error_reply(defect(what, missing), boot=BOOT.id)
 
 
 def _cause_of(call: Call) -> str:

@@ -1,5 +1,6 @@
 """One call in the kernel: begun once, answered once, stopped until it has ended."""
 
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,6 +9,8 @@ from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.table import WAIT_S, Op
 from repl_pair.runtime.stopping.stop import Section, Stop
 from repl_pair.wire import Reply, monotonic
+
+_log = logging.getLogger(__name__)
 
 
 class Job:
@@ -111,7 +114,10 @@ class Job:
             self.answered = True
         for fn in self._at_answer:
             fn()
-        self._reply(reply)
+        try:
+            self._reply(reply)
+        except Exception:  # noqa: BLE001  it is sent all the same, and the job goes on to its end
+            _log.exception("what follows the reply to %s failed", self.op.name)
         if not self.begun:
             self.end()
         return True

@@ -1,5 +1,6 @@
 """What agents are to notice: verdicts that flip, approvals answered, changes of other repos."""
 
+import os
 import threading
 import time
 
@@ -13,7 +14,7 @@ from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.notices.deferred_writes import LATER
 from repl_pair.runtime.notices.in_replies import REPLY_NOTICES
 from repl_pair.runtime.notices.notices import report_notice
-from repl_pair.runtime.project.database import find_project, project
+from repl_pair.runtime.project.database import find_project, kept_project, project
 from repl_pair.runtime.project.root import FOLDER
 from repl_pair.runtime.results.last_results import RESULTS, last_verdict
 from repl_pair.runtime.sessions.open_sessions import OPEN
@@ -46,7 +47,7 @@ class NoticeSources:
         if monotonic() - self._looked_at >= LOOK_S:
             self._looked_at = monotonic()
             here = find_project()
-            if here is not None and (here.root / FOLDER).is_dir():
+            if here is not None and os.path.isdir(here.root / FOLDER):
                 start_thread(self._look_at_realm, name="realm")
         with self._lock:
             if client in self._clients:
@@ -121,8 +122,7 @@ def _verdict_of(variant_id: str) -> str:
 
 def _report(**notice: str) -> None:
     """Report a notice soon, where the project keeps anything: a run leaves no file."""
-    here = find_project()
-    if here is None or not here.file.exists():
+    if kept_project() is None:
         return
     at = time.time()
     LATER.put(lambda connection: report_notice(connection, **notice, at=at, text_after=None))

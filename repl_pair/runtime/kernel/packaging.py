@@ -1,6 +1,5 @@
 """Builds replies: an op's value or a refusal, redacted and truncated on the way out."""
 
-import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, cast
@@ -9,18 +8,17 @@ from repl_pair.errors import (
     NextStep,
     ReplPairError,
     RequestError,
-    error_text,
     first_steps,
     next_step,
-    text_of,
 )
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.op_base.descriptors import answer_type
 from repl_pair.runtime.op_base.tier_names import shown_answer, shown_text, words_of
 from repl_pair.runtime.secrets import egress
+from repl_pair.runtime.secrets.cleaning import valid_json
 from repl_pair.runtime.secrets.handles import HANDLES
-from repl_pair.runtime.secrets.known import NEEDLES, within
+from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets, within
 from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.secrets.truncation import Keep
 from repl_pair.runtime.stopping.stop import Stop
@@ -74,6 +72,7 @@ def package(job: Job, value: Any, keep: Keep | None = None) -> Reply:
             keep=note,
             shape=answer_type(job.op.fn),
         )
+        call.raw_json[:] = map(valid_json, call.raw_json)
         return ok_reply(
             call.insert_raw_json(shown_answer(call, out.value, asked)),
             boot=BOOT.id,
@@ -100,11 +99,14 @@ def _chars_of(job: Job) -> int:
     return (LONG_REPLY_CHARS if "limit" in job.args else REPLY_CHARS) - _ENVELOPE_CHARS
 
 
-def refuse(error: ReplPairError, *, job: Job | None = None) -> Reply:
+def refuse(
+    error: ReplPairError, *, job: Job | None = None, secrets: CallSecrets | None = None
+) -> Reply:
     """Return the reply of a call that was refused or failed; it may repeat what was sent."""
     if job is not None:
-        job.call.secrets.take_sent(job.args)
-    with within(None if job is None else job.call.secrets):
+        secrets = job.call.secrets
+        secrets.take_sent(job.args)
+    with within(secrets):
         learn_secrets()
         reply = error_reply(error, boot=BOOT.id, seq=STORE.seq)
         steps = error.next_steps or (() if job is None else job.call.next_steps)
@@ -142,21 +144,6 @@ def progress_content(call_id: str, message: str, *, since: float) -> ProgressCon
     learn_secrets()
     text = str(egress.send_out(message).value)
     return {"call": call_id, "message": text, "elapsed_s": round(monotonic() - since, 3)}
-
-
-def defect(op: str, error: BaseException) -> RequestError:
-    """Return the refusal for an exception of an op that is no ReplPairError."""
-    if isinstance(error, ImportError) and "repl_pair" in text_of(error):
-        return RequestError(
-            "version_mismatch",
-            f"{op}: the files of repl_pair were replaced while this kernel ran ({text_of(error)}).",
-            hints=["Ask the person to restart the kernel, then call again."],
-        )
-    return RequestError(
-        "internal",
-        f"{op} failed: {error_text(error)}",
-        detail={"thread": threading.current_thread().name},
-    )
 
 
 def no_answer(job: Job) -> Reply:

@@ -25,7 +25,10 @@ from repl_pair.wire import LATE, PERSON, PROTOCOL, OnReply, Request, SendProgres
 
 
 def open_job(content: Mapping[str, Any], reply: OnReply, progress: SendProgress) -> Job | None:
-    """Return the job of a request; None where it was refused, and has been answered."""
+    """Return the job of a request; None where it was refused, and has been answered.
+
+    Any other exception than a ReplPairError is the caller's to answer.
+    """
     request = None
     try:
         request = _read(content)
@@ -35,9 +38,11 @@ def open_job(content: Mapping[str, Any], reply: OnReply, progress: SendProgress)
         # The bridge sends a late request again.
         if request and LATE not in error.detail and (op is None or not op.internal):
             LOG.refuse(request, error)
-        reply(packaging.refuse(error))
-    except Exception as error:  # noqa: BLE001  the caller must get an answer even then
-        reply(packaging.refuse(packaging.defect(request.op if request else "?", error)))
+        secrets = None
+        if request is not None:
+            secrets = CallSecrets(request.view.principal)
+            secrets.take_sent([request.op, request.args])
+        reply(packaging.refuse(error, secrets=secrets))
     return None
 
 

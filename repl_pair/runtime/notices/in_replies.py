@@ -8,7 +8,7 @@ from repl_pair.errors import next_step
 from repl_pair.records import Undo, row
 from repl_pair.runtime.notices.deferred_writes import LATER
 from repl_pair.runtime.notices.notices import Unseen, is_open, mark_seen, read_unseen
-from repl_pair.runtime.project.database import find_project, project
+from repl_pair.runtime.project.database import kept_project, project
 from repl_pair.wire import Notices, OnReply, Reply, Request, monotonic
 
 SHOWN = 3
@@ -67,10 +67,13 @@ class ReplyNotices:
             self._mark_seen(caller)
 
         def show_and_answer(reply: Reply) -> None:
-            unseen: Sequence[Unseen] = ()
-            if is_awaited():
-                unseen = [one for one in self._unseen(view.principal) if is_open(view, one)]
-            answer(reply | self._show(reply, caller, unseen) if unseen else reply)
+            shown = reply
+            try:
+                unseen = self._unseen(view.principal) if is_awaited() else ()
+                if unseen := [one for one in unseen if is_open(view, one)]:
+                    shown = reply | self._show(reply, caller, unseen)
+            finally:
+                answer(shown)
 
         return show_and_answer
 
@@ -116,8 +119,8 @@ class ReplyNotices:
     def _watch(self) -> bool:
         """Watch the project's database, if there is one; return whether there is."""
         with self._lock:
-            here = find_project() if self._is_called and self._end_watch is None else None
-            if here is not None and here.file.exists():
+            here = kept_project() if self._is_called and self._end_watch is None else None
+            if here is not None:
                 self._end_watch = here.watch(self._note_change)
             return self._end_watch is not None
 

@@ -161,6 +161,12 @@ def find_project() -> Database | None:
         return None
 
 
+def kept_project() -> Database | None:
+    """Return what `find_project` does where its database is there and its folder may be read."""
+    here = find_project()
+    return here if here is not None and os.path.exists(here.file) else None
+
+
 def close_project() -> None:
     """Close the database of this process's project, if it was opened; see `Database.close`."""
     for database in _open:

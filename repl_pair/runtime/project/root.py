@@ -1,5 +1,6 @@
 """Where the project around a folder is, and what it keeps."""
 
+import os
 from pathlib import Path
 
 from repl_pair.errors import RequestError
@@ -21,6 +22,9 @@ def working_folder() -> Path:
 
 
 def find_root(start: Path) -> Path:
-    """Return the nearest folder, from `start` upward, that is a project's; else `start`."""
+    """Return the nearest folder, from `start` upward, that is a project's; else `start`.
+
+    What stands in a folder that may not be read is not there.
+    """
     folders = (start, *start.parents)
-    return next((f for f in folders if any((f / mark).exists() for mark in _MARKS)), start)
+    return next((f for f in folders if any(os.path.exists(f / mark) for mark in _MARKS)), start)

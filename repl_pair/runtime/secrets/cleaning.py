@@ -1,6 +1,6 @@
 """The last pass over what leaves: known secrets are replaced, and what was elided is kept."""
 
-from typing import Any
+from typing import Any, cast
 
 from repl_pair.runtime.reading.parts import KeyNames
 from repl_pair.runtime.secrets.truncation import KEY_CHARS, MARKER_SLOTS, Limits, Shaper, head_of
@@ -108,6 +108,17 @@ class _Cleaner:
         forms = self.forms
         dirty = len(forms) > 8 or any(form in text for form in forms) or has_url_password(text)
         return _valid(self.shaper.scrub(text) if dirty else text)
+
+
+def valid_json(data: Any) -> Any:
+    """Return JSON data whose texts can be sent: half of a surrogate pair is replaced."""
+    if isinstance(data, dict):
+        return {
+            _valid(name): valid_json(part) for name, part in cast("dict[str, Any]", data).items()
+        }
+    if isinstance(data, list):
+        return [valid_json(part) for part in cast("list[Any]", data)]
+    return _valid(data) if isinstance(data, str) else data
 
 
 def _valid(text: str) -> str:

@@ -107,9 +107,11 @@ class OpenSessions:
             return answer
 
         def count_and_answer(reply: Reply) -> None:
-            if owner in self._open:
-                self._count(owner, lambda counts: count_reply(counts, request.op, reply))
-            answer(reply)
+            try:
+                if owner in self._open:
+                    self._count(owner, lambda counts: count_reply(counts, request.op, reply))
+            finally:
+                answer(reply)
 
         return count_and_answer
 

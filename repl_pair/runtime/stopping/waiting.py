@@ -1,5 +1,6 @@
 """Waiting that holds no thread: a coroutine that waits is kept until its event is set."""
 
+import logging
 import threading
 from _queue import Empty, SimpleQueue  # gevent replaces that of `queue`
 from collections.abc import Callable, Coroutine, Generator
@@ -8,6 +9,8 @@ from contextvars import copy_context
 from typing import Any, NamedTuple
 
 from repl_pair.wire import monotonic
+
+_log = logging.getLogger(__name__)
 
 
 class WaitEvent:
@@ -52,7 +55,7 @@ class _Waiter:
 class Waiters:
     """Coroutines that run on one thread, and wait there beside each other.
 
-    They await events and nothing else, raise nothing, and must not block the thread. It is started
+    They await events and nothing else, and must not block the thread. It is started
     with `start` at the first need.
     """
 
@@ -96,7 +99,7 @@ class Waiters:
     def _next(self) -> _Waiter | None:
         with suppress(Empty):
             return self._woken.get_nowait()
-        first = min(self._waiting, key=lambda waiter: waiter.until, default=None)
+        first = min(tuple(self._waiting), key=lambda waiter: waiter.until, default=None)
         if first is None:
             return self._woken.get()
         try:
@@ -110,6 +113,10 @@ class Waiters:
             pause: _Pause = waiter.context.run(waiter.work.send, None)
         except StopIteration:
             self._waiting.discard(waiter)
+            return
+        except Exception:  # noqa: BLE001  all others that wait need this thread
+            self._waiting.discard(waiter)
+            _log.exception("a call that waits failed")
             return
         waiter.until = pause.until
         pause.event.wake = lambda: self._woken.put(waiter)

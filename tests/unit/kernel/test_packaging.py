@@ -1,8 +1,9 @@
 """Replies: what leaves the kernel with an op's value."""
 
 import repl_pair
+from repl_pair.errors import defect
 from repl_pair.runtime.kernel.jobs import Job
-from repl_pair.runtime.kernel.packaging import defect, package
+from repl_pair.runtime.kernel.packaging import package
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.secrets.handles import HANDLES

@@ -18,7 +18,8 @@ from waiting import wait_until
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.project import database as databases, opening
-from repl_pair.runtime.project.database import Database
+from repl_pair.runtime.project.database import Database, kept_project
+from repl_pair.runtime.project.root import FOLDER, find_root
 from repl_pair.runtime.project.schema import APPLICATION, STEPS, VERSION, new_id
 
 
@@ -665,3 +666,20 @@ def test_two_processes_see_the_same_and_a_version_never_stands_for_two_states(ac
 
 def test_no_id_reads_as_a_number():
     assert all("a" <= new_id()[0] <= "f" for _ in range(500))
+
+
+def test_a_project_whose_folder_may_not_be_read_keeps_nothing(own_project, monkeypatch):
+    with own_project.writing():
+        pass
+    assert kept_project() is own_project
+    stat = os.stat
+
+    def refuse(path, **options):
+        if FOLDER in str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "stat", refuse)
+        assert kept_project() is None
+        assert find_root(own_project.root / "a") == own_project.root / "a"
