@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Callable
 
 _UUID = re.compile(
     r"[0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12}"
@@ -32,20 +33,20 @@ def fix_ids(text: str) -> str:
     code = [found[0] for found in _CODE.finditer(text)]
     ids = [word for part in code for id in _ID.findall(part) for word in _MADE_UP.findall(id)]
     counts = Counter(word for part in code for word in _UUID.findall(part))
-    words = [*ids, *(word for word, count in counts.items() if count > 1)]
-    numbered = _CODE.sub(lambda found: _number(found[0], words), text) if words else text
+    number = _numbering([*ids, *(word for word, count in counts.items() if count > 1)])
+    numbered = _CODE.sub(lambda part: _UUID.sub(number, _MADE_UP.sub(number, part[0])), text)
     return _DATE.sub(r"\1…\2", numbered)
 
 
 def fix_uuids(text: str) -> str:
     """Put numbers in the place of the UUIDs in a script, or in data for one."""
-    return _number(text, _UUID.findall(text))
+    return _UUID.sub(_numbering(_UUID.findall(text)), text)
 
 
-def _number(text: str, words: list[str]) -> str:
+def _numbering(words: list[str]) -> Callable[[re.Match[str]], str]:
+    """Return what gives a word its number, and any other back."""
     names = {word: f"id{number}" for number, word in enumerate(dict.fromkeys(words), 1)}
-    any_of = "|".join(map(re.escape, names)) or "(?!)"
-    return re.sub(any_of, lambda found: names[found[0]], text)
+    return lambda found: names.get(found[0], found[0])
 
 
 def hide_addresses(text: str) -> str:
