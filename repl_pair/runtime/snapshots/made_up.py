@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 _UUID = re.compile(
     r"[0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12}"
-    r"|(?=\d*[a-f])[0-9a-f]{32}(?![0-9a-f])"
+    r"|(?<![0-9a-f])(?=\d{0,31}[a-f])[0-9a-f]{32}(?![0-9a-f])"
 )
 _MADE_UP = re.compile(
     rf"(?<![^\W_])(?:{_UUID.pattern}"
