@@ -50,18 +50,23 @@ def _numbering(words: list[str]) -> Callable[[re.Match[str]], str]:
 
 
 def hide_addresses(text: str) -> str:
-    """Write as `0x…` the address in the repr of an object, as `<Cart object at 0x7f…>` has it."""
+    """Write as `0x…` the address in the repr of an object, as `<Cart object at 0x7f…>` has it.
+
+    An address follows ` at `. It ends a repr, or stands in an open one, or follows `Name(Name)`.
+    """
 
     def hide(found: re.Match[str]) -> str:
         start = max(0, found.start() - _LONGEST)
-        return "0x…" if _IN_REPR.search(text, start, found.start()) else found[0]
+        is_one = found["end"] or _BEFORE.search(text, start, found.start())
+        return "0x…" if is_one else found[0]
 
     return _ADDRESS.sub(hide, text)
 
 
-_ADDRESS = re.compile(r"(?<= at )0x[0-9a-fA-F]{6,}")
-_IN_REPR = re.compile(
-    r"(?:<|&lt;)[\w.](?:[^<>&\n]|&(?![lg]t;)|<[\w-]+>|&lt;[\w-]+&gt;)*+\Z"  # as `<lambda>`
+_ADDRESS = re.compile(r"(?<= at )0x[0-9a-fA-F]{6,}(?=(?P<end>>|&gt;)?)")
+_BEFORE = re.compile(
+    r"(?:\w\(\w+\) at "  # as `Generator(PCG64) at `
+    r"|(?:<|&lt;)[\w.](?:[^<>&\n]|&(?![lg]t;)|<[\w-]+>|&lt;[\w-]+&gt;)*+)\Z"  # as `<lambda>`
 )
 _LONGEST = 300
 """How far before an address its repr may begin."""

@@ -2,7 +2,9 @@
 
 import time
 import uuid
+from contextvars import ContextVar
 
+import numpy
 import pytest
 
 from repl_pair.runtime.snapshots.made_up import fix_ids, fix_uuids, hide_addresses
@@ -60,6 +62,7 @@ def test_made_up_ids_are_numbered_in_tags_styles_and_scripts_only(markup, fixed)
         "0x71C7656EC7ab88b0981",
         "mapped at 0x08048001",
         "<b>mapped at 0x08048001</b>",
+        "mapped (there) at 0x08048001, color(0xff00aa00)",
         "2 < 3 <i>of</i> &lt;b&gt; at 0x08048001",
     ],
 )
@@ -74,8 +77,17 @@ class Cart:
 
 @pytest.mark.parametrize(
     "thing",
-    [Cart(), Cart().add, lambda: 1, (n for n in ()), Cart.add.__code__, [Cart(), Cart()]],
-    ids=["object", "method", "lambda", "generator", "code", "list"],
+    [
+        Cart(),
+        Cart().add,
+        lambda: 1,
+        (n for n in ()),
+        Cart.add.__code__,
+        [Cart(), Cart()],
+        numpy.random.default_rng(1),
+        ContextVar("cart", default=Cart.add),
+    ],
+    ids=["object", "method", "lambda", "generator", "code", "list", "random", "nested"],
 )
 def test_the_addresses_in_reprs_are_hidden_also_in_html(thing):
     text = f"<pre>{thing!r}</pre> is {repr(thing).replace('<', '&lt;').replace('>', '&gt;')}"
