@@ -129,21 +129,29 @@ def _parts_of(value: Any, kind: Any) -> tuple[Any, bool]:
 
 
 def copy_live(value: Any) -> Any:
-    """Copy a whole value for steps to act on; what in its containers can't be stays shared."""
+    """Copy a whole value for steps to act on.
+
+    What in its containers cannot be copied stays shared, and what of its class comes later. Each
+    try walks all that such objects have in common, and keeps nothing of it.
+    """
+    shared = set[int]()
+
+    def copy_leaf(leaf: Any, known: dict[int, Any]) -> Any:
+        before = len(known)
+        if id(real_class(leaf)) in shared:
+            return leaf
+        try:
+            return deepcopy(leaf, known)
+        except Exception:  # noqa: BLE001  copying is the code of whatever is copied
+            while len(known) > before:  # what is copied in part
+                known.popitem()
+            shared.add(id(real_class(leaf)))
+            return leaf
+
     try:
         return deepcopy(value)
     except Exception:  # noqa: BLE001  copying is the code of whatever is copied
-        return _copy_each(value, {}, _copy_leaf)
-
-
-def _copy_leaf(leaf: Any, known: dict[int, Any]) -> Any:
-    before = len(known)
-    try:
-        return deepcopy(leaf, known)
-    except Exception:  # noqa: BLE001  copying is the code of whatever is copied
-        while len(known) > before:  # what is copied in part
-            known.popitem()
-        return leaf
+        return _copy_each(value, {}, copy_leaf)
 
 
 def _read(value: Any, _places: Any) -> Any:

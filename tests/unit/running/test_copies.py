@@ -163,6 +163,19 @@ def test_of_what_cannot_be_copied_whole_only_that_is_shared():
     assert copied["all"][1] is not value["all"][1]
 
 
+def test_of_a_class_that_cannot_be_copied_one_alone_is_tried():
+    tried: list[Any] = []
+
+    class Session:
+        def __deepcopy__(self, _known):
+            tried.append(self)
+            raise TypeError
+
+    sessions = [Session() for _ in range(9)]
+    assert copy_live(sessions) == sessions
+    assert tried == [sessions[0]] * 2  # with the list, and by itself
+
+
 class Holder:
     def __init__(self, *held):
         self.held = held[::-1]
