@@ -86,8 +86,9 @@ class Leaves:
                 self._kinds.setdefault(kind, (value, {}))[1].setdefault(_hashed(value), value)
 
     def find(self, expected: Any) -> Any:
-        """Return the value; NO_VALUE where no lookup finds one, as of NaN, which equals nothing."""
-        for sample, known in self._kinds.values():
+        """Return the value, first one of the form's own type; NO_VALUE where there is none."""
+        own = self._kinds.get(_kind(expected))
+        for sample, known in filter(None, (own, *self._kinds.values())):
             taken = _taken(expected, sample)
             if _kind(taken) is not None and _hashed(taken) in known:
                 return known[_hashed(taken)]
