@@ -81,8 +81,11 @@ class Leaves:
     def __init__(self, values: Iterable[Any]) -> None:
         """Keep the leaves, with one sample for all that a form is taken to in the same way."""
         self._kinds: dict[Any, tuple[Any, dict[Any, Any]]] = {}
+        self._others: dict[int, Any] = {}
         for value in values:
-            if (kind := _kind(value)) is not None:
+            if (kind := _kind(value)) is None:
+                self._others[id(value)] = value
+            else:
                 self._kinds.setdefault(kind, (value, {}))[1].setdefault(_hashed(value), value)
 
     def find(self, expected: Any) -> Any:
@@ -94,6 +97,12 @@ class Leaves:
                 return known[_hashed(taken)]
         return NO_VALUE
 
+    def others(self, expected: Any) -> list[Any]:
+        """Return what `find` does not look up: what is no leaf, and all for what is none."""
+        tables = self._kinds.values() if _kind(expected) is None else ()
+        leaves = [value for _, known in tables for value in known.values()]
+        return [*leaves, *self._others.values()]
+
 
 def _taken(expected: Any, sample: Any) -> Any:
     if real_class(sample) is tuple and is_row(expected) and len(expected) == len(sample):
@@ -102,23 +111,27 @@ def _taken(expected: Any, sample: Any) -> Any:
 
 
 def _kind(value: Any) -> Any:
-    """Return what values share that a form is taken to in the same way, None for no leaf."""
+    """Return what values share that a form is taken to in the same way, None for no leaf.
+
+    No complex number is one here: it may be a NaN in a part.
+    """
     if real_class(value) is tuple:
         kinds = tuple(map(_kind, value))
         return None if any(kind is None for kind in kinds) else kinds
     if is_array_scalar(value):
-        return value.dtype if value.dtype.kind in _NUMBERS else None
+        return value.dtype if value.dtype.kind in "biuf" else None
     cls = real_class(value)
     is_leaf = value is None or is_of(value, datetime) or leaf_of(cls) is not None
-    return id(cls) if is_leaf else None
+    return id(cls) if is_leaf and cls is not complex else None
 
 
 def _hashed(leaf: Any) -> Any:
-    """Return what is equal for leaves that are the same: a bool is no number."""
+    """Return what is equal for leaves that are the same: a bool is no number, NaN equals NaN."""
+    if real_class(leaf) is tuple:
+        return tuple(map(_hashed, leaf))
     plain = plain_scalar(leaf)
-    return (
-        tuple(map(_hashed, leaf)) if real_class(leaf) is tuple else (isinstance(plain, bool), plain)
-    )
+    nan = _nan_kind(plain) if plain != plain else ""
+    return isinstance(plain, bool), nan, nan or plain
 
 
 def key_finder(actual: Mapping[Any, Any]) -> Callable[[Any], Any]:
@@ -139,7 +152,8 @@ def key_finder(actual: Mapping[Any, Any]) -> Callable[[Any], Any]:
         texts, leaves = tables()
         key = texts[expected] if expected in texts else leaves.find(expected)
         if key is NO_VALUE:
-            alike = (key for key in actual if is_same(coerce(expected, key), key))
+            others = leaves.others(expected)
+            alike = (key for key in others if is_same(coerce(expected, key), key))
             key = next(alike, NO_VALUE if is_there else expected)
         return key
 
@@ -148,7 +162,7 @@ def key_finder(actual: Mapping[Any, Any]) -> Callable[[Any], Any]:
 
 def _may_mean_another(key: Any) -> bool:
     """Return whether Python takes it for a key that is not the same."""
-    is_number = is_of(key, int, float, complex, Decimal)
+    is_number = is_of(plain_scalar(key), int, float, complex, Decimal)
     return is_of(key, datetime) or (is_number and key in (0, 1))
 
 
