@@ -115,14 +115,13 @@ def _kind(value: Any) -> Any:
 
     No complex number is one here: it may be a NaN in a part.
     """
-    if real_class(value) is tuple:
+    cls = real_class(value)
+    if cls is tuple:
         kinds = tuple(map(_kind, value))
         return None if any(kind is None for kind in kinds) else kinds
-    if is_array_scalar(value):
-        return value.dtype if value.dtype.kind in "biuf" else None
-    cls = real_class(value)
-    is_leaf = value is None or is_of(value, datetime) or leaf_of(cls) is not None
-    return id(cls) if is_leaf and cls is not complex else None
+    if value is None or is_of(value, datetime) or (leaf_of(cls) and cls is not complex):
+        return id(cls)
+    return value.dtype if is_array_scalar(value) and value.dtype.kind in "biuf" else None
 
 
 def _hashed(leaf: Any) -> Any:

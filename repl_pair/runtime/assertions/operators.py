@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeGuard
 
 from repl_pair.errors import did_you_mean
-from repl_pair.runtime.assertions.coercion import coerce, key_finder, plain_scalar
+from repl_pair.runtime.assertions.coercion import Leaves, coerce, key_finder, plain_scalar
 from repl_pair.runtime.assertions.comparison import equal, short
 from repl_pair.runtime.assertions.tables import plain_items
 from repl_pair.runtime.assertions.verdicts import has_marker, shown_at, unmasked
@@ -67,13 +67,19 @@ def _columns(table: Any) -> list[Any]:
 
 
 def _elements(column: Any, op: str, x: Any) -> list[Any]:
-    """Return the elements to ask; of numbers that may equal another, those that numpy finds."""
-    if not kind_of(column):
+    """Return the elements to ask; for `!=` those that may equal the value, each once."""
+    if kind_of(column):
+        is_number = type(x) is float or (type(x) is int and x.bit_length() < 64)
+        if op == "!=" and is_number and column.dtype.kind in _NUMBERS:
+            column = column[column == x if x == x else column != column]
+        column = plain_items(column)
+    if op != "!=":
         return column
-    is_number = type(x) is float or (type(x) is int and x.bit_length() < 64)
-    if op == "!=" and is_number and column.dtype.kind in _NUMBERS:
-        column = column[column == x if x == x else column != column]
-    return plain_items(column)
+    try:
+        leaves = Leaves(column)
+        return [leaves.find(x), *leaves.others(x)]
+    except Exception:  # noqa: BLE001  hashing is code of the values' classes
+        return column
 
 
 def lacks(settled: RunView, actual: Any, item: Any, where: str) -> str | None:

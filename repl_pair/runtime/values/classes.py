@@ -205,7 +205,7 @@ def is_instance_of(value: Any, module: str, *names: str) -> bool:
 
 def is_array_scalar(value: Any) -> bool:
     """Return whether `value` is a numpy scalar, immutable."""
-    return is_instance_of(value, "numpy", "generic")
+    return type(value) not in PLAIN and is_instance_of(value, "numpy", "generic")
 
 
 def is_library_scalar(value: Any) -> bool:

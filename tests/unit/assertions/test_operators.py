@@ -1,7 +1,9 @@
 """Operators over arrays and tables: each element has to stand to the value so."""
 
 from datetime import date, datetime
+from decimal import Decimal
 from enum import Enum
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -9,6 +11,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from repl_pair.runtime.assertions import operators
+from repl_pair.runtime.assertions.comparison import equal
 from repl_pair.runtime.assertions.operators import unlike
 
 NAN, DAY = float("nan"), date(2024, 1, 1)
@@ -67,6 +71,8 @@ def test_what_is_missing_in_a_column_differs_and_stands_in_no_order(library):
         (pd.Series, [DAY], "2024-01-01"),
         (pd.Series, [Color.RED], "RED"),
         (pd.Series, [None], None),
+        (pd.Series, [1, True], True),
+        (pd.Series, [[1], Decimal("sNaN"), DAY], "2024-01-01"),
         (pd.Index, [DAY], "2024-01-01"),
         (pd.DataFrame, {"a": [1.5], "b": ["x"]}, "x"),
         (pl.Series, [None, DAY], "2024-01-01"),
@@ -82,6 +88,24 @@ def test_an_element_that_numpy_takes_for_a_number_differs_from_it_if_it_is_none(
     assert unlike(np.array([2**53 + 1]), "!=", 2.0**53, "result") is None
     assert unlike(np.array([True]), "!=", 1, "result") is None
     assert unlike(np.array([1.0]), "!=", 10**400, "result") is None
+
+
+@pytest.mark.parametrize(
+    ("column", "x"),
+    [
+        (pd.Series(["a", "b", None] * 9), "q"),
+        (pd.Series([NAN, 1.0] * 9, dtype=object), "q"),
+        (pd.Series(["a", "b", None] * 9, dtype="category"), "q"),
+        (pd.Series(pd.date_range("2020", periods=9)), "2019-01-01"),
+        (pl.Series([None, DAY, "a"] * 9, dtype=pl.Object), Color.RED),
+    ],
+    ids=["texts", "numbers", "categories", "dates", "objects"],
+)
+def test_of_many_elements_those_are_asked_that_may_equal_the_value(column, x, monkeypatch):
+    asked: list[Any] = []
+    monkeypatch.setattr(operators, "equal", lambda *pair: asked.append(pair) or equal(*pair))
+    assert unlike(column, "!=", x, "result") is None
+    assert len(asked) < 5
 
 
 @pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
