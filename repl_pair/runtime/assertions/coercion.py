@@ -178,12 +178,16 @@ def is_same(expected: Any, actual: Any) -> bool:
 
 
 def plain_scalar(value: Any) -> Any:
-    """Return a number of numpy as one of Python, and a moment of a zone in UTC.
+    """Return a number of numpy as one of Python, and a moment of a zone in UTC."""
+    is_number = is_array_scalar(value) and value.dtype.kind in _NUMBERS
+    return value.item() if is_number else in_utc(value)
+
+
+def in_utc(value: Any) -> Any:
+    """Return a moment of a zone in UTC, and all else as it is.
 
     Python compares two moments of one zone by the clock alone, of which an hour comes twice.
     """
-    if is_array_scalar(value) and value.dtype.kind in _NUMBERS:
-        return value.item()
     if is_of(value, datetime) and value.tzinfo is not None and value.utcoffset() is not None:
         with suppress(OverflowError):
             return value.astimezone(UTC)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeGuard
 
 from repl_pair.errors import did_you_mean
-from repl_pair.runtime.assertions.coercion import Leaves, coerce, key_finder, plain_scalar
+from repl_pair.runtime.assertions.coercion import Leaves, coerce, in_utc, key_finder
 from repl_pair.runtime.assertions.comparison import equal, short
 from repl_pair.runtime.assertions.tables import plain_items
 from repl_pair.runtime.assertions.verdicts import has_marker, shown_at, unmasked
@@ -120,7 +120,7 @@ def _items(value: Any) -> Iterable[Any] | None:
 
 
 def _ordered(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda actual, x: compare(plain_scalar(actual), plain_scalar(coerce(x, actual)))
+    return lambda actual, x: compare(in_utc(actual), in_utc(coerce(x, actual)))
 
 
 def _is_many(value: Any) -> TypeGuard[Iterable[Any]]:

@@ -121,3 +121,9 @@ def test_an_hour_that_comes_twice_is_in_order():
     assert unlike(first, "<", second, "result") is None
     assert unlike(first, ">=", second, "result") is not None
     assert unlike(first, "in", [second], "result") is not None
+
+
+@pytest.mark.parametrize("op", ["<=", ">="])
+def test_a_number_of_numpy_stands_in_the_order_that_numpy_gives_it(op):
+    for number in (np.float32(0.1), np.array([0.1], "f4")):
+        assert unlike(number, op, 0.1, "result") is None
