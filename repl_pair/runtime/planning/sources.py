@@ -3,13 +3,13 @@
 import ast
 import linecache
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from importlib.util import decode_source
-from operator import is_
+from operator import is_, ne
 from types import FunctionType
-from typing import Any, final
+from typing import Any, TypeAlias, final
 from weakref import ref
 
 from repl_pair.records import record
@@ -142,11 +142,13 @@ def is_edited(target: Target | Assigned, syntax: str) -> bool:
     )
 
 
-_FIRST_READ: dict[tuple[int, str], tuple[ref[Target], Sequence[object], Sequence[int], int]] = {}
+_InPlace: TypeAlias = tuple[Sequence[object], Sequence[float | None]]
+_FIRST_READ: dict[tuple[int, str], tuple[ref[Target], Sequence[object], _InPlace, int]] = {}
 """What was loaded, what loading it again replaces, and the hash of its syntax as first read.
 
 The key is an id, for the metaclass of a class may hash and compare it by code of its own, and the
-name of what is assigned. Loading again replaces the spec of the module and the code of functions.
+name of what is assigned. Loading again replaces the spec of the module and the code of functions;
+`%autoreload` also sets values in place. Those are noted while the file has what is loaded.
 """
 
 
@@ -156,36 +158,46 @@ def _has_other(target: Target, of: Target | Assigned, syntax: str) -> bool:
         space, functions = module_namespace(target), list(own_functions(target))
     else:
         space, functions = target.__globals__, [target]
-    codes, values = _set_in_place(of, functions)
-    loaded = [space.get("__spec__"), *(function.__code__ for function in functions), *codes]
-    _, known, known_values, first = _FIRST_READ.get(key, (None, (), (), read))
+    now = _set_in_place(of, functions), _autoreloaded(space)
+    loaded = [space.get("__spec__"), *(function.__code__ for function in functions)]
+    _, known, before, first = _FIRST_READ.get(key, (None, (), now, read))
     is_same = len(known) == len(loaded) and all(map(is_, known, loaded))
-    if not is_same or known_values != values:
+    # A run may bind a name anew too, but moves no time.
+    if not is_same or all(map(ne, before, now)):
         # `%autoreload` gives functions other code without loading their module again.
         is_same_load = bool(known) and known[0] is loaded[0]
         there = () if is_same_load else _noted_definition(target, of, functions)
         first = hash(syntax_of(there)) if there else read
-        _FIRST_READ[key] = ref(target, lambda _: _FIRST_READ.pop(key, None)), loaded, values, first
+    elif first != read:
+        now = before
+    _FIRST_READ[key] = ref(target, lambda _: _FIRST_READ.pop(key, None)), loaded, now, first
     is_of_module = not isinstance(target, type) or loaded[0] is not None
     return is_of_module and first != read
 
 
-def _set_in_place(
-    of: Target | Assigned, functions: Iterable[FunctionType]
-) -> tuple[Sequence[object], Sequence[int]]:
-    """Return what `%autoreload` sets of a name or class, as code and as ids, which keep no value.
+def _set_in_place(of: Target | Assigned, functions: Iterable[FunctionType]) -> Sequence[object]:
+    """Return what `%autoreload` sets of a name or class, as ids, which keep no value.
 
-    What a decorator or metaclass has made of a class is not made again.
+    What a decorator or metaclass has made of a class is not made again. Code is kept, else new code
+    would get the id of what it replaces.
     """
-    if ipython_module("extensions.autoreload") is None:
-        return (), ()
     if type(of) is Assigned:
-        value = namespace_of(of.reader).get(of.name)
-        layers = (each for each in layers_of(value) if real_class(each) is FunctionType)
-        return [each.__code__ for each in layers], [id(value)]
+        layers = list(layers_of(namespace_of(of.reader).get(of.name)))
+        codes = [each.__code__ for each in layers if real_class(each) is FunctionType]
+        return [id(layers[0]), *map(id, codes), *codes]
     file = module_namespace(of).get("__file__") if isinstance(of, type) else None
     is_generated = any(function.__code__.co_filename != file for function in functions)
-    return (), [] if type(of) is not type or is_generated else [*map(id, names_in(of).values())]
+    return [] if type(of) is not type or is_generated else [*map(id, names_in(of).values())]
+
+
+def _autoreloaded(space: Mapping[str, Any]) -> Sequence[float | None]:
+    """Return when the file of a module was edited that `%autoreload` last noted or loaded."""
+    if ipython_module("extensions.autoreload") is None:
+        return ()
+    magics = (shell.magics_manager.registry.get("AutoreloadMagics") for shell in known_shells())
+    reloaders = (getattr(each, "_reloader", None) for each in magics)
+    times = (getattr(each, "modules_mtimes", {}) for each in reloaders)
+    return [each.get(space.get("__name__")) for each in times]
 
 
 def _noted_definition(

@@ -779,6 +779,63 @@ def test_what_autoreload_changed_in_place_has_a_hash_again(tmp_path):
     ]
 
 
+NOT_RELOADED = """
+import os, sys
+from pathlib import Path
+from IPython.core.interactiveshell import InteractiveShell
+from repl_pair.runtime.planning.identity import code_hash
+
+sys.path.insert(0, os.getcwd())
+shop = Path("late_shop.py").absolute()
+first = '''RATE, N = 1, 0
+def kept(fn): return fn
+@kept
+def price():
+    global N
+    N += RATE
+    return N
+class Order:
+    rate = 1
+    def total(self): return 1
+'''
+shop.write_text(first)
+import late_shop
+
+def report():
+    print(*[code_hash([one])[:4] for one in (late_shop.price, late_shop.Order)])
+
+def edit(*changes):
+    text = first
+    for change in changes:
+        text = text.replace(*change)
+    shop.write_text(text)
+    os.utime(shop, (os.stat(shop).st_mtime + 9,) * 2)
+
+report()
+edit(("1, 0", "5, 0"), ("rate = 1", "rate = 9"))
+report()
+shell = InteractiveShell.instance()
+for cell in ("%load_ext autoreload", "%autoreload 2"):
+    shell.run_cell(cell).raise_error()
+report()
+edit()
+report()
+edit(("1, 0", "5, 10"))
+late_shop.price()
+report()
+shell.run_cell("pass").raise_error()
+report()
+"""
+
+
+def test_what_autoreload_did_not_load_stays_edited_also_where_a_run_binds_it(tmp_path):
+    """It takes a file that was edited before it came for what is loaded."""
+    edited = ["unkn unkn"] * 2
+    assert run_script(NOT_RELOADED, tmp_path) == [
+        *("rc1: rc1:", *edited, "rc1: rc1:", "unkn rc1:", "rc1: rc1:")
+    ]
+
+
 PATCHED = """
 import os, sys
 from pathlib import Path
