@@ -2,14 +2,18 @@
 
 import ast
 import linecache
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from itertools import takewhile
+from operator import is_
+from typing import Any, TypeAlias, cast
 
 from repl_pair.records import record
 from repl_pair.runtime.reading.code_files import is_cell
 
 PARSE_TRIES = 5
+_Path: TypeAlias = tuple[ast.AST, ...]
+_END = ast.Pass()
 _TARGETS = (ast.Name, ast.Subscript, ast.Attribute)
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -23,8 +27,9 @@ class Index:
 
     `named` has the functions that are no lambdas by qualified name. Among the classes stand the
     calls that make one, such as `Point = namedtuple(...)`. The assignments are the statements
-    outside functions and classes that bind a name, set its fields or call its methods, with the
-    tests and loops above them, by that name; `rebound` has the names that a function binds in the
+    outside functions and classes that bind a name, set or delete its parts or call its methods, by
+    that name, with the branches of each `if` around them; a loop, `with`, `try` or `match` counts
+    whole, but for the definitions in it. `rebound` has the names that a function binds in the
     function around it.
     """
 
@@ -68,17 +73,26 @@ def index(source: str) -> Index:
     except SyntaxError:
         return found
     _fill(found, tree)
-    imported = set[str]()
-    for statement, tests in _statements(tree):
-        bound = [*_bound_by(statement)]
-        if isinstance(statement, _IMPORTS):
-            imported.update(bound)
+    imported, bound = set[str](), set[str]()
+    counted = list[tuple[_Path, dict[str, None]]]()
+    for path, whole in _statements(tree):
+        names = dict.fromkeys(_bound_by(path[-1]))
+        bound.update(names)
+        if isinstance(path[-1], _IMPORTS):
+            imported.update(names)
         # A call of what is imported, such as `rp.variant(…)`, changes nothing of it.
-        on = _called_on(statement)
-        called = [on] if on in found.assignments and on not in imported else []
-        for name in dict.fromkeys(bound + called):
-            known = found.assignments.setdefault(name, [])
-            known += [*(test for test in tests if test not in known), statement]
+        if (on := _called_on(path[-1])) in bound and on not in imported:
+            names[on] = None
+        whole.update(names)
+        counted.append((path, names if isinstance(path[-1], _DEFINITIONS) else whole))
+    last: dict[str, _Path] = {}
+    for path, names in counted:
+        for name in names:
+            before = last.get(name, ())
+            same = sum(takewhile(bool, map(is_, before, path)))
+            left = [_END] * (len(before) - 1 - same)
+            found.assignments.setdefault(name, []).extend((*left, *path[same:]))
+            last[name] = path
     return found
 
 
@@ -124,36 +138,43 @@ def _fill(into: Index, tree: ast.AST) -> None:
         waiting += [(child, inner) for child in reversed([*ast.iter_child_nodes(node)])]
 
 
-def _statements(tree: ast.AST) -> Iterator[tuple[ast.stmt, tuple[ast.expr, ...]]]:
-    """Return the statements of a module, of loops the head only, and the tests above each."""
-    waiting: list[tuple[ast.AST, tuple[ast.expr, ...]]] = [(tree, ())]
+def _statements(tree: ast.AST) -> Iterator[tuple[_Path, dict[str, None]]]:
+    """Return the statements and heads of a module, each below the heads and blocks around it.
+
+    Beside it stands the dict for the names of all that counts whole with it.
+    """
+    waiting: list[tuple[ast.AST, _Path, dict[str, None] | None]]
+    waiting = [(each, (), None) for each in reversed([*ast.iter_child_nodes(tree)])]
     while waiting:
-        node, tests = waiting.pop()
-        match node:
-            case ast.Import():
-                yield from ((ast.Import([one]), tests) for one in node.names)
-            case ast.ImportFrom():
-                for one in node.names:
-                    yield ast.ImportFrom(node.module, [one], node.level), tests
-            case ast.For() | ast.AsyncFor():
-                yield ast.For(node.target, node.iter, [], []), tests
-                tests = (*tests, node.iter)
-            case ast.With() | ast.AsyncWith():
-                yield ast.With(node.items, []), tests
-            case ast.If() | ast.While():
-                yield ast.Expr(node.test), tests
-                tests = (*tests, node.test)
-            case ast.stmt() if isinstance(node, _DEFINITIONS) or not any(_blocks(node)):
-                yield node, tests
-                continue
-            case _:
-                pass
-        waiting += reversed([(block, tests) for block in _blocks(node)])
+        node, above, whole = waiting.pop()
+        blocks = {} if isinstance(node, _DEFINITIONS) else dict(_blocks(node))
+        if blocks and whole is None and not isinstance(node, ast.If):
+            whole = {}
+        parts = _parts(node, blocks)
+        yield from (((*above, part), {} if whole is None else whole) for part in parts)
+        for name, block in reversed(blocks.items()):
+            path = (*above, *parts, ast.Constant(node._fields.index(name)))
+            waiting += [(each, path, whole) for each in reversed(block)]
 
 
-def _blocks(node: ast.AST) -> Iterator[ast.AST]:
+def _parts(node: ast.AST, blocks: Mapping[str, Sequence[ast.AST]]) -> Sequence[ast.AST]:
+    """Return a statement, one for each name of an import, or the head of one with blocks."""
+    match node:
+        case ast.Import():
+            return [ast.Import([one]) for one in node.names]
+        case ast.ImportFrom():
+            return [ast.ImportFrom(node.module, [one], node.level) for one in node.names]
+        case _ if blocks:
+            return [type(node)(**dict(ast.iter_fields(node)) | {name: [] for name in blocks})]
+        case _:
+            return [node]
+
+
+def _blocks(node: ast.AST) -> Iterator[tuple[str, list[ast.AST]]]:
     parts = (ast.stmt, ast.ExceptHandler, ast.match_case)
-    return (each for each in ast.iter_child_nodes(node) if isinstance(each, parts))
+    for name, value in ast.iter_fields(node):
+        if isinstance(value, list) and value and isinstance(value[0], parts):
+            yield name, cast("list[ast.AST]", value)
 
 
 def bound_name(node: ast.AST) -> str | None:
@@ -172,12 +193,12 @@ def bound_name(node: ast.AST) -> str | None:
 
 
 def _bound_by(statement: ast.AST) -> Iterator[str]:
-    """Return the names that a statement binds, or whose items and fields it sets."""
+    """Return the names that a statement binds or deletes, or whose items and fields it does."""
     if isinstance(statement, _DEFINITIONS):
         yield statement.name
         return
     for node in ast.walk(statement):
-        if isinstance(node, _TARGETS) and isinstance(node.ctx, ast.Store):
+        if isinstance(node, _TARGETS) and not isinstance(node.ctx, ast.Load):
             while isinstance(node, ast.Subscript | ast.Attribute):
                 node = node.value
             yield from [node.id] if isinstance(node, ast.Name) else ()
@@ -185,7 +206,7 @@ def _bound_by(statement: ast.AST) -> Iterator[str]:
             yield name
 
 
-def _called_on(statement: ast.stmt) -> str:
+def _called_on(statement: ast.AST) -> str:
     """Return the name that a statement such as `R.append(1)` calls a method of, else ""."""
     node = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(node, ast.Call):

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ import pytest
 
 import repl_pair
 from repl_pair.runtime.planning.identity import MAX_REACHED, UNKNOWN, code_hash, edited_file
-from repl_pair.runtime.planning.source_index import Index
+from repl_pair.runtime.planning.source_index import Index, index
 
 ROOT = Path(__file__).parents[3]
 
@@ -186,6 +187,23 @@ def test_a_change_in_what_is_reached_by_name_shows(define, source, old, new):
         ("R = []\nR.append(1)\ndef f(): return R", "(1)", "(2)"),
         ("R = {}\nR.setdefault('a', []).append(1)\ndef f(): return R", "d(1)", "d(2)"),
         ("R = []\nfor _ in (1, 2): R.append(1)\ndef f(): return R", "(1, 2)", "(1, 3)"),
+        ("R = {1: 2}\ndel R[1]\ndef f(): return R", "del R[1]\n", ""),
+        ("class K:\n    n = 1\n    def m(self): ...\ndel K.n\ndef f(): return K", "del K.n\n", ""),
+        ("R = 1\nif f'':\n    R = 2\n    R = 3\ndef f(): return R", "    R = 3", "R = 3"),
+        ("R = 1\nif f'':\n    R = 2\ndef f(): return R", "    R", "    pass\nelse:\n    R"),
+        ("R = 0\nfor _ in '':\n    R += 1\n    R += 2\ndef f(): return R", "    R += 2", "R += 2"),
+        ("for R in (1, 2):\n    print()\ndef f(): return R", "print()", "break"),
+        ("match 1:\n    case 1: R = 1\n    case _: R = 2\ndef f(): return R", "match 1", "match 2"),
+        ("R = 1\nmatch 1:\n    case 1: pass\n    case _: R = 2\ndef f(): return R",
+         "case 1", "case 2"),
+        ("R = 0\ntry:\n    print()\nexcept KeyError:\n    R = 1\ndef f(): return R",
+         "Key", "Index"),
+        ("R = 0\ntry:\n    int('1')\nexcept ValueError:\n    R = 1\ndef f(): return R",
+         "'1'", "'a'"),
+        ("try:\n    print()\nexcept OSError: pass\nelse:\n    R = 1\ndef f(): return R",
+         "else", "finally"),
+        ("from contextlib import suppress\nR = 0\nwith suppress(ValueError):\n    int('1')\n"
+         "    R = 1\ndef f(): return R", "'1'", "'a'"),
         ("print(R := 1)\ndef f(): return R", "= 1", "= 2"),
         ("if (R := 1): pass\ndef f(): return R", "= 1", "= 2"),
         ("from contextlib import nullcontext as h\nwith h(1) as R: pass\ndef f(): return R",
@@ -269,6 +287,16 @@ def test_a_change_in_what_a_function_reads_or_was_made_with_shows(define, source
         ("x = 1\ndef f():\n    for x in (): print(x)", "x = 1", "x = 2"),
         ("x = 1\ndef f(): return (lambda x: x)", "x = 1", "x = 2"),
         ("x = 1\ndef f(y): return y.x", "x = 1", "x = 2"),
+        (
+            "if 1:\n    x = 1\n    import re\n    y = 1\ndef f(): return x",
+            "re\n    y",
+            "io\n    z",
+        ),
+        (
+            "try:\n    x = 1\n    def y(): return 1\nfinally: pass\ndef f(): return x",
+            "n 1\n",
+            "n 2\n",
+        ),
         ("import math as x\ndef f():\n    import json as x\n    return x", "math", "cmath"),
         (
             "import os.path as x\ndef f():\n    from json import loads as x\n    return x",
@@ -295,6 +323,14 @@ def test_a_change_in_what_a_function_reads_or_was_made_with_shows(define, source
 def test_a_change_of_a_name_that_code_does_not_read_does_not_show(define, source, old, new):
     one, other = define(source), define(source.replace(old, new))
     assert code_hash([one["f"]]) == code_hash([other["f"]])
+
+
+def test_a_long_chain_of_tests_is_read_in_the_time_of_its_length():
+    """The cube of that takes minutes."""
+    begun = time.thread_time()
+    branches = "".join(f"elif N == {at}: R[{at}] = {at}\n" for at in range(900))
+    found = index(f"R = {{}}\nif 0: pass\n{branches}").assignments["R"]
+    assert (len(found) > 900, time.thread_time() - begun < 4) == (True, True)
 
 
 def test_what_a_run_changes_does_not_show(define):
