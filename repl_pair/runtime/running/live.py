@@ -17,9 +17,9 @@ from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.loading import load_data
 from repl_pair.runtime.running.openings import Opening, open_variant
 from repl_pair.runtime.secrets.places import secret_payload
-from repl_pair.runtime.values.classes import is_exactly, real_class
+from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.freeze import freeze
-from repl_pair.runtime.values.frozen import NotData, Ref
+from repl_pair.runtime.values.frozen import NotData, refs_in
 
 
 @record
@@ -67,8 +67,8 @@ async def _handle(frame: Frame, sent: Dispatched, payload: Mapping[str, Any]) ->
     frame.doing = {"event": sent.name}
     handle = handler_of(frame, sent.name)
     loaded = {
-        name: await load_data(frame, value, f"event {sent.name}", at=("events", name))
-        if is_exactly(value, Ref)
+        name: await load_data(frame, frozen, f"event {sent.name}", at=("events", name))
+        if refs_in(frozen := _frozen(value))
         else copy_containers(value)
         for name, value in payload.items()
     }

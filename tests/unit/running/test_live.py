@@ -85,7 +85,8 @@ def test_a_handler_gets_what_was_passed(taking):
     passed = [Size(3, 4), Pair(1, 2), defaultdict(list), OrderedDict(a=1), frozenset({1}), {2}]
     assert [(type(one), one) for one in taking(passed)] == [(type(one), one) for one in passed]
     repl_pair.loader("made")(lambda n: n + 1)
-    assert taking(repl_pair.ref("made", n=1)) == 2
+    ref = repl_pair.ref("made", n=1)
+    assert [taking(given) for given in (ref, [ref], {"a": (0, ref)})] == [2, [2], {"a": (0, 2)}]
 
 
 def test_a_handler_gets_a_list_that_holds_itself_also_while_events_are_recorded(taking):
