@@ -34,10 +34,11 @@ class TagIndex:
             return ids[bisect_left(ids, prefix) : bisect_left(ids, f"{prefix}\U0010ffff")]
 
     def _catch_up(self) -> None:
-        seq = STORE.seq
-        if seq == self._seq:
+        seq, known = STORE.seq, self._seq
+        if seq == known:
             return
-        changes, gap = ([], True) if self._seq is None else STORE.changes(self._seq)
+        self._seq = None  # after an update that was stopped all is built anew
+        changes, gap = ([], True) if known is None else STORE.changes(known)
         changed = None if gap else _changed_variants(changes)
         if changed is None:
             self._rebuild()

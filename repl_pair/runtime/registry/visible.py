@@ -67,7 +67,8 @@ def visible_variants(view: View, story_id: str | None, tags: Sequence[str] | Non
 def listed_stories(view: View, notes: list[str], tags: Sequence[str] | None) -> Sequence[str]:
     """Return the visible stories that a list shows; see `listed_variants`."""
     _check_tags(view, tags)
-    ids, entries = visible_ids(view, "story"), REGISTRY.snapshot("story")
+    entries = REGISTRY.snapshot("story")
+    ids = [id for id in visible_ids(view, "story") if id in entries]
     if tags:
         ids = [id for id in ids if not set(tags).isdisjoint(entries[id].body.tags)]
     left_out = {t: [id for id in ids if t in entries[id].body.tags] for t in _excluded_tags(tags)}

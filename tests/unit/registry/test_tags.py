@@ -1,12 +1,14 @@
 """The index of tags agrees with the registries after any changes."""
 
 from contextlib import suppress
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import repl_pair
 from repl_pair.errors import AuthoringError, RequestError
+from repl_pair.runtime.registry import tags as tags_module
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.tags import TagIndex, tags_of
@@ -84,6 +86,20 @@ def test_more_changes_than_are_kept_are_read_anew():
     assert (index.ids("red"), index.ids("blue")) == ([], ["a/X"])
 
 
+def test_an_update_that_was_stopped_is_made_again(monkeypatch):
+    index = TagIndex()
+    repl_pair.story("a", component=lambda: 0)
+    for name in NAMES:
+        repl_pair.variant(f"a/{name}", tags=["red"])
+    before = index.ids("red")
+    repl_pair.variant("a/Y", tags=["red", "blue"])
+    with monkeypatch.context() as patched:
+        patched.setattr(tags_module, "tags_of", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            index.ids("red")
+    assert (index.ids("red"), index.ids("blue")) == (before, ["a/Y"])
+
+
 def test_an_undone_checkpoint_takes_its_tags_along():
     index = TagIndex()
     undo = REGISTRY.checkpoint()
@@ -157,6 +173,20 @@ def test_stories_that_carry_an_excluded_tag_are_listed_when_it_is_asked_for(excl
         ["b"],
     )
     assert notes == ["1 more are listed only when their tag is asked for: tags=['blue']."]
+
+
+def test_a_story_that_comes_or_goes_while_stories_are_listed_breaks_no_list(excluded, monkeypatch):
+    snapshot = REGISTRY.snapshot
+
+    def remove_then_read(kind):
+        REGISTRY.unregister("story", "b")
+        return snapshot(kind)
+
+    for tags in (None, ["red"]):
+        repl_pair.story("b", component=lambda: 0, tags=["red"])
+        with monkeypatch.context() as patched:
+            patched.setattr(REGISTRY, "snapshot", remove_then_read)
+            assert list(listed_stories(View(), [], tags)) == ([] if tags else ["a"])
 
 
 def test_a_tag_that_a_view_may_not_see_reads_as_one_that_is_not_there(excluded):
