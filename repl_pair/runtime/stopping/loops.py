@@ -114,7 +114,9 @@ class LoopThread:
         try:
             _serve(loop)
         finally:
-            for result, its_loop in list(self._awaited.items()):
+            with self._lock:
+                awaited = list(self._awaited.items())
+            for result, its_loop in awaited:
                 # A coroutine that ignored its cancellation and awaits again never resumes.
                 if its_loop is loop and not result.done():
                     result.set_exception(asyncio.CancelledError())

@@ -2,8 +2,11 @@
 
 import subprocess
 import sys
+import threading
 
 from bounds import BOUND_S
+
+from repl_pair.runtime.stopping.loops import LoopThread
 
 FORKS = """
 import os
@@ -32,3 +35,17 @@ def test_a_process_that_was_forked_awaits_on_a_thread_of_its_own():
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=3 * BOUND_S
     )
     assert (ran.stdout, ran.stderr) == ("0\n", "")
+
+
+def test_a_loop_that_ends_reads_what_is_awaited_while_no_other_thread_adds_to_it():
+    one, is_held = LoopThread("loop of a test"), []
+
+    class Awaited(dict):
+        def items(self):
+            is_held.append(one._lock._is_owned())
+            return super().items()
+
+    one._lock, one._awaited = threading.RLock(), Awaited()
+    one.loop.call_soon_threadsafe(one._loop.stop)
+    one._thread.join(BOUND_S)
+    assert is_held == [True]
