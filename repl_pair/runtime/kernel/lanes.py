@@ -147,7 +147,9 @@ class JobQueue:
                 if self._catch_up:
                     await self._catch_up(job)
                 persons = self._context()
-                await in_context(persons and copy_of(persons), self._run(job, perform))
+                await in_context(
+                    None if persons is None else copy_of(persons), self._run(job, perform)
+                )
             finally:
                 self.holder = None
                 job.end()

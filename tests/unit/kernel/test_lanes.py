@@ -1,6 +1,8 @@
 """The turns of a loop: calls of agents one at a time, and the person's cells between them."""
 
 import asyncio
+from asyncio import Event
+from contextvars import Context, ContextVar
 from types import SimpleNamespace
 
 from bounds import BOUND_S
@@ -38,6 +40,21 @@ def test_a_cell_waits_for_two_calls_at_most_however_many_are_queued():
     asyncio.run(asyncio.wait_for(go(), 30))
     assert order.index("cell") <= 2
     assert [name for name in order if name != "cell"] == list("abcdefgh")
+
+
+def test_a_job_sets_nothing_in_the_persons_context_also_where_that_is_empty():
+    persons, name = Context(), ContextVar("name")
+
+    async def perform(_job, _section):
+        name.set("agent's")
+
+    async def go():
+        turns, ended = JobQueue(asyncio.Lock(), lambda _: Section(), None, lambda: persons), Event()
+        turns.queue(SimpleNamespace(end=ended.set), perform)
+        await ended.wait()
+
+    asyncio.run(asyncio.wait_for(go(), BOUND_S))
+    assert name not in persons
 
 
 def test_a_call_that_was_answered_and_only_ends_holds_up_no_other():
