@@ -18,7 +18,7 @@ from repl_pair.runtime.values.declared_fields import (
 )
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import (
-    SCALARS,
+    SCALAR_IDS,
     EnumMember,
     Frozen,
     Given,
@@ -31,7 +31,7 @@ from repl_pair.runtime.values.frozen import (
 from repl_pair.runtime.values.paths import join_path
 from repl_pair.runtime.values.thaw import refuse_ref, thaw
 
-_FROZEN = frozenset({Record, Ref, Secret, Given, EnumMember})
+_FROZEN = frozenset(map(id, (Record, Ref, Secret, Given, EnumMember)))
 _Instance: TypeAlias = tuple[Any, Mapping[str, Frozen], str]
 """An instance, its frozen fields and its place."""
 
@@ -61,7 +61,7 @@ def _instances(value: Any, frozen: Frozen, where: str) -> Iterator[_Instance]:
     """Return the instances in a value whose constructor has code, those inside others first."""
     if type(frozen) is Secret:
         frozen = frozen.value
-    if type(frozen) in SCALARS or type(value) in _FROZEN:
+    if id(real_class(frozen)) in SCALAR_IDS or id(real_class(value)) in _FROZEN:
         return
     fields = fields_of(value)
     if fields is not None:

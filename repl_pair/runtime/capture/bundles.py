@@ -63,7 +63,7 @@ def rich_values(result: Any) -> list[tuple[Any, dict[str, Any]]]:
 
 def mime_bundle(value: Any) -> dict[str, Any]:
     """Return `{mime: data}`, binary as base64; empty for what is plain text to a front end."""
-    if isinstance(value, type) or type(value) in _PLAIN:
+    if isinstance(value, type) or id(cast("type[Any]", type(value))) in _PLAIN:
         return {}
     bundle = dict(_call(value, "_repr_mimebundle_", include=None, exclude=None) or {})
     for mime, method in _METHODS.items():
@@ -103,11 +103,12 @@ def draw(figure: Any) -> dict[str, Any]:
     return bounded({"image/png": buffer.getvalue()})
 
 
-_PLAIN = frozenset((str, bytes, bool, int, float, complex, type(None)))
+_PLAIN = frozenset(map(id, (str, bytes, bool, int, float, complex, type(None))))
 
 
 def _first_level(result: Any) -> Iterable[Any]:
-    if isinstance(result, Mapping):
+    # A class without `keys` is not asked whether it is a mapping, which would hash it.
+    if hasattr(cast("type[Any]", type(result)), "keys") and isinstance(result, Mapping):
         return cast("Mapping[Any, Any]", result).values()
     if isinstance(result, list | tuple):
         return cast("Iterable[Any]", result)

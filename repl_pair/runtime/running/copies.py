@@ -22,7 +22,7 @@ from repl_pair.runtime.values.classes import (
     real_class,
 )
 from repl_pair.runtime.values.frozen import Secret
-from repl_pair.runtime.values.leaves import LEAVES
+from repl_pair.runtime.values.leaves import is_leaf
 
 BOUNDS = Bounds(depth=6, width=50, text=2_000, nodes=2_000)
 
@@ -82,11 +82,11 @@ def copy_judged(value: Any) -> Any:
     def copy(value: Any, depth: int) -> Any:
         nonlocal room
         kind: Any = real_class(value)
-        if value is None or kind in LEAVES:
+        if value is None or is_leaf(kind):
             return value
         if id(value) in known:
             return known[id(value)][1]
-        if kind not in _BUILTIN and kind_of(value) in ("array", "frame", "series"):
+        if id(kind) not in _BUILTIN and kind_of(value) in ("array", "frame", "series"):
             return value.copy() if value.size <= JUDGED.width else _read(value, ())
         if is_polars(value):
             return value.clone()
@@ -105,10 +105,10 @@ def copy_judged(value: Any) -> Any:
             made.update((key, copy(item, depth - 1)) for key, item in taken)
             made.update({MORE: left} if left else {})
             return made
-        is_hashed = kind in (set, frozenset)
+        is_hashed = kind is set or kind is frozenset
         items: list[Any] = taken if is_hashed else [copy(item, depth - 1) for item in taken]
         items += [f"{MORE} {left}"] if left else []
-        make: Any = kind if kind in _BUILTIN else list
+        make: Any = kind if id(kind) in _BUILTIN else list
         return known.setdefault(id(value), (value, make(items)))[1]
 
     return copy(value, JUDGED.depth)
@@ -116,12 +116,12 @@ def copy_judged(value: Any) -> Any:
 
 JUDGED = Bounds(depth=16, width=200_000, nodes=20_000)
 """How much is kept of what was compared; `width` counts the cells of a table."""
-_BUILTIN = (list, tuple, dict, set, frozenset)
+_BUILTIN = frozenset(map(id, (list, tuple, dict, set, frozenset)))
 
 
 def _parts_of(value: Any, kind: Any) -> tuple[Any, bool]:
     """Return what is to be copied of a value, None where it has no parts; and whether it maps."""
-    if kind in _BUILTIN:
+    if id(kind) in _BUILTIN:
         return value, kind is dict
     opened: Any = None if is_of(value, Enum) else _read(value, ())
     is_mapping = is_map(opened)
@@ -157,7 +157,7 @@ def copy_live(value: Any) -> Any:
 def _read(value: Any, _places: Any) -> Any:
     """Take one value apart; the secrets in an object's private fields are learned."""
     kind = real_class(value)
-    if value is None or kind in LEAVES:
+    if value is None or is_leaf(kind):
         if isinstance(value, bytes) and len(value) > BOUNDS.text:
             return f"<bytes of {len(value)}>"
         return cut_text(value, BOUNDS.text) if isinstance(value, str) else value

@@ -21,7 +21,7 @@ from repl_pair.runtime.values.classes import (
     real_class,
     root_of,
 )
-from repl_pair.runtime.values.leaves import LEAVES
+from repl_pair.runtime.values.leaves import is_leaf
 from repl_pair.runtime.values.library import columns_of
 from repl_pair.runtime.values.marks import is_secret_label
 from repl_pair.wire import REDACTED
@@ -31,7 +31,7 @@ MAX_CELLS = 200_000
 
 MAX_PARTS = 1000
 """The most parts of one value in which tables of libraries are looked for."""
-_CONTAINERS = (dict, list, tuple, set, frozenset)
+_CONTAINERS = frozenset(map(id, (dict, list, tuple, set, frozenset)))
 
 _NOTHING = {"text/plain": REDACTED}
 _TABLES = ("DataFrame", "Series", "Index")
@@ -44,7 +44,7 @@ def leaving_form(value: Any, bundle: Mapping[str, Any]) -> Mapping[str, Any]:
     cells. Of any other value that holds a secret only text leaves, without what stands in it, or
     its data where it holds tables.
     """
-    if real_class(value) in LEAVES or not bundle:
+    if is_leaf(real_class(value)) or not bundle:
         return bundle
     try:
         if is_instance_of(value, "pandas", *_TABLES):
@@ -181,7 +181,7 @@ class _Masks:
             text, found = NEEDLES.scrub(item)
             self.count += found
             return text
-        if real_class(item) in LEAVES:
+        if is_leaf(real_class(item)):
             return item
         out = send_out(item, needles=Needles())
         self.count += out.redacted
@@ -195,9 +195,9 @@ def _of_libraries(value: Any) -> Iterator[Any]:
         node: Any = waiting.pop()
         cls: Any = real_class(node)
         room -= 1
-        if cls in _CONTAINERS:
+        if id(cls) in _CONTAINERS:
             waiting.extend(islice(node.values() if cls is dict else node, room))
-        elif cls not in LEAVES and not is_table(node) and is_installed(root_of(cls)):
+        elif not is_leaf(cls) and not is_table(node) and is_installed(root_of(cls)):
             yield node
 
 

@@ -27,7 +27,7 @@ _PLAIN = frozenset(map(id, (int, float, str, bool, bytes, type(None))))
 
 By their ids, for a class of the person's may have a hash of its own.
 """
-_NUMBERS: Mapping[type, type] = {int: Integral, float: Real}
+_NUMBERS: Mapping[int, type] = {id(int): Integral, id(float): Real}
 _ROWS = (list, tuple, set, frozenset, deque)
 
 
@@ -45,7 +45,7 @@ def exact_types(hint: Hint) -> frozenset[int]:
     """Return the ids of classes whose own instances all fit a hint, so that they need no check."""
     whole = [arm for arm in hint.arms if get_origin(arm) is None and isinstance(arm, type)]
     exact = {id(arm) for arm in whole if not is_typed_dict(arm)}
-    more = [(int, float in whole), (type(None), hint.nullable)]
+    more = [(int, id(float) in exact), (type(None), hint.nullable)]
     return frozenset(exact | {id(cls) for cls, is_fit in more if is_fit})
 
 
@@ -95,8 +95,8 @@ def _arm_checker(arm: Any) -> Check:
 
 
 def _is_of(value: Any, cls: Any) -> bool:
-    if cls in _NUMBERS:
-        return isinstance(value, _NUMBERS[cls]) and type(value) is not bool
+    if (number := _NUMBERS.get(id(cls))) is not None:
+        return isinstance(value, number) and type(value) is not bool
     try:
         return isinstance(value, cls) or same_class(real_class(value), cls)
     except TypeError:  # a protocol, which cannot be asked

@@ -132,7 +132,12 @@ ANY_KIND = frozenset({abc.Collection, abc.Iterable, abc.Container})
 
 def is_map(value: Any) -> TypeGuard[Mapping[Any, Any]]:
     """Return whether a value is really a mapping: a proxy is what it is, not what it stands for."""
-    return type(value) is dict or issubclass(type(value), Mapping)
+    if type(value) is dict:
+        return True
+    try:
+        return issubclass(type(value), Mapping)
+    except Exception:  # noqa: BLE001  the hash of a class may be code of its metaclass
+        return any(base is Mapping for base in lineage(real_class(value)))
 
 
 def is_row(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
@@ -152,6 +157,7 @@ _TABLES = {
     "index": ("pandas", "Index"),
 }
 PLAIN = frozenset((type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset))
+_PLAIN_IDS = frozenset(map(id, PLAIN))
 
 _SECRET_CLASSES = {
     *(("pydantic", name) for name in ("SecretStr", "SecretBytes", "Secret", "_SecretBase")),
@@ -162,7 +168,7 @@ _SECRET_CLASSES = {
 
 def kind_of(value: Any) -> str | None:
     """Name the kind of table that a value is ("array", "frame", …), None for other values."""
-    if type(value) in PLAIN:
+    if id(real_class(value)) in _PLAIN_IDS:
         return None
     return next((kind for kind, names in _TABLES.items() if is_instance_of(value, *names)), None)
 

@@ -28,7 +28,7 @@ from repl_pair.runtime.values.classes import (
 )
 from repl_pair.runtime.values.declared_fields import fields_of, is_plain_container
 from repl_pair.runtime.values.frozen import (
-    SCALARS,
+    SCALAR_IDS,
     EnumMember,
     Frozen,
     Given,
@@ -38,7 +38,7 @@ from repl_pair.runtime.values.frozen import (
     bad_data,
 )
 from repl_pair.runtime.values.hints import ANYTHING, Hint, class_hints, item_hint, read_hint
-from repl_pair.runtime.values.leaves import LEAVES, leaf_of
+from repl_pair.runtime.values.leaves import is_leaf, leaf_of
 from repl_pair.runtime.values.library import copier_of, holds_several
 from repl_pair.runtime.values.paths import join_path
 from repl_pair.runtime.values.value_parts import columns_where
@@ -46,8 +46,10 @@ from repl_pair.runtime.values.value_parts import columns_where
 MAX_DEPTH = 200
 _LONGEST = 14_000
 """Of an int, in bits: Python writes and reads 4,300 digits."""
-_IMMUTABLE = frozenset({type(None), timezone, EnumMember})
+_IMMUTABLE = frozenset(map(id, (type(None), timezone, EnumMember)))
 """The other types of which a value is kept as it is."""
+_FILE = io.IOBase.__mro__[1]
+"""Below `io.IOBase`, which would ask the class of a value for its hash."""
 Above = tuple[int, ...]
 """The ids of the containers around a value."""
 
@@ -65,15 +67,16 @@ def freeze(value: Any, hint: Any = Any, *, where: str = "args") -> Frozen:
 
 
 def _freeze(value: Any, hint: Hint, where: str, above: Above) -> Frozen:
-    if type(value) in SCALARS and not hint.sensitive:
-        return _check_length(value, where) if type(value) is int else value
-    if type(value) in (Secret, Given):
+    kind = real_class(value)
+    if id(kind) in SCALAR_IDS and not hint.sensitive:
+        return _check_length(value, where) if kind is int else value
+    if kind is Secret or kind is Given:
         return value
-    if is_secret_class(type(value)):
+    if is_secret_class(kind):
         return Secret(value)
     if hint.sensitive:
         return Secret(_freeze(value, replace(hint, sensitive=False), where, above))
-    if _is_immutable(real_class(value)) or not is_plain_container(real_class(value)):
+    if _is_immutable(kind) or not is_plain_container(kind):
         made = _freeze_leaf(value, hint, where)
         if made is not _NONE:
             return made
@@ -131,7 +134,7 @@ def _is_plain_text(value: Any) -> TypeGuard[str]:
 
 
 def _is_immutable(kind: type) -> bool:
-    return kind in LEAVES or kind in _IMMUTABLE
+    return is_leaf(kind) or id(kind) in _IMMUTABLE
 
 
 def _freeze_container(value: Any, hint: Hint, where: str, above: Above) -> Frozen:
@@ -264,7 +267,7 @@ def _kind(value: Any) -> str:
         return f"the module {value.__name__}"
     if isinstance(value, GeneratorType):
         return "a generator"
-    if isinstance(value, io.IOBase):
+    if is_of(value, _FILE):
         return f"an open file ({type(value).__name__})"
     name = canonical.full_name(real_class(value))
     if callable(value):

@@ -257,4 +257,6 @@ def _children(frozen: Frozen) -> Iterable[tuple[str, Frozen]]:
 
 
 SCALARS = frozenset({type(None), bool, int, float, str})
+SCALAR_IDS = frozenset(map(id, SCALARS))
+"""For values whose class a metaclass of the person's may hash by code of its own."""
 _MANY = frozenset({list, tuple, set, frozenset})

@@ -41,7 +41,7 @@ def read_leaf(value: Any, cls: type) -> Any:
 
 def leaf_of(cls: type) -> Leaf | None:
     """Return the row for values of a class, None where they are no leaves."""
-    if _has_row(cls):
+    if is_leaf(cls):
         return LEAVES[cls]
     near = nearest_leaf(cls)
     return LEAVES[near] if near is not None and LEAVES[near].subclasses else None
@@ -49,12 +49,12 @@ def leaf_of(cls: type) -> Leaf | None:
 
 def nearest_leaf(cls: type) -> type | None:
     """Return a class in LEAVES, or the nearest base that is, None where there is none."""
-    return next((base for base in lineage(cls) if _has_row(base)), None)
+    return next((base for base in lineage(cls) if is_leaf(base)), None)
 
 
-def _has_row(cls: Any) -> bool:
-    # A metaclass of the person's may hash and compare its classes by code of its own.
-    return cls in LEAVES if real_class(cls) is type else any(cls is known for known in LEAVES)
+def is_leaf(cls: type) -> bool:
+    """Return whether a class is in LEAVES; a metaclass may hash and compare by code of its own."""
+    return id(cls) in _IDS
 
 
 def leaf_json(value: Any) -> Any:
@@ -67,7 +67,7 @@ def leaf_json(value: Any) -> Any:
 def show_exactly(value: Any) -> str:
     """Return the text of an instance of a known class; of a subclass only its name."""
     cls: Any = real_class(value)
-    return cls.__str__(value) if _has_row(cls) else f"<{name_of(cls)}>"
+    return cls.__str__(value) if is_leaf(cls) else f"<{name_of(cls)}>"
 
 
 def quoted(text: str) -> str:
@@ -232,5 +232,6 @@ LEAVES: dict[type, Leaf] = {
     PurePosixPath: _path(PurePosixPath, "pure_posix_path", PurePosixPath),
     PureWindowsPath: _path(PureWindowsPath, "pure_windows_path", PureWindowsPath),
 }
+_IDS = frozenset(map(id, LEAVES))
 
 _TOWER: dict[Any, type] = {int: Integral, float: Real, complex: Complex}

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from contextlib import asynccontextmanager, contextmanager
+from unittest.mock import Mock
 
 import dask.bag
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, strategies as st
 
 import repl_pair
 from repl_pair import check, step
-from repl_pair.runtime.capture.bundles import LIMIT_LOOKED_AT
+from repl_pair.runtime.capture.bundles import LIMIT_LOOKED_AT, leaving_of
 from repl_pair.runtime.capture.captured import Captured
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.running.frame import MAX_ITEMS, Frame
@@ -346,6 +347,20 @@ def test_a_generator_without_end_cannot_run(monkeypatch):
 def test_rich_values_of_a_class_and_its_fields_are_shown_once(cart):
     repl_pair.variant("cart/Shown", play=[step.call("add", sku="a")])
     assert repl_pair.run("cart/Shown").outputs == ({"text/html": "<b>0 items</b>"},)
+
+
+@pytest.mark.parametrize("hashed", [{}, {"__hash__": type.__hash__}], ids=["no hash", "a hash"])
+def test_the_class_of_a_result_is_not_compared_by_code_of_its_metaclass(hashed):
+    equals = Mock(side_effect=RuntimeError("asked"))
+    meta = type("Meta", (type,), {"__eq__": equals, "__hash__": None, **hashed})
+    odd = meta("Odd", (), {"_repr_html_": lambda self: "<b>odd</b>"})()
+    for name, result in (("one", odd), ("several", [odd]), ("named", {"a": odd})):
+        repl_pair.story(name, component=lambda result=result: result)
+        repl_pair.variant(f"{name}/A")
+        record = repl_pair.run(f"{name}/A")
+        assert (record.status, record.reason) == ("pass", "")
+        assert [leaving_of(each)["text/html"] for each in record.outputs] == ["<b>odd</b>"]
+    equals.assert_not_called()
 
 
 def test_of_a_large_result_the_first_parts_are_looked_at_for_what_is_rich():

@@ -64,6 +64,14 @@ def test_a_cell_has_its_default_until_it_is_set_and_none_without_one(train):
     assert best.get() == 1.0
 
 
+def test_the_class_of_a_cell_is_not_compared_by_code_of_its_metaclass(train):
+    odd = type("Meta", (type,), {"__eq__": None, "__hash__": None})("Odd", (), {})
+    for name, hint, value in (("one", odd, odd()), ("several", list[odd], [odd()])):
+        cell = train.cell(name, hint)
+        cell.set(value)
+        assert cell.get() is value
+
+
 @pytest.mark.parametrize(
     ("old", "new", "is_published"),
     [

@@ -465,6 +465,7 @@ def test_other_keys_are_refused_by_type():
         (sys, "the module sys"),
         ((i for i in ()), "a generator"),
         (Opaque(), f"an object of type {__name__}.Opaque"),
+        (type("Meta", (type,), {"__eq__": id, "__hash__": None})("Odd", (), {})(), "type"),
         (Markup("<b>"), "an object of type markupsafe.Markup"),
         (QueryParams("a=1&a=2"), "an object of type starlette.datastructures.QueryParams"),
         (QueryParams("a=1"), "an object of type starlette.datastructures.QueryParams"),
