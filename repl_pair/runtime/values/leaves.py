@@ -54,7 +54,7 @@ def nearest_leaf(cls: type) -> type | None:
 
 def is_leaf(cls: type) -> bool:
     """Return whether a class is in LEAVES; a metaclass may hash and compare by code of its own."""
-    return id(cls) in _IDS
+    return cls in LEAVES if real_class(cls) is type else any(cls is known for known in LEAVES)
 
 
 def leaf_json(value: Any) -> Any:
@@ -232,6 +232,5 @@ LEAVES: dict[type, Leaf] = {
     PurePosixPath: _path(PurePosixPath, "pure_posix_path", PurePosixPath),
     PureWindowsPath: _path(PureWindowsPath, "pure_windows_path", PureWindowsPath),
 }
-_IDS = frozenset(map(id, LEAVES))
 
 _TOWER: dict[Any, type] = {int: Integral, float: Real, complex: Complex}
