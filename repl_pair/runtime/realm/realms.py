@@ -50,6 +50,8 @@ def find_home(root: Path) -> Home | None:
     if not file.is_file():
         return None
     data = read_file(file, HOME)
+    if not NAME.fullmatch(data["repo"]):
+        raise bad_file(file, f"repo: {data['repo']!r} is not a name for a repo")
     # A worktree lies at another depth than the project, whose relative path it has.
     above = [at for at in root.parents if root.is_relative_to(at / WORKTREES)]
     folders = [root / data["realm"], *above]

@@ -6,8 +6,9 @@ import os
 import pytest
 
 from repl_pair.errors import RequestError
+from repl_pair.runtime.realm.bindings import bind
 from repl_pair.runtime.realm.membership import init_realm, join_realm
-from repl_pair.runtime.realm.realms import open_realm
+from repl_pair.runtime.realm.realms import find_home, open_realm
 from repl_pair.runtime.realm.status import contract_versions, describe_realm, get_contract
 
 
@@ -240,3 +241,12 @@ def test_what_is_no_path_of_a_realm_is_refused(ground, place):
     file = ground.root("web") / ".repl_pair" / "realm.json"
     file.write_text(json.dumps({"realm": place, "repo": "web"}))
     assert refused(lambda: ground.open("web")).message == f"{file}: realm is not a path."
+
+
+@pytest.mark.parametrize("name", ["../../../../evil", "", ".."])
+def test_the_name_of_a_project_never_leads_out_of_the_realm(ground, name):
+    file = ground.root("web") / ".repl_pair" / "realm.json"
+    file.write_text(json.dumps({"realm": "../shop-realm", "repo": name}))
+    assert refused(lambda: bind(find_home(ground.root("web")), "new", exports=["c"])).message == (
+        f"{file}: repo: {name!r} is not a name for a repo."
+    )
