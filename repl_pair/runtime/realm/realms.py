@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -57,7 +58,7 @@ def find_home(root: Path) -> Home | None:
     folders = [root / data["realm"], *above]
     try:
         folder = next((one for one in folders if (one / REALM_FILE).is_file()), folders[0])
-        return Home(folder=folder.resolve(), repo=data["repo"])
+        return Home(folder=_real(folder), repo=data["repo"])
     except (OSError, ValueError) as error:
         raise bad_file(file, "realm is not a path") from error
 
@@ -102,12 +103,22 @@ def _find_given(root: Path, home: Home | None, given: str, start: Path) -> Realm
         return read_realm(home.folder, home.repo)
     if not is_realm(start / given):
         return None
-    folder = (start / given).resolve()
+    folder = _real(start / given)
     if home is not None and folder == home.folder:  # also in a worktree, whose path is no repo's
         return read_realm(folder, home.repo)
     repos: dict[str, str] = _read_head(folder)["repos"]
-    here = (name for name, path in repos.items() if (folder / path).resolve() == root.resolve())
+    here = (name for name, path in repos.items() if _is_at(folder / path, _real(root)))
     return read_realm(folder, next(here, None))
+
+
+def _is_at(path: Path, root: Path) -> bool:
+    with suppress(ValueError):  # a NUL in it
+        return _real(path) == root
+    return False
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))  # `resolve` raises for a link to itself
 
 
 def _no_realm(root: Path, home: Home | None, given: str, start: Path) -> RequestError:

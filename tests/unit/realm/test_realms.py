@@ -250,3 +250,19 @@ def test_the_name_of_a_project_never_leads_out_of_the_realm(ground, name):
     assert refused(lambda: bind(find_home(ground.root("web")), "new", exports=["c"])).message == (
         f"{file}: repo: {name!r} is not a name for a repo."
     )
+
+
+@pytest.mark.parametrize("place", ["../loop", "a\0b"])
+def test_a_repo_whose_path_leads_nowhere_hides_no_realm(ground, tmp_path, place):
+    (tmp_path / "loop").symlink_to("loop")
+    ground.edit("realm.json", lambda data: data["repos"].update(api=place))
+    (tmp_path / "else").mkdir()
+    assert open_realm(tmp_path / "else", "../shop-realm").repos["api"] == place
+    assert open_realm(tmp_path / "web", "../shop-realm").repo == "web"
+
+
+def test_a_link_to_itself_is_a_realm_that_is_not_there(ground, tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    file = ground.root("web") / ".repl_pair" / "realm.json"
+    file.write_text(json.dumps({"realm": "../loop", "repo": "web"}))
+    assert refused(lambda: ground.open("web")).code == "not_found"
