@@ -15,8 +15,6 @@ from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.tags import ACTING, reason_of, tags_of
 from repl_pair.runtime.values.frozen import to_plain
 
-_HEAD = 200
-"""So many characters of what a run raised stand in its reason, if not more."""
 _RAISED = {"Skipped": "skip", "XFailed": "xfail"}
 """The statuses that pytest's own exceptions stand for, by their classes."""
 
@@ -46,18 +44,18 @@ def read_expectation(variant_id: str) -> Expectation | None:
 def judge_row(
     expected: Expectation | None, row: Mapping[str, Any], raised: Sequence[BaseException]
 ) -> Mapping[str, Any]:
-    """Return the row of a run with the status that pytest reports for it."""
-    texts = [(e, describe_error(e)) for e in raised if row["status"] == "error"]
-    # Of a run in several modes `raised` is of all its rows. A row shows no secret.
-    own = [(error, text) for error, text in texts if text[:_HEAD] in row["reason"]]
-    for error, text in own:
+    """Return the row of a run, which raised this, with the status that pytest reports for it."""
+    # What is raised behind the first, as in a teardown, hides no failure.
+    errors = raised[:1] if row["status"] == "error" else ()
+    for error in errors:
         for kind, status in _RAISED.items():
             if is_outcome(error, kind):
-                return {**row, "status": status, "reason": text.partition(": ")[2]}
+                reason = describe_error(error).partition(": ")[2]
+                return {**row, "status": status, "reason": reason}
     if expected is None:
         return row
     if row["status"] in FAILING:
-        if expected.raises is not None and not any(isinstance(e, expected.raises) for e, _ in own):
+        if expected.raises is not None and not any(isinstance(e, expected.raises) for e in errors):
             return row
         return {**row, "status": "xfail", "reason": expected.reason}
     status = "fail" if expected.strict else "xpass"

@@ -25,7 +25,7 @@ from repl_pair.cli.junit import write_junit
 from repl_pair.cli.project_code import traceback_of
 from repl_pair.cli.verdicts import FAILING, show_totals, show_verdicts
 from repl_pair.errors import RequestError
-from repl_pair.runtime.capture.capture import listen_to_runs
+from repl_pair.runtime.capture.capture import RunListener, listen_to_runs
 from repl_pair.runtime.loading.load import place_of
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.snapshots.review import current_rules, rules_of
@@ -148,8 +148,10 @@ async def run_all(
             if caller.choice.as_json:
                 print_json(reply)
             if reply["ok"]:
-                rows = _verdicts(id, reply["result"], listener.raised)
-                rows = [judge_row(expected, row, listener.raised) for row in rows]
+                rows = [
+                    judge_row(expected, row, listener.raised_by(id, row["modes"]))
+                    for row in _verdicts(id, reply["result"], listener)
+                ]
                 codes.append(FAIL if any(row["status"] in FAILING for row in rows) else PASS)
                 verdicts += rows
                 continue
@@ -183,15 +185,14 @@ async def _run(caller: Caller, id: str, shared: Args, combined: str | None) -> R
     return error_reply(RequestError("bad_arguments", f"{what}repl_pair.run_variants."))
 
 
-def _verdicts(
-    id: str, result: Mapping[str, Any], raised: Sequence[BaseException]
-) -> list[Mapping[str, Any]]:
+def _verdicts(id: str, result: Mapping[str, Any], listener: RunListener) -> list[Mapping[str, Any]]:
     """Return the rows of one reply, with what the process knows of them where it runs them."""
     entry = REGISTRY.find("variant", id)
     known: dict[str, Any] = {} if entry is None else {"place": place_of(entry)}
     if "items" not in result:
-        traceback = {"traceback": traceback_of(raised[0])} if raised else {}
         modes = result.get("active_modes", ())
+        raised = listener.raised_by(id, modes)
+        traceback = {"traceback": traceback_of(raised[0])} if raised else {}
         return [{"variant_id": id, "modes": modes, **known, **traceback, **result}]
     rows: list[Mapping[str, Any]] = [{**_NO_RUN, **known, **row} for row in result["items"]]
     return sorted(rows, key=lambda row: (len(row["modes"]), row["modes"]))

@@ -182,7 +182,7 @@ async def _run_if_drifted(
             await caller.call("run_variant", {"variant_id": id, "timeout_s": RUN_S})
         )
     row = {name: verdict.get(name, "") for name in ("status", "reason")}
-    return {**line, **judge_row(expected, row, listener.raised)}
+    return {**line, **judge_row(expected, row, listener.raised_by(id, ()))}
 
 
 def _depends_on_changed(id: str, changed: Set[Path], late: Set[Path]) -> bool:

@@ -152,12 +152,13 @@ class VariantItem(RunningItem):
         note_run(self.config, choice, record)
         self._report(record)
         # What is raised behind the first, as in a teardown, hides no failure.
-        for error in listener.raised[:1] if record.status == "error" else ():
+        raised = listener.raised_by(record.variant_id, record.active_modes)
+        for error in raised[:1] if record.status == "error" else ():
             if isinstance(error, _OUTCOMES) or self._is_awaited(error):
                 raise error
         refused = _warn_again(listener, record)
         if record.status != "pass":
-            raise NotPassed(record, listener.raised)
+            raise NotPassed(record, raised)
         if refused:
             raise RefusedWarning(refused)
 

@@ -391,6 +391,8 @@ def same(n=1):
         pytest.xfail("it is not there yet")
     if n == "raises":
         raise ValueError(n)
+    if n == "another":
+        raise ValueError(repl_pair.run("a/Skips").reason)
     return n
 
 
@@ -405,6 +407,7 @@ for name, slots in {
     "Xpass": {"tags": ["xfail"], "play": [right]},
     "Skips": {"args": {"n": "skips"}},
     "Xfails": {"args": {"n": "xfails"}},
+    "Runs_another": {"args": {"n": "another"}},
     "Mark_skip": {"marks": [pytest.mark.skip("later")], "play": [wrong]},
     "Mark_skipif": {"marks": [pytest.mark.skipif(True, reason="so")], "play": [wrong]},
     "Mark_given": {
@@ -445,16 +448,21 @@ MODES = """
 import pytest
 import repl_pair
 
+pytestmark = pytest.mark.xfail(raises=ConnectionError, reason="no network here")
+
 def same(n=1):
     if n == 2:
         pytest.skip("not for two")
     if n == 3:
-        raise ValueError("not for three, not for two")
+        raise RuntimeError("Skipped: not for two, not for three")
+    if n == 4:
+        raise ConnectionError("y" * 400)
     return n
 
 repl_pair.mode("two", args={"n": 2}, axis="n")
 repl_pair.mode("three", args={"n": 3}, axis="n")
-repl_pair.story("a", component=same, modes=["two", "three"], variants={"It": {}})
+repl_pair.mode("four", args={"n": 4}, axis="n")
+repl_pair.story("a", component=same, modes=["two", "three", "four"], variants={"It": {}})
 """
 HIDDEN = """
 import pytest
@@ -473,6 +481,7 @@ repl_pair.variant("f/Skips", args={"skips": True})
 WORDS = {
     "pass": "passed",
     "fail": "failed",
+    "error": "failed",
     "skip": "skipped",
     "xfail": "xfailed",
     "xpass": "xpassed",
@@ -493,11 +502,11 @@ def test_skip_and_xfail_mean_what_they_mean_under_pytest(pair, tmp_path, monkeyp
         [sys.executable, "-m", "pytest", "-rA", "-q", "-p", "no:cacheprovider"],
         capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
     ).stdout  # fmt: skip
-    counted = Counter(status for name, status in ran(here).items() if name != "variant")
+    assert ran(here)["a/Runs_another"] == "error"
+    counted = Counter(WORDS[status] for name, status in ran(here).items() if name != "variant")
     last = found.splitlines()[-1]
-    assert {word: n for n, word in re.findall(r"(\d+) (\w+)", last.partition(" in ")[0])} == {
-        WORDS[status]: str(n) for status, n in counted.items()
-    }
+    shown = re.findall(r"(\d+) (\w+)", last.partition(" in ")[0])
+    assert {word: int(n) for n, word in shown} == counted
     assert "canary" not in found + here.stdout + (tmp_path / "here.xml").read_text()
 
 
@@ -547,6 +556,11 @@ def test_a_skip_in_one_mode_is_none_of_the_others(pair, tmp_path, monkeypatch):
     (tmp_path / "pyproject.toml").touch()
     monkeypatch.chdir(tmp_path)
     found = pair("run", "--here", "--modes", "all")
-    expected = {"a/It": "pass", "a/It[three]": "error", "a/It[two]": "skip"}
+    expected = {
+        "a/It": "xpass",
+        "a/It[four]": "xfail",
+        "a/It[three]": "error",
+        "a/It[two]": "skip",
+    }
     assert ran(found) == {"variant": "status", **expected}
     assert found.exit_code == 1

@@ -5,7 +5,7 @@ import io
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import field
@@ -216,10 +216,15 @@ def _filters_of(modules: Collection[str], filters: Sequence[Any]) -> list[Any]:
 
 @mutable
 class RunListener:
-    """What the runs of a block raised, and the arguments of each `warnings.showwarning`."""
+    """What each run of a block raised, and the arguments of each `warnings.showwarning`."""
 
-    raised: list[BaseException] = field(default_factory=list[BaseException])
+    raised: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
     warned: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
+
+    def raised_by(self, variant_id: str, modes: Iterable[str]) -> list[BaseException]:
+        """Return what the run of a variant in its modes raised, not what runs within it did."""
+        run = (variant_id, *modes)
+        return [error for error, *by in self.raised if (*by,) == run]
 
 
 @contextmanager
@@ -230,10 +235,10 @@ def listen_to_runs() -> Generator[RunListener]:
         yield listener
 
 
-def report_raised(error: BaseException) -> None:
+def report_raised(error: BaseException, variant_id: str, modes: Iterable[str]) -> None:
     """Report what a phase of a run raised."""
     if (listener := _LISTENER.get()) is not None:
-        listener.raised.append(error)
+        listener.raised.append((error, variant_id, *modes))
 
 
 _LISTENER: ContextVar[RunListener | None] = ContextVar("repl_pair_listener", default=None)

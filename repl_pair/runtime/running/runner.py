@@ -182,7 +182,7 @@ async def _walk(frame: Frame, phase: str) -> BaseException | None:
     except BaseException as error:  # noqa: BLE001  a run records what its component raises
         failed = as_raised(error)
         if not is_stop(failed):
-            report_raised(failed)
+            report_raised(failed, frame.plan.variant_id, frame.plan.modes)
     elapsed_ms = round((time.perf_counter() - started) * 1e3, 3)
     error = None if failed is None else describe(failed, frame.doing)
     frame.phases.append(PhaseRecord(phase=phase, elapsed_ms=elapsed_ms, error=error))
