@@ -94,8 +94,17 @@ class Worker:
 
     @property
     def exit_code(self) -> int | None:
-        """The status that the process ended with, negative for a signal; None while it lives."""
-        return self._process.poll()
+        """The status that the process ended with, negative for a signal; None while it lives.
+
+        It is not reaped before `end`: till then no other group of processes gets its id.
+        """
+        try:
+            ended = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except (AttributeError, ChildProcessError):  # macOS lacks it; or the process is reaped
+            return self._process.poll()
+        if ended is None:
+            return None
+        return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
     async def run(self, code: str) -> None:
         """Attach to the kernel once it is ready, and run the code there.
@@ -149,14 +158,12 @@ class Worker:
 
     async def end(self) -> None:
         """End the process and what it has started, and its link; what is left of it goes too."""
-        was_alive = self.exit_code is None
         try:
-            if was_alive:
+            if self.exit_code is None:
                 self._signal(signal.SIGTERM)
                 await self._wait_for_end(END_S)
         finally:
-            if was_alive:
-                self._signal(signal.SIGKILL)
+            self._signal(signal.SIGKILL)
             self._process.wait()
             if self._drain is not None:
                 self._drain.close()
@@ -166,9 +173,10 @@ class Worker:
         await self.link.close()
 
     def _signal(self, number: signal.Signals) -> None:
-        """Send a signal to the process and what it has started."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, number)
+        """Send a signal to the process and what it has started, if it is not reaped."""
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
 
 
 def _start(folder: Path) -> "subprocess.Popen[bytes]":
