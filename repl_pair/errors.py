@@ -100,6 +100,10 @@ class ReplPairError(Exception):
         self.next_steps = tuple(first_steps(next_steps))
         self.hints = tuple(hints)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Make copies, also in other processes, without `__init__`, which takes more than args."""
+        return type(self).__new__, (type(self), *self.args), self.__dict__
+
 
 class AuthoringError(ReplPairError):
     """What the person registers is not valid (`bad_id`, `bad_body`, `not_found`)."""
