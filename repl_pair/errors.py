@@ -202,7 +202,7 @@ def message_of(error: BaseException) -> str:
 def text_of(error: BaseException, write: Callable[[Any], str] = str) -> str:
     """Return an exception's text as its author wrote it, with whatever input it quotes."""
     try:
-        return write(error)
+        return str.__str__(write(error))  # of a subclass, its code would run later
     except (KeyboardInterrupt, Ending):
         raise
     except BaseException:  # noqa: BLE001  a broken text must not hide what was raised
