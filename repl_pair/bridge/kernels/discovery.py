@@ -25,6 +25,7 @@ from repl_pair.bridge.kernels.processes import (
 from repl_pair.bridge.kernels.servers import ServerKernel, ask_servers, fault_of, read_own
 
 _PORTS = {"hb_port", "control_port", "iopub_port"}
+_TEXTS = ("ip", "transport", "kernel_name", "jupyter_session")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +91,12 @@ def heartbeat_answers(info: Connection, *, timeout_s: float = HEARTBEAT_S) -> bo
 
 def read_connection(path: str | Path) -> Connection | None:
     """Return the content of a connection file of our user's; None for any other file."""
-    info = read_own(Path(path))
-    return info if info is not None and info.keys() >= _PORTS else None
+    info = read_own(Path(path)) or {}
+    try:
+        "".join(info.get(slot) or "" for slot in _TEXTS).encode()
+    except (TypeError, ValueError):  # no text, or half a surrogate pair
+        return None
+    return info if info.keys() >= _PORTS else None
 
 
 def unusable_files() -> Iterator[tuple[Path, str]]:

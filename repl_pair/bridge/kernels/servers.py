@@ -160,7 +160,7 @@ def read_own(path: Path) -> Mapping[str, Any] | None:
         return None
     try:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return cast("dict[str, Any]", content) if isinstance(content, dict) else None
 
