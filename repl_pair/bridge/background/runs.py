@@ -209,18 +209,17 @@ class Runs:
         return [run for run in runs if not queue or run.queue == queue[0]]
 
     def _forget(self) -> None:
-        """Keep no run that ended too long ago, and of the others the ones that ended last."""
+        """Keep no run that ended too long ago, and of the others the ones that ended last.
+
+        Those of a trigger are forgotten by it.
+        """
         oldest_at = time.monotonic() - KEPT_S
-        ended = sorted(
-            (run for run in self._runs.values() if run.task.done()), key=lambda run: -run.ended_at
-        )
+        own = (run for run in self._runs.values() if run.trigger is None and run.task.done())
         size = 0
-        for place, run in enumerate(run for run in ended if run.trigger is None):
+        for place, run in enumerate(sorted(own, key=lambda run: -run.ended_at)):
             size += run.size
-            if place >= MAX_ENDED or (place and size > KEPT_CHARS):
-                self.forget(run)
-        for run in ended:
-            if run.ended_at < oldest_at:
+            is_over = place >= MAX_ENDED or (place and size > KEPT_CHARS)
+            if is_over or run.ended_at < oldest_at:
                 self.forget(run)
 
 

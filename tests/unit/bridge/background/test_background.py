@@ -271,6 +271,17 @@ async def test_the_runs_that_ended_last_are_kept_for_half_an_hour(session, monke
     assert not session.background.runs.are_kept()
 
 
+async def test_the_last_run_of_a_trigger_is_kept_as_long_as_that(session, app, monkeypatch):
+    monkeypatch.setattr(runs_module, "KEPT_S", 0.0)
+    await ask(session, "register_trigger", call="list_stories", on={"changed": "app/level"})
+    (trigger,) = session.background.triggers.list()
+    await eventually(lambda: trigger.marks)
+    app.level.set(1)
+    await eventually(lambda: trigger.last and trigger.last.ended_at < time.monotonic())
+    (step,) = (await session.call("list_triggers"))["next_steps"]
+    assert await _code(session, step["args"]["run"]) is None
+
+
 async def test_large_replies_are_kept_up_to_a_weight(session, monkeypatch):
     monkeypatch.setattr(runs_module, "KEPT_CHARS", 1)
     made = []
