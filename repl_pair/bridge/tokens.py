@@ -15,7 +15,9 @@ from typing import Any
 
 import platformdirs
 
-from repl_pair.bridge.policy import Policy
+from repl_pair.bridge import manifest
+from repl_pair.bridge.kernel_info import check_name
+from repl_pair.bridge.policy import NAMED, Policy
 from repl_pair.errors import ReplPairError, RequestError, did_you_mean
 from repl_pair.wire import PERSON
 
@@ -206,13 +208,19 @@ def _read(entry: "os.DirEntry[str]", status: os.stat_result) -> Token | RequestE
             return _parse(json.loads(path.read_bytes()), path.stem)
         except FileNotFoundError:
             raise
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except _NO_TOKEN as error:
             why = f"this version reads no token in it ({type(error).__name__})"
     return RequestError("unreadable", f"{path} opens nothing: {why}.", hints=[remedy])
 
 
+_NO_TOKEN = (
+    *(OSError, ValueError, TypeError, KeyError, AttributeError),
+    *(OverflowError, RecursionError, RequestError),
+)
+
+
 def _parse(data: Mapping[str, Any], name: str) -> Token:
-    """Read what the file of a name holds; ValueError and similar for what is no token of it."""
+    """Read what the file of a name holds; one of `_NO_TOKEN` for what `add` would not write."""
     lists: Mapping[str, list[Any]] = {slot: data[slot] for slot in _LISTS}
     is_token = (
         set(data) == {"version", *_SLOTS}
@@ -220,6 +228,10 @@ def _parse(data: Mapping[str, Any], name: str) -> Token:
         and all(isinstance(text, str) for texts in lists.values() for text in texts)
         and (data["version"], data["name"]) == (_VERSION, name)
         and _DIGEST.fullmatch(data["sha256"])
+        and {*lists["allow"], *lists["ask"]} <= {*NAMED}
+        and {*lists["toolsets"]} <= {entry["toolset"] for entry in manifest.load()}
+        and all(map(check_name, lists["kernels"]))
+        and time.localtime(data["added"])
         and name != PERSON
     )
     if not is_token:
