@@ -97,8 +97,9 @@ async def list_(
 @session_command()
 async def get(caller: Caller, kind: str, id: str) -> int:
     """Read one entry: a story, a variant, …"""
-    reading = find_op(caller.session.descriptors(), "get_", kind)
-    name_of_id = next(iter(reading["input_schema"]["properties"]))
+    every = caller.session.descriptors()
+    reading = find_op((d for d in every if d["input_schema"].get("required")), "get_", kind)
+    name_of_id = reading["input_schema"]["required"][0]
     return await caller.show(reading["name"], {name_of_id: id}, show_record)
 
 

@@ -43,7 +43,10 @@ def show_rows(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def show_page(page: Mapping[str, Any]) -> None:
-    """Print the items of a list, and how many more there are."""
+    """Print the items of a list, and how many more there are; any other answer as a record."""
+    if "items" not in page:
+        show_record(page)
+        return
     show_rows(page["items"])
     shown = len(page["items"])
     if shown < page["total"]:

@@ -58,6 +58,14 @@ def test_a_kind_is_listed_by_its_singular_and_its_plural(project, pair, kind):
     assert lines[1] == ["shop.double", "Double", "a", "number.", "3"]
 
 
+def test_a_list_that_is_no_page_is_shown_whole_and_get_takes_what_has_an_id(pair, project):
+    assert "result_equals" in json.dumps(json.loads(pair("list", "assertions", "--here").stdout))
+    refused = pair("get", "story_instructions", "X", "--here")
+    assert refused.exit_code == 2
+    assert "There is no kind 'story_instructions' here; there are" in refused.stderr
+    assert refused.stderr.count("story_instructions") == 1
+
+
 def test_an_unknown_kind_is_refused_with_the_nearest_one(project, pair):
     refused = pair("list", "varints", "--here")
     assert refused.exit_code == 2
