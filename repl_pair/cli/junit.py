@@ -1,5 +1,6 @@
 """Verdicts as a JUnit file, as CI servers read it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,9 @@ def _properties(verdict: Verdict) -> Mapping[str, str]:
     return {name: value for name, value in known.items() if value}
 
 
+_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
 def _legal(text: str) -> str:
     """Leave out the characters that XML cannot hold."""
-    return "".join(mark for mark in text if mark.isprintable() or mark in "\n\t")
+    return _ILLEGAL.sub("", text)

@@ -14,6 +14,9 @@ from bounds import BOUND_S
 from waiting import wait_until
 
 from repl_pair.cli.answers import Caller
+from repl_pair.cli.junit import write_junit
+from repl_pair.errors import RequestError
+from repl_pair.wire import error_reply
 
 ROOT = Path(__file__).parents[2]
 EVERY = [
@@ -234,6 +237,13 @@ def test_a_failure_shows_its_place_and_its_traceback_or_the_lines_that_differ(br
     frames = [line.split(", ")[1:] for line in shown[start:] if line.startswith("    File")]
     assert frames == [["line 17", "in raises"], ["line 13", "in inner"]]
     assert shown[-1].startswith("1 fail, 1 error in ")
+
+
+def test_a_junit_file_leaves_out_only_what_xml_forbids(tmp_path):
+    refusal = error_reply(RequestError("bad_id", "1\u202f000\x1b\ufffe\ud800 \U0001f600"))
+    write_junit(tmp_path / "found.xml", (), {"a/It": refusal})
+    (error,) = ElementTree.parse(tmp_path / "found.xml").getroot().iter("error")
+    assert error.get("message") == "1\u202f000 \U0001f600"
 
 
 def test_where_a_run_ends_the_process_no_case_of_the_junit_file_has_passed_unseen(
