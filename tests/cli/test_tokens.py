@@ -232,6 +232,7 @@ def test_a_hosts_entry_for_http_names_a_variable_and_no_token(pair, host):
         ("--http", "http://127.0.0.1:7331/mcp", "--allow", "eval"),
         ("--http", "http://127.0.0.1:7331/mcp", "--kernel", "x"),
         ("--http", "http://127.0.0.1:7331/mcp", "--check"),
+        ("--http", "http://127.0.0.1:7331/mcp", "--as", "foo"),
     ],
 )
 def test_an_entry_for_http_takes_a_url_alone(pair, words):

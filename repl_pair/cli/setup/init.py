@@ -28,6 +28,7 @@ KEPT = ("JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "JUPYTER_PLATFORM_DIRS", "XDG
 OF_ONE_MACHINE = "It names this machine's Python: keep the file out of a shared repository."
 ELSEWHERE = {
     "--check": "docs/http.md has a call by curl, which asks it",
+    "--as": "repl-pair token add NAME: the token names the agent",
     **{
         option: f"repl-pair token add NAME {option} …"
         for option in ("--kernel", "--tier", "--allow", "--ask", "--toolsets")
@@ -143,7 +144,7 @@ def _check_url(url: str, choice: Choice, *, check: bool) -> None:
         )
     started = {"--kernel": choice.kernel, "--inject": choice.inject, "--tier": choice.tier}
     started |= {"--allow": choice.allow, "--ask": choice.ask, "--toolsets": choice.toolsets}
-    started |= {"--expose-all": choice.expose_all, "--check": check}
+    started |= {"--expose-all": choice.expose_all, "--as": choice.agent, "--check": check}
     if given := [option for option, value in started.items() if value]:
         raise RequestError(
             "bad_arguments",
