@@ -50,8 +50,8 @@ def init(name: str, folder: Path) -> None:
 @click.option("--as", "name", metavar="NAME", help="The repo's name there. [its folder's]")
 def join(folder: Path, name: str | None) -> None:
     """Make this project a repo of the realm in FOLDER."""
-    root = project().root
     with report_refusal(as_json=False):
+        root = project().root
         home = membership.join_realm(root, folder, name)
         _note_changes()
         _print_line(f"{root} is {home.repo} in {home.folder}")

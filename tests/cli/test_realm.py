@@ -243,3 +243,12 @@ def test_what_others_wrote_cannot_steer_the_terminal(joined, pair):
     assert "x1b[2Jweb" in shown
     assert "\x1b" not in shown
     assert "\u202e" not in shown
+
+
+def test_a_project_whose_folder_is_gone_joins_no_realm(tmp_path, monkeypatch, shell):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    refused = shell("realm", "join", ".")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("cannot_run: The process works in a folder that is gone")
