@@ -118,11 +118,14 @@ def _scrub(text: str) -> str:
     """Return a text without known secrets, also without the halves that pytest leaves of one."""
     head, *tails = scrub_known(text).split(_CUT)
     known = list(_shortened(text)) if tails else []
+    longest, done = max(map(len, known), default=1), list[str]()
     for tail in tails:
         begin, end = max((_halves(one, head, tail) for one in known), key=sum, default=(0, 0))
         middle = REDACTED if begin or end else _CUT
         head = f"{head[: len(head) - begin]}{middle}{tail[end:]}"
-    return head
+        done.append(head[:-longest])
+        head = head[-longest:]
+    return "".join((*done, head))
 
 
 def _shortened(text: str) -> Iterator[str]:

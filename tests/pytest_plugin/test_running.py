@@ -2,6 +2,7 @@
 
 import re
 import sys
+import time
 import xml.etree.ElementTree as ElementTree
 from contextlib import closing
 from textwrap import dedent
@@ -9,6 +10,7 @@ from textwrap import dedent
 import pytest
 
 import repl_pair
+from repl_pair.pytest_plugin.failing import _scrub
 
 pytest_plugins = ["pytester"]
 
@@ -390,6 +392,13 @@ def test_a_message_that_ends_the_session_hides_what_is_secret(
     monkeypatch.setenv("SHOP_API_TOKEN", "tok-9f8e7d6c5b")
     pytester.makepyfile(stories_a=FAILING_FIXTURES.replace(old, new))
     run("-k", chosen).stdout.fnmatch_lines(["!*Exit: held [[]redacted[]] !*"])
+
+
+def test_a_long_text_of_lines_that_were_cut_is_read_in_the_time_of_its_size():
+    text = f"{'y' * 100}...\n" * 40_000
+    began = time.perf_counter()
+    assert _scrub(text) == text
+    assert time.perf_counter() - began < 6
 
 
 def test_a_variant_that_raises_is_reported_where_there_is_no_terminal(pytester):
