@@ -27,7 +27,7 @@ from repl_pair.cli.verdicts import FAILING
 from repl_pair.errors import ReplPairError
 from repl_pair.runtime.capture.capture import listen_to_runs
 from repl_pair.runtime.loading.imported_files import files_behind
-from repl_pair.runtime.loading.project import read_project
+from repl_pair.runtime.loading.project import Project, read_project
 from repl_pair.runtime.planning.module_reach import files_of
 from repl_pair.runtime.registry.origin import file_of
 from repl_pair.runtime.registry.outcomes import HASHES
@@ -196,18 +196,23 @@ def _depends_on_changed(id: str, changed: Set[Path], late: Set[Path]) -> bool:
     """
     if any(path.suffix != ".py" for path in changed):
         return True
-    project = read_project(Path.cwd())
+    project = _project()
     own, behind = files_of(id, project.root.resolve())
     entry = REGISTRY.find("variant", id)
     file = None if entry is None else file_of(entry.origin)
     first = () if file is None else project.conftests(Path(file))
-    imported = {one for path in (*own, *first) for one in _imported_by(path, project.root)}
+    imported = {one for path in (*own, *first) for one in _imported_by(path)}
     return not (own.isdisjoint(late) and (behind | imported - own).isdisjoint(changed))
 
 
 @cache
-def _imported_by(file: Path, root: Path) -> frozenset[Path]:
-    return frozenset(one.resolve() for one in files_behind(file, root))
+def _project() -> Project:
+    return read_project(Path.cwd())  # once: each round is a process of its own
+
+
+@cache
+def _imported_by(file: Path) -> frozenset[Path]:
+    return frozenset(one.resolve() for one in files_behind(file, _project().root))
 
 
 def _show(lines: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

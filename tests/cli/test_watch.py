@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from bounds import BOUND_S
 from watchfiles import Change
 
 from repl_pair.cli.changed_files import ChangedFiles
+
+watching = import_module("repl_pair.cli.watch")
 
 ROOT = Path(__file__).parents[2]
 SHOP = "def double(n):\n    return 2 * n\n"
@@ -316,3 +319,13 @@ def test_new_files_of_the_variants_hide_no_new_module(saved):
 def test_an_interrupt_whose_exception_is_dropped_ends_it_too(watch):
     assert watch.until("; watching")[-1] == "2 ran, 0 of 2 failing; watching"
     assert watch.process.wait(BOUND_S) == 0
+
+
+def test_a_round_reads_the_settings_of_the_project_once(project, pair, monkeypatch):
+    pair("list", "variants", "--here")
+    read, reads = watching.read_project, []
+    monkeypatch.setattr(watching, "read_project", lambda start: reads.append(start) or read(start))
+    for id in ("shop.double/Good", "shop.double/Bad"):
+        assert not watching._depends_on_changed(id, set(), set())
+    watching._project.cache_clear()
+    assert reads == [project]
