@@ -211,7 +211,7 @@ def is_instance_of(value: Any, module: str, *names: str) -> bool:
 
 def is_array_scalar(value: Any) -> bool:
     """Return whether `value` is a numpy scalar, immutable."""
-    return type(value) not in PLAIN and is_instance_of(value, "numpy", "generic")
+    return id(real_class(value)) not in _PLAIN_IDS and is_instance_of(value, "numpy", "generic")
 
 
 def is_library_scalar(value: Any) -> bool:
