@@ -10,11 +10,12 @@ from bounds import BOUND_S
 from halting import halt
 from waiting import eventually
 
-from repl_pair.bridge.kernels.discovery import find_kernel
+from repl_pair.bridge.kernels.discovery import find_kernel, read_connection
 from repl_pair.bridge.kernels.heartbeat import HEARTBEAT_S
 from repl_pair.bridge.link.kernel_link import RESTART_S, KernelLink
+from repl_pair.bridge.link.line import Line
 from repl_pair.bridge.link.link import EVERYTHING
-from repl_pair.wire import View
+from repl_pair.wire import ATTACH, REPLY, REQUEST, View
 
 from .conftest import HOLD, ROOT, WAITS
 
@@ -648,3 +649,15 @@ async def test_files_replaced_under_a_living_kernel_ask_for_a_restart(
     finally:
         for link in links:
             await link.close()
+
+
+async def test_a_control_message_that_is_malformed_is_answered(link, kernel):
+    assert (await link.request("ping", {}, view=AGENT, timeout_s=BOUND_S))["ok"]
+    line = Line(read_connection(kernel.path))
+    try:
+        for kind, content in ((REQUEST, {"client": [1]}), (ATTACH, {"client": "a", "pid": "x"})):
+            async with asyncio.timeout(BOUND_S):
+                answer = await line.ask(kind, content, answer=REPLY)
+            assert not answer["ok"], answer
+    finally:
+        line.close()
