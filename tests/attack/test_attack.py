@@ -13,6 +13,7 @@ from stand import ROOT, SETTINGS, open_stand
 
 from repl_pair.bridge import manifest
 
+pytestmark = pytest.mark.timeout(3_000)  # thousands of calls before the first test
 SEED, CASES = 12, 2_000
 INTERNAL = {d["name"] for d in manifest.load() if d.get("internal")}
 BROKEN = {

@@ -235,7 +235,7 @@ def test_mcporter_saves_an_image(port, tmp_path):
 def test_a_run_that_mcporter_gives_up_is_stopped_and_leaves_the_kernel_free(port, kernel, tmp_path):
     marker = tmp_path / "marker"
     overrides = json.dumps({"marker": str(marker)})
-    words = ("pair.run_variant", f"variant_id={WAIT}", f"overrides={overrides}")
+    words = ("pair.run_variant", f"variant_id={WAIT}", f"overrides={overrides}", "timeout_s=120")
     # Its time counts from the start of the server, which takes longer on a busy machine.
     for patience_ms in (5000, 30_000):
         ran = port("call", *words, "--timeout", str(patience_ms))
