@@ -144,7 +144,7 @@ def _manager() -> Any:
 def _kept_outputs(number: int, code: str) -> Iterator[CellOutput]:
     for output in list(getattr(_manager(), "outputs", {}).get(number, ())):
         bundle: Any = output.bundle if is_exactly(output.bundle, dict) else {}
-        parts: dict[str, Any] = {m: part for m, part in list(bundle.items()) if is_exactly(m, str)}
+        parts: dict[str, Any] = {m: part for m, part in bundle.copy().items() if is_exactly(m, str)}
         if output.output_type in ("out_stream", "err_stream"):
             name = "stdout" if output.output_type == "out_stream" else "stderr"
             yield _cut(name, _joined(parts.get("stream", ())))

@@ -206,7 +206,7 @@ class ControlHost:
         self._send(stream, REPLY, self._admit(parent["content"]), parent, ident)
 
     def _on_leave(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
-        for call_id, caller in list(self._callers.items()):
+        for call_id, caller in self._callers.copy().items():
             if caller == tuple(ident):
                 self.host.drop(call_id, "its caller left the kernel")
         remaining = {"remaining_clients": self._release(str(parent["content"].get("client")))}

@@ -53,7 +53,7 @@ def compares_by_code(value: Any) -> str:
 
 def _parts(value: Any) -> list[Any]:
     if real_class(value) is dict:
-        return [part for pair in list(value.items()) for part in pair]
+        return [part for pair in value.copy().items() for part in pair]
     numpy = sys.modules.get("numpy")
     if numpy is not None and is_of(value, numpy.ndarray):
         plain = numpy.ndarray.view(value, numpy.ndarray)

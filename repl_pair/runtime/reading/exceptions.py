@@ -67,7 +67,7 @@ def _space_in(error: BaseException) -> dict[str, Any]:
 def locals_of(frame: FrameType) -> dict[str, Any]:
     """Return all variables of a function; those of a module or cell are no locals."""
     held: Any = {} if frame.f_code.co_name == "<module>" else frame.f_locals
-    items: list[tuple[Any, Any]] = list(held.items()) if is_exactly(held, *_LOCALS) else []
+    items: list[tuple[Any, Any]] = list(held.copy().items()) if is_exactly(held, *_LOCALS) else []
     return {name: value for name, value in items if is_exactly(name, str)}
 
 

@@ -195,13 +195,14 @@ class Registry:
                 self.unregister(kind, id)
                 if kind == "story":
                     self._set_aside(id)
-        for id, entry in list(self._aside.items()):
+        for id, entry in self._aside.copy().items():
             if entry.origin.key == origin_key:
                 self._aside.pop(id, None)
 
     def retire_scripts(self, run: int) -> None:
         """Remove what scripts that were run in a cell registered before, and did not now."""
-        scripts = [k for k, seen in self._runs.items() if k.startswith(SCRIPT) and seen == run]
+        runs = self._runs.copy()
+        scripts = [k for k, seen in runs.items() if k.startswith(SCRIPT) and seen == run]
         for key in scripts:
             self.retire(key, run)
 
@@ -229,7 +230,7 @@ class Registry:
         """Retire entries that re-executed modules no longer register; a running one waits."""
         if self._holder not in (None, threading.get_ident()):
             return
-        for key, seen in list(self._runs.items()):
+        for key, seen in self._runs.copy().items():
             module = sys.modules.get(key.removeprefix(MODULE))
             if module is None or module_run(module) is seen or is_executing(module):
                 continue

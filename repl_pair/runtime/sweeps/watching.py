@@ -77,7 +77,7 @@ class Watches:
     def end(self, owner: str, what: str | None = None) -> list[str]:
         """End an owner's watches of `what`, or all of them; returns what was watched."""
         ended: list[str] = []
-        for token, watch in tuple(self._watches.items()):
+        for token, watch in self._watches.copy().items():
             if watch.owner == owner and what in (None, watch.what):
                 ended.append(watch.what)
                 self._end(token)
