@@ -284,7 +284,7 @@ class ControlHost:
             except Exception as error:
                 if type_ != REPLY:
                     raise
-                refusal = refuse_defect("a reply could not be packed", error)
+                refusal = refuse_defect("the packing of a reply", error)
                 session.send(to, type_, refusal, parent, ident=ident)
 
         if threading.get_ident() == control.ident:

@@ -99,7 +99,7 @@ class Waiters:
     def _next(self) -> _Waiter | None:
         with suppress(Empty):
             return self._woken.get_nowait()
-        first = min(tuple(self._waiting), key=lambda waiter: waiter.until, default=None)
+        first = min(self._waiting.copy(), key=lambda waiter: waiter.until, default=None)
         if first is None:
             return self._woken.get()
         try:

@@ -91,3 +91,24 @@ def test_a_set_while_the_wait_begins_ends_it(waiters):
     waiters.add(wait())
     assert done.wait(BOUND_S)
     assert time.monotonic() - began < BOUND_S / 2
+
+
+def test_a_call_that_fails_and_a_thread_that_cannot_be_started_end_no_other_wait(waiters):
+    done, start = threading.Event(), waiters._start
+
+    async def fail():
+        raise ValueError
+
+    async def end():
+        done.set()
+
+    def refuse(_serve):
+        raise RuntimeError("can't start new thread")
+
+    waiters._start = refuse
+    with pytest.raises(RuntimeError):
+        waiters.add(end())
+    waiters._start = start
+    waiters.add(fail())
+    waiters.add(end())
+    assert done.wait(BOUND_S)
