@@ -56,12 +56,12 @@ def hold_modules() -> None:
         return
     own = {n: m for n, m in sys.modules.copy().items() if f"{n}.".startswith(_PACKAGE)}
     # What is just being imported may fail, and is looked for again.
-    whole = {n: m for n, m in own.items() if not _is_begun(m)}
+    whole = {n: m for n, m in own.items() if not _is_importing(m)}
     _HELD.update(whole | _HELD)
     _seen[0] = seen if len(whole) == len(own) else 0
 
 
-def _is_begun(module: ModuleType) -> bool:
+def _is_importing(module: ModuleType) -> bool:
     return getattr(getattr(module, "__spec__", None), "_initializing", False)
 
 

@@ -27,7 +27,7 @@ from repl_pair.runtime.reading.tables import shape_of_table
 from repl_pair.runtime.secrets.known import NEEDLES, open_names
 from repl_pair.runtime.secrets.learning import learn_secrets, namespace
 from repl_pair.runtime.secrets.truncation import Limits
-from repl_pair.runtime.values.classes import is_exactly, real_class, type_name
+from repl_pair.runtime.values.classes import CONTAINER_IDS, is_exactly, real_class, type_name
 from repl_pair.runtime.values.marks import is_secret_key
 
 VALUE_CHARS = 300
@@ -36,7 +36,6 @@ FULL_CHARS, FULL_PARTS, FULL_DEPTH = 10_000, 500, 16
 """Of a value in full: characters of a text, parts of a container, levels."""
 _SEARCHED = 400_000
 """Of a longer text not all can be read, so its size gives the length of nothing in it."""
-_SIZED = frozenset(map(id, (list, tuple, dict, set, frozenset)))
 
 Detail = Annotated[Literal["brief", "full"], "full: as much as one answer holds"]
 
@@ -182,7 +181,7 @@ def shape_of(value: Any) -> dict[str, Any]:
     if cls is str or cls is bytes:
         text = value[:_SEARCHED] if cls is str else value[:_SEARCHED].decode("latin-1")
         return {} if NEEDLES.find(text) else {"size": len(value)}
-    if id(cls) in _SIZED:
+    if id(cls) in CONTAINER_IDS:
         return {"size": len(value)}
     shape = shape_of_table(value)
     return {} if shape is None else {"shape": shape}

@@ -11,6 +11,7 @@ from repl_pair.runtime.reading.closed_values import is_closed
 from repl_pair.runtime.reading.fields import read_fields
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.classes import (
+    CONTAINER_IDS,
     is_library_scalar,
     is_map,
     is_of,
@@ -86,7 +87,7 @@ def copy_judged(value: Any) -> Any:
             return value
         if id(value) in known:
             return known[id(value)][1]
-        if id(kind) not in _BUILTIN and kind_of(value) in ("array", "frame", "series"):
+        if id(kind) not in CONTAINER_IDS and kind_of(value) in ("array", "frame", "series"):
             return value.copy() if value.size <= JUDGED.width else _read(value, ())
         if is_polars(value):
             return value.clone()
@@ -108,7 +109,7 @@ def copy_judged(value: Any) -> Any:
         is_hashed = kind is set or kind is frozenset
         items: list[Any] = taken if is_hashed else [copy(item, depth - 1) for item in taken]
         items += [f"{MORE} {left}"] if left else []
-        make: Any = kind if id(kind) in _BUILTIN else list
+        make: Any = kind if id(kind) in CONTAINER_IDS else list
         return known.setdefault(id(value), (value, make(items)))[1]
 
     return copy(value, JUDGED.depth)
@@ -116,12 +117,11 @@ def copy_judged(value: Any) -> Any:
 
 JUDGED = Bounds(depth=16, width=200_000, nodes=20_000)
 """How much is kept of what was compared; `width` counts the cells of a table."""
-_BUILTIN = frozenset(map(id, (list, tuple, dict, set, frozenset)))
 
 
 def _parts_of(value: Any, kind: Any) -> tuple[Any, bool]:
     """Return what is to be copied of a value, None where it has no parts; and whether it maps."""
-    if id(kind) in _BUILTIN:
+    if id(kind) in CONTAINER_IDS:
         return value, kind is dict
     opened: Any = None if is_of(value, Enum) else _read(value, ())
     is_mapping = is_map(opened)

@@ -18,7 +18,14 @@ from repl_pair.runtime.secrets.needles import Needles, Rank
 from repl_pair.runtime.secrets.places import hinted_places
 from repl_pair.runtime.secrets.plain_copy import Search
 from repl_pair.runtime.secrets.redaction import copy_plain
-from repl_pair.runtime.values.classes import is_installed, is_of, real_class, root_of, space_of
+from repl_pair.runtime.values.classes import (
+    CONTAINER_IDS,
+    is_installed,
+    is_of,
+    real_class,
+    root_of,
+    space_of,
+)
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.hints import ANYTHING
 from repl_pair.runtime.values.marks import (
@@ -43,7 +50,6 @@ DEEPEST = 6
 """How far below a variable a search goes."""
 
 _NO_DATA = frozenset(map(id, (bool, int, float, type(None), type, FunctionType, ModuleType)))
-_CONTAINERS = frozenset(map(id, (dict, list, tuple, set, frozenset)))
 _PLAIN = _NO_DATA | {id(str), id(bytes)}
 _ROWS = frozenset(map(id, (list, tuple)))
 _LEAST_NUMBER = 10 ** (SHORTEST - 1)
@@ -234,7 +240,7 @@ def _secrets_in(spaces: Iterable[dict[Any, Any]], left: int) -> Iterator[Any]:
             if kind is str or kind is int:
                 if is_secret:
                     yield value
-            elif id(kind) in _CONTAINERS and len(value) > (SECRET_WIDTH if is_secret else WIDTH):
+            elif id(kind) in CONTAINER_IDS and len(value) > (SECRET_WIDTH if is_secret else WIDTH):
                 continue
             elif secret_type(value) or is_secret:
                 yield value

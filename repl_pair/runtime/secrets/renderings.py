@@ -13,6 +13,7 @@ from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Needles
 from repl_pair.runtime.values.classes import (
+    CONTAINER_IDS,
     is_installed,
     is_instance_of,
     is_polars,
@@ -31,7 +32,6 @@ MAX_CELLS = 200_000
 
 MAX_PARTS = 1000
 """The most parts of one value in which tables of libraries are looked for."""
-_CONTAINERS = frozenset(map(id, (dict, list, tuple, set, frozenset)))
 
 _NOTHING = {"text/plain": REDACTED}
 _TABLES = ("DataFrame", "Series", "Index")
@@ -195,7 +195,7 @@ def _of_libraries(value: Any) -> Iterator[Any]:
         node: Any = waiting.pop()
         cls: Any = real_class(node)
         room -= 1
-        if id(cls) in _CONTAINERS:
+        if id(cls) in CONTAINER_IDS:
             waiting.extend(islice(node.values() if cls is dict else node, room))
         elif not is_leaf(cls) and not is_table(node) and is_installed(root_of(cls)):
             yield node

@@ -158,6 +158,8 @@ _TABLES = {
 }
 PLAIN = frozenset((type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset))
 _PLAIN_IDS = frozenset(map(id, PLAIN))
+CONTAINER_IDS = frozenset(map(id, (list, tuple, dict, set, frozenset)))
+"""By id, for the metaclass of the class that is looked up may hash it by code of its own."""
 
 _SECRET_CLASSES = {
     *(("pydantic", name) for name in ("SecretStr", "SecretBytes", "Secret", "_SecretBase")),
