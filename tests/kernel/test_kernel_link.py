@@ -637,7 +637,8 @@ async def test_files_replaced_under_a_living_kernel_ask_for_a_restart(
     await asyncio.to_thread(sit_at(kernels[0]).run, "import repl_pair.wire")
     links = [KernelLink(find_kernel(kernel.path)) for kernel in kernels]
     try:
-        assert (await links[1].request("ping", {}, view=AGENT, timeout_s=BOUND_S))["ok"]
+        reply = await links[1].request("list_stories", {}, view=AGENT, timeout_s=BOUND_S)
+        assert reply["ok"], str(reply)
         for name in ("kernel/attach.py", "ops/variables.py"):
             file = folder / "runtime" / name
             file.write_text(newer + file.read_text())

@@ -33,6 +33,8 @@ ANSWERING = ("slow_op", "cell_runs", "unknown")
 """States after which there is a pause: the examination took no time, or showed nothing."""
 FROZEN = ("gil_held", "gil_held_or_blocked")
 """States in which no Python runs in the kernel, so that the last known answers still hold."""
+OF_AN_IMPORT = ("control_blocked", "starved")
+"""States that the import of the runtime, a handler on control too, explains while it attaches."""
 STATUS_OP = "ping"
 """The op whose answer is the silence itself, where there is one."""
 WAITING_OP = "await_members"
@@ -142,8 +144,7 @@ class SilenceMonitor:
         `kernel_unresponsive`.
         """
         kernel = self._link.kernel
-        info = read_connection(kernel.path)
-        if info is None:
+        if (info := read_connection(kernel.path)) is None:
             return gone(kernel, REMOVED)
         recent = self._last and self._last[0] >= max(waiting.since, now() - AGAIN_S)
         silence = self._last[1] if self._last and recent else await self._examine(waiting.since)
@@ -187,8 +188,7 @@ class SilenceMonitor:
             began = now()
             silence = await self._examine(earliest)
             before, self._last = self._last, silence and (now(), silence)
-            # What imports the runtime there is a handler on the control channel too.
-            is_own = self._link.is_attaching and silence and silence.state == "control_blocked"
+            is_own = self._link.is_attaching and silence and silence.state in OF_AN_IMPORT
             if silence and silence.state not in ("slow_op", "unknown") and not is_own:
                 known = before and now() - before[0] < CONFIRM_S and before[1].state
                 line = self._link.line

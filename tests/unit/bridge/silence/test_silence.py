@@ -16,6 +16,7 @@ from repl_pair.bridge.link.line import now
 from repl_pair.bridge.link.unresponsive import SilenceMonitor, WaitingCall
 from repl_pair.bridge.silence.states import (
     Readings,
+    Silence,
     ThreadReading,
     find_process,
     judge,
@@ -246,10 +247,10 @@ def test_a_process_that_lacks_the_thread_of_its_kernel_is_another_one():
     assert find_process(other) == psutil.Process(other)
 
 
-def monitor(kernel=None):
+def monitor(kernel=None, is_attaching=False):
     """A monitor of a link that is never examined in the test."""
     link = SimpleNamespace(
-        kernel=kernel, line=None, attachment=None, process=None, is_attaching=False
+        kernel=kernel, line=None, attachment=None, process=None, is_attaching=is_attaching
     )
 
     async def send(_request):
@@ -302,3 +303,41 @@ def test_other_calls_are_answered_only_where_one_was_while_the_caller_waited(
     error = asyncio.run(explain())
     assert error.detail["state"] == state
     assert f"Kernel k (python3) is alive, but {why}" in error.message
+
+
+@pytest.mark.parametrize(
+    ("state", "is_attaching", "ends"),
+    [
+        ("starved", False, True),
+        ("control_blocked", False, True),
+        ("starved", True, False),
+        ("control_blocked", True, False),
+        ("gil_held", True, True),
+    ],
+)
+def test_a_status_waits_while_its_own_import_explains_the_silence(state, is_attaching, ends):
+    kernel = KernelInfo(id="k", name="python3", pid=None, path="", notebook=None, alive=True)
+    seen = Silence(state=state, since_s=2.0, why="…")
+
+    async def examined():
+        watching = monitor(kernel, is_attaching)
+        waiting = WaitingCall(
+            request=Request(op="ping", args={}, call="c"),
+            bound=asyncio.timeout(None),
+            until=now() + 60,
+            since=now() - 60,
+        )
+        left = [seen, seen, seen]
+
+        async def examine(_since):
+            if len(left) == 1:
+                watching._waiting.clear()
+            return left.pop()
+
+        watching._examine = examine
+        async with waiting.bound:
+            watching._waiting[waiting] = None
+            await watching._examine_while_waiting()
+        return waiting.answer
+
+    assert bool(asyncio.run(examined())) is ends
