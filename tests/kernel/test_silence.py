@@ -322,18 +322,23 @@ async def test_a_run_that_was_given_up_or_cancelled_while_the_kernel_stood_never
 
 
 async def test_a_run_given_up_or_cancelled_behind_a_cell_never_runs_once_the_cell_ends(
-    link, person, marks
+    link, person, marks, hold, tmp_path
 ):
     assert (await ask(link, "list_stories"))["ok"]
-    cell = await asyncio.to_thread(
-        person.start, "import ctypes, time; time.sleep(0.5); ctypes.PyDLL(None).usleep(2_000_000)"
-    )
-    given_up = [run(link, marks.path("given up"), timeout_s=1.2) for _ in range(20)]
+    begun, taken = tmp_path / "begun", tmp_path / "taken"
+    begin = f"import pathlib; pathlib.Path({str(begun)!r}).touch()"
+    holding = asyncio.create_task(hold(begin + WAITS.format(gate=str(taken)) + HOLD))
+    await eventually(begun.exists, what="the cell")
+    given_up = [run(link, marks.path("given up"), timeout_s=3.0) for _ in range(20)]
     cancelled = [run(link, marks.path("cancelled")) for _ in range(20)]
+    assert (await ask(link, "list_stories"))["ok"]  # by its answer the kernel has taken the runs
+    taken.touch()
+    cell = await holding
     assert {(await task)["error"]["code"] for task in given_up} == {"kernel_unresponsive"}
     for task in cancelled:
         task.cancel()
-    await asyncio.to_thread(person.finish, cell)
+    hold.end()
+    await cell
     assert (await run(link, marks.path("kept")))["result"]["status"] == "pass"
     assert [marks(name) for name in ("given up", "cancelled", "kept")] == ["", "", "x"]
 
