@@ -17,12 +17,12 @@ def write_step(step: NextStep) -> str:
     return write_call(step["op"], step["args"])
 
 
-def write_command(step: NextStep) -> str:
-    """Write a call as what a person types; a choice of kernel holds for one command."""
+def write_command(step: NextStep, *, here: bool = False) -> str:
+    """Write a call as what a person types; a choice of kernel, or of none, is of one command."""
     if step["op"] == "use_kernel":
         return f"the same command with --kernel {shlex.quote(str(step['args']['kernel']))}"
     args = f" --json {shlex.quote(json.dumps(step['args']))}" if step["args"] else ""
-    return f"repl-pair op {step['op']}{args}"
+    return f"repl-pair op {step['op']}{args}{' --here' if here else ''}"
 
 
 def in_kernel(step: NextStep, kernel: str) -> NextStep:

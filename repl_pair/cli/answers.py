@@ -55,8 +55,11 @@ def exit_code(reply: Reply) -> int:
     return FAIL if failed or (judged and slots["status"] != "pass") else PASS
 
 
-def answer(reply: Reply, show: Show, *, as_json: bool) -> int:
-    """Print a reply, as an envelope or as text, and return the exit code."""
+def answer(reply: Reply, show: Show, *, as_json: bool, here: bool = False) -> int:
+    """Print a reply, as an envelope or as text, and return the exit code.
+
+    The next commands are with `--here` where the one that is answered was.
+    """
     if as_json:
         print_json(reply)
         return exit_code(reply)
@@ -66,7 +69,8 @@ def answer(reply: Reply, show: Show, *, as_json: bool) -> int:
         error = reply["error"]
         code = click.style(error["code"], fg="red", bold=True)
         click.echo(f"{code}: {escape(error['message'])}", err=True)
-        for line in (*map(write_command, reply.get("next_steps", ())), *reply.get("hints", ())):
+        steps = [write_command(step, here=here) for step in reply.get("next_steps", ())]
+        for line in (*steps, *reply.get("hints", ())):
             click.echo(f"  next: {escape(line)}", err=True)
     left_out = [f"{reply[what]} {what}" for what in ("redacted", "elided") if reply.get(what)]
     for line in (*reply.get("notifications", ()), *((", ".join(left_out),) if left_out else ())):
@@ -79,7 +83,9 @@ def _ignore(_reply: Reply, **_given: Any) -> None:
 
 
 @contextmanager
-def report_refusal(*, as_json: bool, note: Callable[[Reply], None] = _ignore) -> Generator[None]:
+def report_refusal(
+    *, as_json: bool, here: bool = False, note: Callable[[Reply], None] = _ignore
+) -> Generator[None]:
     """Print a ReplPairError of the block as the reply that it is, and end with its exit code.
 
     So a file that cannot be read or written, as `cannot_run`. `note` gets the reply first.
@@ -96,7 +102,7 @@ def report_refusal(*, as_json: bool, note: Callable[[Reply], None] = _ignore) ->
         reply = error_reply(RequestError("cannot_run", what))
     with suppress(OSError):
         note(reply)
-    sys.exit(answer(reply, print, as_json=as_json))
+    sys.exit(answer(reply, print, as_json=as_json, here=here))
 
 
 def _is_nowhere() -> bool:
@@ -175,7 +181,7 @@ class Caller:
 
     def print(self, reply: Reply, show: Show) -> int:
         """Print a reply, as an envelope where JSON is asked for, and return the exit code."""
-        return answer(reply, show, as_json=self.choice.as_json)
+        return answer(reply, show, as_json=self.choice.as_json, here=self.choice.here)
 
 
 def run_session(choice: Choice, ask: Callable[[Caller], Awaitable[T]]) -> T:
@@ -216,7 +222,8 @@ def session_command(
         @session_options(**which)
         @wraps(ask)
         def command(choice: Choice, **given: Any) -> None:
-            with report_refusal(as_json=choice.as_json, note=partial(note, **given)):
+            noted = partial(note, **given)
+            with report_refusal(as_json=choice.as_json, here=choice.here, note=noted):
                 sys.exit(run_session(choice, partial(ask, **given)))
 
         return command

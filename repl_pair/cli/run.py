@@ -14,7 +14,6 @@ from repl_pair.cli.answers import (
     NO_KERNEL,
     PASS,
     Caller,
-    answer,
     exit_code,
     print_json,
     session_command,
@@ -163,7 +162,7 @@ async def run_all(
         if not caller.choice.as_json:
             show_verdicts(verdicts)
             for reply in refused.values():
-                answer(reply, print, as_json=False)
+                caller.print(reply, print)
             if len(ids) > 1:
                 show_totals(verdicts, refused=len(refused), left=len(left))
         if junit is not None:

@@ -50,7 +50,7 @@ def watch(variants: tuple[str, ...], tags: str | None) -> None:
     """
     from repl_pair.cli.changed_files import ChangedFiles, watch_folder  # 20 ms, not in a round
 
-    with report_refusal(as_json=False):
+    with report_refusal(as_json=False, here=True):
         root = read_project(Path.cwd()).root
     asked: dict[str, Any] = {
         "words": variants,

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 
 import click
 import pytest
@@ -89,6 +90,14 @@ def test_a_page_states_how_many_more_there_are_and_how_to_go_on(project, shell):
     second = shell("list", "variants", "--here", "--limit", "4", "--cursor", cursor)
     shown = [*first.stdout.splitlines()[1:], *second.stdout.splitlines()[1:]]
     assert len({line.split()[0] for line in shown}) == 6
+
+
+@pytest.mark.parametrize("words", [("get", "variant", "zz"), ("run", "zz")])
+def test_the_next_command_asks_what_the_refused_one_asked(project, pair, words):
+    refused = pair(*words, "--here")
+    (line,) = [line for line in refused.stderr.splitlines() if line.startswith("  next: ")]
+    command = shlex.split(line.removeprefix("  next: repl-pair "))
+    assert json.loads(pair(*command).stdout)["kernel"]["id"] == "here"
 
 
 def test_a_cursor_of_another_question_exits_2(project, pair):
