@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from repl_pair.cli.answers import FAIL, Caller, session_command
+from repl_pair.cli.answers import FAIL
+from repl_pair.cli.callers import Caller, session_command
 from repl_pair.cli.tables import GAP, escape
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from repl_pair.bridge.policy import Descriptor
-from repl_pair.cli.answers import Caller
+from repl_pair.cli.callers import Caller
 from repl_pair.cli.options import parse_pairs
 from repl_pair.errors import ReplPairError, RequestError, did_you_mean, next_step
 from repl_pair.runtime.sweeps.tag_expression import read_tags

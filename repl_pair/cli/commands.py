@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from repl_pair.bridge.kernel_info import known_only
-from repl_pair.cli.answers import Caller, session_command
+from repl_pair.cli.callers import Caller, session_command
 from repl_pair.cli.choosing import MODE, OVERRIDE, find_op, how_to_run
 from repl_pair.cli.options import parse_map, parse_pairs
 from repl_pair.cli.tables import show_kernels, show_page, show_record, show_rows, show_slots

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from repl_pair.cli.answers import Caller, session_command
+from repl_pair.cli.callers import Caller, session_command
 from repl_pair.cli.tables import show_page
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from repl_pair.cli.answers import Caller
+from repl_pair.cli.callers import Caller
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.wire import raise_for_error
 

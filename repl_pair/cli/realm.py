@@ -7,7 +7,8 @@ from typing import Any, cast
 
 import click
 
-from repl_pair.cli.answers import FAIL, PASS, Caller, answer, report_refusal, session_command
+from repl_pair.cli.answers import FAIL, PASS, answer, report_refusal
+from repl_pair.cli.callers import Caller, session_command
 from repl_pair.cli.live_schemas import check_schema, read_live_schema
 from repl_pair.cli.options import parse_json, parse_map
 from repl_pair.cli.tables import escape, show_rows

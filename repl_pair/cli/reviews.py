@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from repl_pair.bridge.kernel_info import known_only
-from repl_pair.cli.answers import FAIL, Caller, Show, session_command
+from repl_pair.cli.answers import FAIL, Show
+from repl_pair.cli.callers import Caller, session_command
 from repl_pair.cli.tables import GAP, escape, show_page, show_slots, text_of
 from repl_pair.errors import count_of
 from repl_pair.runtime.reading.bounded import cut_text

@@ -9,15 +9,8 @@ from typing import Any
 
 import click
 
-from repl_pair.cli.answers import (
-    FAIL,
-    NO_KERNEL,
-    PASS,
-    Caller,
-    exit_code,
-    print_json,
-    session_command,
-)
+from repl_pair.cli.answers import FAIL, NO_KERNEL, PASS, exit_code, print_json
+from repl_pair.cli.callers import Caller, session_command
 from repl_pair.cli.choosing import MODE, OVERRIDE, TAGS, VARIANTS, choose, how_to_run
 from repl_pair.cli.expectations import judge_row, read_expectation
 from repl_pair.cli.junit import write_junit

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from repl_pair.cli.answers import FAIL, PASS, Caller, report_refusal, run_session
+from repl_pair.cli.answers import FAIL, PASS, report_refusal
+from repl_pair.cli.callers import Caller, run_session
 from repl_pair.cli.choosing import TAGS, VARIANTS, choose
 from repl_pair.cli.expectations import judge_row, read_expectation
 from repl_pair.cli.options import Choice

@@ -13,7 +13,7 @@ import pytest
 from bounds import BOUND_S
 from waiting import wait_until
 
-from repl_pair.cli.answers import Caller
+from repl_pair.cli.callers import Caller
 from repl_pair.cli.junit import write_junit
 from repl_pair.errors import RequestError
 from repl_pair.wire import error_reply

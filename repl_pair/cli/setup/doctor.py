@@ -14,7 +14,7 @@ from jupyter_core.paths import jupyter_runtime_dir
 
 from repl_pair.bridge.kernels.discovery import unusable_files
 from repl_pair.bridge.kernels.servers import ask_servers
-from repl_pair.cli import answers
+from repl_pair.cli import answers, callers
 from repl_pair.version import VERSION
 from repl_pair.wire import ok_reply
 
@@ -22,8 +22,8 @@ DISTRIBUTION = "repl-pair"
 
 
 @click.command()
-@answers.session_command()
-async def doctor(caller: answers.Caller) -> int:
+@callers.session_command()
+async def doctor(caller: callers.Caller) -> int:
     """Check this Python, its packages and the kernels, and print what to do."""
     # An older Python than the package takes cannot import this module.
     python = ".".join(map(str, sys.version_info[:3]))
@@ -81,7 +81,7 @@ def _check_servers() -> Iterator[answers.Finding]:
             yield answers.Finding(f"{answer.server} answers, kernels: {len(answer.kernels)}")
 
 
-async def _check_kernels(caller: answers.Caller) -> list[answers.Finding]:
+async def _check_kernels(caller: callers.Caller) -> list[answers.Finding]:
     reply = await caller.call("list_kernels", {})
     if not reply["ok"]:
         return [answers.fault(reply["error"]["message"])]
@@ -96,7 +96,7 @@ async def _check_kernels(caller: answers.Caller) -> list[answers.Finding]:
     return findings
 
 
-async def _check_kernel(caller: answers.Caller, kernel: Mapping[str, Any]) -> answers.Finding:
+async def _check_kernel(caller: callers.Caller, kernel: Mapping[str, Any]) -> answers.Finding:
     called = kernel.get("notebook", kernel["name"])
     name = f"kernel {kernel['id']} ({called}, pid {kernel.get('pid', 'unknown')})"
     reply = await caller.call("kernel_status", {"kernel": kernel["id"]})
