@@ -83,6 +83,7 @@ FAULTS = {
             "check.path_equals('reslut.total', 1)",
             "check.contains('outputs[0]', 1)",
             "check.raises('ValueError', match='(')",
+            "check.raises('ValueError', match='a{99999999999}')",
             "check.path_equals('result[', 1)",
         )
     },
@@ -91,8 +92,11 @@ FAULTS = {
     **{
         "repl_pair.variant('shop.add/Two', decorators=["
         f"['force_fx_stub', {{'effect': {name!r}, 'response': 1}}]])": "unknown-effect"
-        for name in ("shop/send", "json.lods", "no_module_of_this_name.send")
+        for name in ("shop/send", "json.lods", "no_module_of_this_name.send", "breaks.send")
     },
+    "repl_pair.story('of.builtin', component=abs, variants={'One': {'args': {'x': 1}}}); "
+    "repl_pair.variant('shop.add/Two', decorators=["
+    "['force_fx_stub', {'effect': 'shop/send', 'response': 1}]])": "unknown-effect",
     "repl_pair.mode('fast', args={'sped': 2})": "unfit-mode",
     "repl_pair.variant('shop.add/Two', args={'a': repl_pair.fixture('tmp_pth')})": (
         "unknown-fixture"
@@ -104,6 +108,7 @@ FAULTS = {
 @pytest.fixture
 def stories(project):
     file = project / "stories_shop.py"
+    (project / "breaks.py").write_text("raise RuntimeError")
 
     def write(more):
         file.write_text(HEAD + SOUND + more + "\n")

@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any
 
-from repl_pair.errors import AuthoringError, RequestError, did_you_mean
+from repl_pair.errors import AuthoringError, RequestError, did_you_mean, error_text
 from repl_pair.runtime.authoring.agent_data import held_data
 from repl_pair.runtime.authoring.decorator_uses import misuse
 from repl_pair.runtime.linting.faults import (
@@ -107,8 +107,8 @@ def _effect_faults(entry: model.Entry, effect: str) -> Iterator[Fault]:
         return
     try:
         resolve_name(effect)
-    except (ImportError, AttributeError, ValueError) as error:
-        what = f"there is nothing at {effect!r}: {error}."
+    except Exception as error:  # noqa: BLE001  the import runs the person's code
+        what = f"there is nothing at {effect!r}: {error_text(error)}."
         yield fault_of(entry, "unknown-effect", what, "Name a function as it is imported.")
 
 
@@ -123,7 +123,7 @@ def _is_emitted(effect: str) -> bool:
 def _source_of(module: ModuleType) -> str:
     try:
         return inspect.getsource(module)
-    except OSError:
+    except (OSError, TypeError):
         return ""
 
 

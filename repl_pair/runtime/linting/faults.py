@@ -138,6 +138,6 @@ def _pattern_fault(words: Sequence[Any]) -> str:
     pattern = words[-1].get("match") if words and is_map(words[-1]) else None
     try:
         re.compile(pattern if isinstance(pattern, str) else "")
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         return f"{pattern!r} is not a valid pattern: {error}."
     return ""

@@ -42,9 +42,9 @@ def open_up(value: Any, table: Callable[[Any], Any]) -> Any:
     """Return a value as fresh dicts and lists over live leaves; `table` opens arrays and frames.
 
     Sets are sorted by their items' text. Objects give their public fields, secret ones as Secrets.
-    TooManyPartsError where there is no end to it.
+    What a value is part of stands in it as `<cycle>`. TooManyPartsError where it has no end.
     """
-    room = MAX_PARTS
+    room, above = MAX_PARTS, set[int]()
 
     def copy(value: Any, depth: int) -> Any:
         nonlocal room
@@ -52,18 +52,23 @@ def open_up(value: Any, table: Callable[[Any], Any]) -> Any:
             return value
         if depth == 0:
             return f"<{type(value).__name__}>"
+        if id(value) in above:
+            return "<cycle>"
         if is_table(value):
             return copy(table(value), depth - 1)
-        if is_set(value):
-            value = sorted(value, key=repr)
-        parts = _parts_of(value)
+        parts: Any = sorted(value, key=repr) if is_set(value) else _parts_of(value)
         if parts is None:
             return value
         if (room := room - len(parts)) < 0:
             raise TooManyPartsError(f"it has more than {MAX_PARTS:,} parts")
-        if is_row(parts):
-            return [copy(item, depth - 1) for item in parts]
-        return {key: copy(item, depth - 1) for key, item in parts.items()}
+        above.add(id(value))
+        made: Any = (
+            [copy(item, depth - 1) for item in parts]
+            if is_row(parts)
+            else {key: copy(item, depth - 1) for key, item in parts.items()}
+        )
+        above.remove(id(value))
+        return made
 
     return copy(value, DEEPEST)
 

@@ -14,6 +14,8 @@ from repl_pair.runtime.values.marks import is_secret_label
 
 _TABLES, _OF_NUMPY = ("numpy", "pandas"), ("ndarray", "void")
 _WIDTH = re.compile(r"(?<=^[<>|=][SUV])\d+$")
+_MOMENT = re.compile(r"-?[0-9]+(-[0-9]{2}){0,2}([T ][0-9:.]*)?")
+"""What numpy reads without a warning in the person's kernel: no zone."""
 
 
 def is_null(value: Any) -> bool:
@@ -94,7 +96,7 @@ def label_positions(labels: Any, key: Any) -> list[int]:
 
 def _moment(text: str) -> Any:
     try:
-        return sys.modules["numpy"].datetime64(text)
+        return sys.modules["numpy"].datetime64(text) if _MOMENT.fullmatch(text) else None
     except ValueError:
         return None
 

@@ -138,13 +138,19 @@ class _Reader:
             raise bad_data(where, f"is not a valid {name}: {error!r}") from error
 
 
+def _slot(slots: Mapping[str, Any], name: str, kind: type) -> Any:
+    if type(slots[name]) is not kind:
+        raise TypeError(f"{name} is no {kind.__name__}")
+    return slots[name]
+
+
 _NODES: Mapping[str, Callable[[Mapping[str, Any]], Frozen]] = {
-    "tuple": lambda slots: tuple(slots["value"]),
-    "set": lambda slots: frozenset(slots["value"]),
-    "map": lambda slots: dict(slots["value"]),
-    "record": lambda slots: Record(_class_named(slots["class"]), slots["fields"]),
-    ENUM: lambda slots: EnumMember(_class_named(slots["class"]), slots["name"]),
-    "ref": lambda slots: Ref(slots["loader"], slots["kwargs"]),
+    "tuple": lambda slots: tuple(_slot(slots, "value", list)),
+    "set": lambda slots: frozenset(_slot(slots, "value", list)),
+    "map": lambda slots: dict(_slot(slots, "value", list)),
+    "record": lambda slots: Record(_class_of(slots), _slot(slots, "fields", dict)),
+    ENUM: lambda slots: EnumMember(_class_of(slots), _slot(slots, "name", str)),
+    "ref": lambda slots: Ref(_slot(slots, "loader", str), _slot(slots, "kwargs", dict)),
 }
 
 
@@ -152,8 +158,8 @@ def _class_name(ref: TypeRef) -> str:
     return f"{ref.module}:{ref.qualname}"
 
 
-def _class_named(name: str) -> TypeRef:
-    module, _, qualname = name.partition(":")
+def _class_of(slots: Mapping[str, Any]) -> TypeRef:
+    module, _, qualname = _slot(slots, "class", str).partition(":")
     return TypeRef(module, qualname)
 
 

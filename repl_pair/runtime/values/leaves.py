@@ -5,6 +5,7 @@ Python, taken from JSON where a parameter declares it, described by a schema and
 """
 
 import base64
+import sys
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -23,6 +24,9 @@ from repl_pair.runtime.values.moments import (
     write_moment,
     zoned,
 )
+
+_MOST_HEX = 3_500
+"""Digits of a whole number of which Python still writes the decimal ones."""
 
 
 def read_leaf(value: Any, cls: type) -> Any:
@@ -80,12 +84,20 @@ def _as_text(name: str, write: Callable[[Any], Any], read: Callable[[Any], Any])
     return Marker(name, lambda value: {"value": write(value)}, lambda slots: read(slots["value"]))
 
 
+def _read_hex(text: str) -> int:
+    if len(text) > len("-0x") + _MOST_HEX:
+        raise ValueError("it has over 4,200 digits")
+    return int(text, 16)
+
+
 def _as_moment(name: str, read: Callable[[str], Any]) -> Marker:
     return Marker(name, write_moment, lambda slots: read_moment(slots, read))
 
 
-def _by_class(value: Any, module: str) -> PythonText:
+def _by_class(value: Any, module: str) -> PythonText | None:
     name = type(value).__name__
+    if getattr(sys.modules[module], name, None) is not type(value):
+        return None
     return PythonText(f"{name}({quoted(str(value))})", f"from {module} import {name}")
 
 
@@ -116,7 +128,7 @@ LEAVES: dict[type, Leaf] = {
     int: Leaf(
         "a whole number",
         schema={"type": "integer"},
-        marker=_as_text("int", hex, lambda text: int(text, 16)),
+        marker=_as_text("int", hex, _read_hex),
     ),
     float: Leaf(
         "a number",

@@ -21,6 +21,10 @@ _NAME = re.compile(r"""[^\s.\[\]"']+""")
 _MOST_DIGITS, _MOST_STEPS = 100, 1_000
 _INDEX = re.compile(rf"\[(-?[0-9]{{1,{_MOST_DIGITS}}})\]")
 _CUT = re.compile(r"""\[((?:[^\[\]"']|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')*)\]""", re.DOTALL)
+_ESCAPE = r"\\[\\'\"abfnrtuvxNU0-3\n]"  # of another one Python warns in the person's kernel
+_PLAIN_CUT = re.compile(
+    rf"""\[(?:[-+0-9_:,\s]|"(?:[^"\\]|{_ESCAPE})*"|'(?:[^'\\]|{_ESCAPE})*')*\]"""
+)
 _QUOTED = re.compile(r"""\[(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\]""", re.DOTALL)
 
 
@@ -154,6 +158,8 @@ def _unquoted(text: str, at: int, quoted: re.Match[str]) -> str:
 
 def _cut(text: str, at: int, bracket: str) -> Cut:
     try:
+        if not _PLAIN_CUT.fullmatch(bracket):
+            raise ValueError
         read = ast.parse(f"_{bracket}", mode="eval").body
         assert isinstance(read, ast.Subscript)
         parts = read.slice.elts if isinstance(read.slice, ast.Tuple) else [read.slice]

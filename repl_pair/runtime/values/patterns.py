@@ -21,7 +21,10 @@ def finds(pattern: str, text: str, *, by_agent: bool) -> bool:
     runs: what an agent wrote never goes to it. RequestError `cannot_run` without the other one.
     """
     if not by_agent:
-        return re.search(pattern, text) is not None
+        try:
+            return re.search(pattern, text) is not None
+        except (OverflowError, RecursionError) as error:
+            raise ValueError(str(error)) from None
     if fault := pattern_fault(pattern):
         raise RequestError("cannot_run", f"the pattern {pattern[:60]!r} {fault}.")
     return _compile(pattern).search(text) is not None

@@ -22,8 +22,8 @@ class Writer:
     imports: set[str] = field(default_factory=set[str])
     odd: list[str] = field(default_factory=list[str])
 
-    def value(self, frozen: Frozen, where: str) -> str:
-        """Write one value."""
+    def value(self, frozen: Frozen, where: str, *, hashed: bool = False) -> str:
+        """Write one value; a set that is `hashed`, as within a set, is a frozenset."""
         kind = real_class(frozen)
         if frozen is None:
             return "None"
@@ -34,11 +34,14 @@ class Writer:
             ]
             return f"{{{', '.join(pairs)}}}"
         if kind in (list, tuple, frozenset):
-            written = [self.value(item, f"{where}[{i}]") for i, item in enumerate(frozen)]
+            within = hashed or kind is frozenset
+            items = enumerate(frozen)
+            written = [self.value(item, f"{where}[{i}]", hashed=within) for i, item in items]
             if kind is list:
                 return f"[{', '.join(written)}]"
             if kind is frozenset:
-                return f"{{{', '.join(sorted(written))}}}" if written else "set()"
+                text = f"{{{', '.join(sorted(written))}}}" if written else ""
+                return f"frozenset({text})" if hashed else text or "set()"
             return f"({', '.join(written)}{',' if len(written) == 1 else ''})"
         if kind is Record:
             return f"{self._class(frozen.type)}({self.keywords(frozen.fields, where)})"

@@ -95,6 +95,15 @@ def few_parts(monkeypatch):
 
 
 @pytest.mark.usefixtures("few_parts")
+def test_what_a_value_is_part_of_is_not_opened_again():
+    nodes = [Node(None, None) for _ in range(60)]
+    for node in nodes:
+        node.left = nodes
+    opened = open_up(nodes, as_rows)
+    assert opened == [{"left": "<cycle>", "right": None}] * 60
+
+
+@pytest.mark.usefixtures("few_parts")
 def test_what_has_no_end_is_not_opened():
     with pytest.raises(TooManyPartsError, match="more than 10,000 parts"):
         open_up(many_ways(1), as_rows)

@@ -26,6 +26,12 @@ def test_a_text_of_a_moment_means_all_that_stands_in_it_as_in_pandas(text):
     assert label_positions(hours, text) == wanted
 
 
+@pytest.mark.parametrize("text", ["2024-01-01T00:00Z", "2024-01-01T00+01:00", "now"])
+@pytest.mark.filterwarnings("error")
+def test_a_moment_with_a_zone_or_of_now_is_no_label_and_makes_no_warning(text):
+    assert label_positions(pandas.date_range("2024-01-01", periods=2, freq="h"), text) == []
+
+
 class Name(str):
     """A label whose code counts the calls of it."""
 

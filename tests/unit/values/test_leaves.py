@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from repl_pair.errors import AuthoringError
 from repl_pair.runtime.assertions.comparison import difference
 from repl_pair.runtime.planning.identity import content_hash
 from repl_pair.runtime.secrets.egress import send_out
@@ -109,6 +110,33 @@ def test_each_leaf_comes_back_from_data_and_from_python(value):
     exec("\n".join(writer.imports), names)
     assert eval(text, names) == value
     assert writer.odd == []
+
+
+class Shelf(PurePosixPath):
+    pass
+
+
+def test_the_python_text_of_a_set_within_a_set_and_of_a_subclass_can_run():
+    nested = {frozenset({1}), (2, frozenset[int]())}
+    assert eval(Writer().value(freeze(nested), "args")) == nested
+    writer = Writer()
+    assert writer.value(Shelf("a"), "args") == "fill_in_Shelf"
+    assert writer.odd == ["args: Shelf"]
+
+
+@pytest.mark.parametrize(
+    ("marker", "why"),
+    [
+        ({"$type": "ref", "loader": 5, "kwargs": {}}, "loader is no str"),
+        ({"$type": "ref", "loader": "a/b", "kwargs": 5}, "kwargs is no dict"),
+        ({"$type": "tuple", "value": {"a": 1}}, "value is no list"),
+        ({"$type": "record", "class": 5, "fields": {}}, "class is no str"),
+        ({"$type": "int", "value": "0x" + "f" * 20_000}, "over 4,200 digits"),
+    ],
+)
+def test_a_marker_with_slots_of_another_type_is_refused(marker, why):
+    with pytest.raises(AuthoringError, match=why):
+        read_data({"a": marker})
 
 
 def test_a_moment_of_an_unknown_zone_is_named_but_not_carried():

@@ -107,13 +107,24 @@ def test_a_key_that_is_a_tuple_is_written_whatever_its_parts_are(key, text):
     assert format_path(["d", key]) == f"d{text}"
 
 
-@pytest.mark.parametrize("cut", ["[x]", "[1.5:]", f"[{'-' * 3_000}1:]"])
-def test_what_is_no_cut_is_refused_with_its_position(cut):
+@pytest.mark.parametrize(
+    "cut",
+    [
+        "[x]",
+        "[1.5:]",
+        f"[{'-' * 3_000}1:]",
+        pytest.param("[1if 1else 2]", id="what Python warns of"),
+        pytest.param('["\\d", 1]', id="an escape that Python warns of"),
+    ],
+)
+@pytest.mark.filterwarnings("always")
+def test_what_is_no_cut_is_refused_with_its_position_and_without_a_warning(cut, recwarn):
     with pytest.raises(RequestError) as caught:
         parse_cuts(f"a{cut}")
     assert caught.value.code == "bad_arguments"
     assert "no whole numbers or quoted labels" in caught.value.message
     assert "at position 1" in caught.value.message
+    assert not recwarn.list
 
 
 # The author's walk.
