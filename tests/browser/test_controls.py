@@ -67,6 +67,11 @@ EDITS = {
 }
 
 
+SLOW_PAUSES = """const set = window.setTimeout;
+window.setTimeout = (fn, ms, ...more) => set(fn, ms === 250 ? 2000 : ms, ...more);"""
+PAUSE = "new Promise((resolve) => window.setTimeout(resolve, 250))"
+
+
 def controls_of(notebook):
     return notebook.page.locator(".rp-controls")
 
@@ -156,6 +161,20 @@ async def test_what_does_not_fit_is_reported_at_its_field_and_nothing_is_run(lab
     await expect(quantity).to_have_value("3")
     await expect(quantity).not_to_have_attribute("aria-invalid", "true")
     await run_form(notebook)
+
+
+async def test_what_is_typed_for_one_variant_is_no_edit_of_the_one_that_is_opened_next(lab):
+    notebook = await lab.notebook(SHOP, ALONE)
+    await notebook.run_all()
+    await expect(entry(notebook, "qty")).to_have_value("3")
+    await notebook.page.evaluate(SLOW_PAUSES)
+    await entry(notebook, "qty").fill("4")
+    await notebook.run_code("shell.view.context.set_focus(Focus(variant='shop.place/Two'))")
+    await expect(entry(notebook, "qty")).to_have_value("2")
+    await notebook.page.evaluate(PAUSE)
+    assert await read(notebook, "shell.view.context.focus.overrides") == "{}"
+    await entry(notebook, "qty").fill("5")
+    await expect(controls_of(notebook).locator(".rp-count")).to_have_text("1 edited")
 
 
 async def test_edits_are_taken_back_copied_as_code_and_saved_as_a_variant(lab, watched):

@@ -19,9 +19,10 @@
  * @typedef {{ text: string, odd: string[] }} Code
  * @typedef {{ path: string[], text: string }} Refusal
  * @typedef {{ form?: null, status?: RunStatus, refused?: Refusal }} ControlsPatch
- * @typedef {{ form: ({}) => Form, edit: ({path: string[], raw?: any, none?: boolean}) => FormState, reset: ({path?:
- *   string[] | null}) => FormState, run: ({}) => RunStatus, options: ({runs_on_change: boolean}) => null, code:
- *   ({}) => Code, save: ({name: string}) => string }} Asks
+ * @typedef {{ form: ({}) => Form, edit: ({variant: string, path: string[], raw?: any, none?: boolean}) =>
+ *   FormState, reset: ({variant: string, path?: string[] | null}) => FormState, run: ({}) => RunStatus, options:
+ *   ({runs_on_change: boolean}) => null, code: ({}) => Code, save: ({variant: string, name: string}) => string }}
+ *   Asks
  */
 
 const TYPE_MS = 250;
@@ -53,7 +54,7 @@ async function draw({ root, ask, listen }) {
     flying.set(key, (flying.get(key) ?? 0) + 1);
     let state;
     try {
-      state = await ask("edit", { path, ...payload });
+      state = await ask("edit", { variant: form.variant, path, ...payload });
     } finally {
       if (flying.get(key) > 1) flying.set(key, flying.get(key) - 1);
       else flying.delete(key);
@@ -100,8 +101,9 @@ async function draw({ root, ask, listen }) {
   });
 
   const reset = act(async (path) => {
+    const { variant } = form;
     await flush();
-    take(await ask("reset", path ? { path } : {}));
+    take(await ask("reset", path ? { variant, path } : { variant }));
     announce(path ? `${path.join(".")} is reset.` : "All edits are reset.");
   });
 
@@ -457,9 +459,10 @@ async function draw({ root, ask, listen }) {
 
   async function save(name) {
     const fault = root.querySelector(`#${mark}-name-fault`);
+    const { variant } = form;
     try {
       await flush();
-      const id = await ask("save", { name });
+      const id = await ask("save", { variant, name });
       foot.querySelector("input").value = "";
       announce(`Saved as ${id}.`);
     } catch (error) {
@@ -470,7 +473,12 @@ async function draw({ root, ask, listen }) {
 
   const load = act(async () => {
     const next = await ask("form");
-    const variant = form?.variant;
+    if (form?.variant !== next.variant) {
+      for (const { timer } of pending.values()) clearTimeout(timer);
+      pending.clear();
+      flying.clear();
+      foot.replaceChildren();
+    }
     form = next;
     if (!form.variant || !form.fields.length) {
       drawn = "";
@@ -478,14 +486,14 @@ async function draw({ root, ask, listen }) {
       fill(place, h("p", { class: "rp-empty" }, form.fault || "It takes no args."));
     } else {
       const shape = JSON.stringify([form.variant, form.fields]);
-      if (shape !== drawn) {
-        drawn = shape;
-        fields = new Map();
-        fill(place, drawFields(form.fields));
-      }
+      const isOther = shape !== drawn;
+      if (isOther) fields = new Map();
+      const made = isOther && drawFields(form.fields);
       for (const value of form.values) update(value);
+      // Once they show their values: a field that has the focus keeps what it shows.
+      if (isOther) fill(place, made);
+      drawn = shape;
     }
-    if (variant !== form.variant) foot.replaceChildren();
     drawBar();
     drawFoot();
   });

@@ -77,10 +77,10 @@ class ControlsView(View[messages.ControlsPatch]):
         }
 
     def on_edit(
-        self, path: Sequence[str], raw: Any = None, none: bool = False
+        self, variant: str, path: Sequence[str], raw: Any = None, none: bool = False
     ) -> messages.FormState:
         """Take what was typed into one field; what does not fit stays there, with its fault."""
-        place, form = tuple(path), form_of(self.context.focus)
+        place, form = tuple(path), self._form_of(variant)
         part = form.parts[place]
         try:
             value = None if none else self._read(part, raw)
@@ -88,9 +88,9 @@ class ControlsView(View[messages.ControlsPatch]):
             return self._refuse(form, place, raw, str(error))
         return self._take(form, place, value, raw)
 
-    def on_reset(self, path: Sequence[str] | None = None) -> messages.FormState:
+    def on_reset(self, variant: str, path: Sequence[str] | None = None) -> messages.FormState:
         """Take back one edit, or all."""
-        form, place = form_of(self.context.focus), tuple(path or ())
+        form, place = self._form_of(variant), tuple(path or ())
         self._forget(place)
         self._set_overrides(reset(form, self.context.focus.overrides, place) if place else {})
         return self._state(form)
@@ -108,11 +108,12 @@ class ControlsView(View[messages.ControlsPatch]):
         """Return the call that runs this, as Python."""
         return write_run(self.context.focus)
 
-    def on_save(self, name: str) -> str:
+    def on_save(self, variant: str, name: str) -> str:
         """Register the edits as a variant that extends this one, and focus on it.
 
         RequestError `bad_arguments` where an edit is refused.
         """
+        self._form_of(variant)
         if self.context.refusal:
             raise RequestError("bad_arguments", self.context.refusal)
         id = save_variant(self.context.focus, name.strip())
@@ -139,6 +140,13 @@ class ControlsView(View[messages.ControlsPatch]):
     def close(self) -> None:
         """Drop the faults, which keep the focus from being run."""
         self.context.refusal = ""
+
+    def _form_of(self, variant: str) -> Form:
+        """Return the form in focus; RequestError `bad_arguments` where it is not of `variant`."""
+        if variant != self.context.focus.variant:
+            why = f"Nothing was changed: {variant} is not in focus any more. Open it again first."
+            raise RequestError("bad_arguments", why)
+        return form_of(self.context.focus)
 
     def _read(self, part: Field, raw: Any) -> Any:
         if part.control != "secret":

@@ -106,6 +106,18 @@ def value(state, *path):
     return next(each for each in state["values"] if each["path"] == list(path))
 
 
+def edit(view, *given, **more):
+    return view.on_edit(view.context.focus.variant, *given, **more)
+
+
+def reset(view, *given):
+    return view.on_reset(view.context.focus.variant, *given)
+
+
+def save(view, name):
+    return view.on_save(view.context.focus.variant, name)
+
+
 def controls(fields):
     for each in fields:
         yield ".".join(each["path"]), each["control"]
@@ -181,7 +193,7 @@ def test_values_begin_at_the_effective_args(view):
     ],
 )
 def test_what_is_typed_becomes_an_override(view, context, path, raw, override):
-    state = view.on_edit(path, raw)
+    state = edit(view, path, raw)
     assert context.focus.overrides == {path[0]: override}
     assert value(state, *path)["edited"]
     assert "fault" not in value(state, *path)
@@ -205,7 +217,7 @@ def test_what_is_typed_becomes_an_override(view, context, path, raw, override):
     ],
 )
 def test_what_does_not_fit_is_shown_at_its_field_and_not_run(view, context, path, raw, words):
-    state = view.on_edit(path, raw)
+    state = edit(view, path, raw)
     assert words in value(state, *path)["fault"]
     assert value(state, *path)["value"] == raw
     assert context.focus.overrides == {}
@@ -216,15 +228,15 @@ def test_what_does_not_fit_is_shown_at_its_field_and_not_run(view, context, path
 
 
 def test_a_field_that_fits_again_no_longer_keeps_the_form_from_running(view, context):
-    view.on_edit(["qty"], "four")
-    state = view.on_edit(["qty"], "4")
+    edit(view, ["qty"], "four")
+    state = edit(view, ["qty"], "4")
     assert "fault" not in value(state, "qty")
     assert context.refusal == ""
 
 
 def test_an_edit_back_to_what_stood_there_is_none(view, context):
-    view.on_edit(["qty"], "4")
-    state = view.on_edit(["qty"], "3")
+    edit(view, ["qty"], "4")
+    state = edit(view, ["qty"], "3")
     assert context.focus.overrides == {}
     assert not value(state, "qty")["edited"]
 
@@ -246,7 +258,7 @@ def test_args_that_no_parameter_names_have_fields_by_their_values(context, view)
     context.set_focus(Focus(variant="shop.basket/Full"))
     shown = {"loud": "checkbox", "label": "text", "count": "number"}
     assert dict(controls(view.on_form()["fields"])) == shown
-    view.on_edit(["count"], "3")
+    edit(view, ["count"], "3")
     assert context.focus.overrides == {"count": 3}
     assert plan_variant("shop.basket/Full", overrides={"count": 3}).dispatched == {"count": 3}
 
@@ -258,42 +270,42 @@ def test_a_mode_moves_where_the_values_begin(context, view):
 
 
 def test_a_part_of_a_default_brings_the_rest_of_it(view, context):
-    state = view.on_edit(["point", "x"], "8")
+    state = edit(view, ["point", "x"], "8")
     assert context.focus.overrides == {"point": {"x": 8, "y": 7.0}}
     assert value(state, "point", "x")["edited"]
     assert not value(state, "point", "y")["edited"]
-    view.on_reset(["point", "x"])
+    reset(view, ["point", "x"])
     assert context.focus.overrides == {}
 
 
 def test_a_part_of_an_arg_is_laid_over_the_rest(view, context):
-    view.on_edit(["address", "number"], "5")
+    edit(view, ["address", "number"], "5")
     assert context.focus.overrides == {"address": {"number": 5}}
     args = plan_variant("shop.place/One", overrides=context.focus.overrides).args
     assert args["address"] == {"street": "A", "number": 5}
 
 
 def test_none_is_chosen_by_its_box(view, context):
-    state = view.on_edit(["address"], none=True)
+    state = edit(view, ["address"], none=True)
     assert context.focus.overrides == {"address": None}
     assert value(state, "address")["none"]
 
 
 def test_one_edit_or_all_are_taken_back(view, context):
-    view.on_edit(["qty"], "4")
-    view.on_edit(["on"], False)
-    view.on_edit(["rate"], "far")
-    state = view.on_reset(["qty"])
+    edit(view, ["qty"], "4")
+    edit(view, ["on"], False)
+    edit(view, ["rate"], "far")
+    state = reset(view, ["qty"])
     assert context.focus.overrides == {"on": False}
     assert "fault" in value(state, "rate")
-    state = view.on_reset()
+    state = reset(view)
     assert context.focus.overrides == {}
     assert [each for each in state["values"] if each["edited"] or "fault" in each] == []
 
 
 def test_the_code_runs_the_same(view, context):
     for path, raw in ((["qty"], "4"), (["when"], "2026-03-04"), (["point", "x"], "8")):
-        view.on_edit(path, raw)
+        edit(view, path, raw)
     code = view.on_code()
     assert code["odd"] == []
     record = eval(code["text"], {"repl_pair": repl_pair})
@@ -311,8 +323,8 @@ def test_the_code_names_modes_and_rendering(view, context):
 
 
 def test_edits_are_saved_as_a_variant_of_the_persons_that_extends_this_one(view, context):
-    view.on_edit(["qty"], "4")
-    assert view.on_save("Four") == "shop.place/Four"
+    edit(view, ["qty"], "4")
+    assert save(view, "Four") == "shop.place/Four"
     entry = REGISTRY.get("variant", "shop.place/Four")
     assert entry.body.args == {"qty": 4}
     assert entry.body.extends == "shop.place/One"
@@ -324,13 +336,13 @@ def test_edits_are_saved_as_a_variant_of_the_persons_that_extends_this_one(view,
 @pytest.mark.parametrize("name", ["One", "", "a b", "shop.other/X"])
 def test_a_name_that_is_taken_or_none_is_refused(view, name):
     with pytest.raises(ReplPairError):
-        view.on_save(name)
+        save(view, name)
     assert REGISTRY.ids("variant", "shop.") == ["shop.place/One"]
 
 
 def test_a_secret_is_taken_and_never_given_back(view, context, sent):
-    shown = [view.on_form(), view.on_edit(["token"], OTHER), view.on_code(), view.on_form()]
-    shown += [view.on_edit(["token"], "12345678-no"), {"text": view.text()}, sent]
+    shown = [view.on_form(), edit(view, ["token"], OTHER), view.on_code(), view.on_form()]
+    shown += [edit(view, ["token"], "12345678-no"), {"text": view.text()}, sent]
     assert value(shown[1], "token") == {
         "path": ["token"],
         "edited": True,
@@ -340,8 +352,8 @@ def test_a_secret_is_taken_and_never_given_back(view, context, sent):
     for secret in (SECRET, OTHER):
         assert secret not in json.dumps(shown)
     assert shown[2]["odd"]
-    view.on_edit(["token"], OTHER)
-    assert view.on_save("Tokened")
+    edit(view, ["token"], OTHER)
+    assert save(view, "Tokened")
     repl_pair.run("shop.place/Tokened")
     assert RAN[-1]["token"] == OTHER
 
@@ -357,10 +369,10 @@ def test_a_secret_that_is_not_set_yet_has_no_open_input_either(view, context):
     context.set_focus(Focus(variant="shop.login/It"))
     found = dict(controls(view.on_form()["fields"]))
     assert found == {"pin": "secret", "keys": "secret", "password": "secret"}
-    state = view.on_edit(["keys"], "[99310042]")
+    state = edit(view, ["keys"], "[99310042]")
     assert value(state, "keys")["fault"] == "This does not fit list[str]."
     assert "99310042" not in json.dumps(state)
-    view.on_edit(["pin"], "99310042")
+    edit(view, ["pin"], "99310042")
     assert "99310042" not in repr(context.focus)
 
 
@@ -376,13 +388,25 @@ def test_what_has_no_input_can_be_replaced(view, context):
     repl_pair.variant("shop.place/Array", args={"other": numpy.zeros(3)})
     context.set_focus(Focus(variant="shop.place/Array"))
     assert value(view.on_form(), "other")["note"] == "a ndarray"
-    view.on_edit(["other"], "[1, 2]")
+    edit(view, ["other"], "[1, 2]")
     assert context.focus.overrides == {"other": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("ask", "given"), [("edit", (["qty"], "4")), ("reset", ()), ("save", ("Three",))]
+)
+def test_a_form_that_is_in_focus_no_more_changes_no_other(view, context, ask, given):
+    repl_pair.variant("shop.place/Two")
+    focus = Focus(variant="shop.place/Two", overrides={"qty": 2})
+    context.set_focus(focus)
+    with pytest.raises(RequestError, match=r"shop\.place/One is not in focus any more"):
+        getattr(view, f"on_{ask}")("shop.place/One", *given)
+    assert context.focus == focus
 
 
 def test_another_variant_begins_without_what_did_not_fit(view, context):
     repl_pair.variant("shop.place/Two")
-    view.on_edit(["qty"], "four")
+    edit(view, ["qty"], "four")
     context.set_focus(Focus(variant="shop.place/Two"))
     assert context.refusal == ""
     state = view.on_form()
@@ -394,7 +418,7 @@ def test_the_form_is_drawn_anew_for_what_others_change_and_not_for_its_own_edits
 ):
     flush(PANEL_THREAD)
     sent.clear()
-    view.on_edit(["qty"], "4")
+    edit(view, ["qty"], "4")
     flush(PANEL_THREAD)
     assert {"form": None} not in sent
     repl_pair.variant("shop.place/One", args={"qty": 5})
@@ -403,20 +427,20 @@ def test_the_form_is_drawn_anew_for_what_others_change_and_not_for_its_own_edits
 
 
 def test_a_run_uses_the_edits(eventually, view, context):
-    view.on_edit(["qty"], "4")
+    edit(view, ["qty"], "4")
     view.on_run()
     eventually(lambda: RAN)
     assert RAN[-1]["qty"] == 4
 
 
 def test_it_runs_on_change_only_when_asked(eventually, view, context):
-    view.on_edit(["qty"], "4")
+    edit(view, ["qty"], "4")
     assert context.running == {}
     assert RAN == []
     view.on_options(runs_on_change=True)
-    view.on_edit(["qty"], "5")
-    view.on_edit(["qty"], "6")
-    view.on_edit(["qty"], "7")
+    edit(view, ["qty"], "5")
+    edit(view, ["qty"], "6")
+    edit(view, ["qty"], "7")
     eventually(lambda: RAN and RAN[-1]["qty"] == 7)
     assert len(RAN) <= 3
 
@@ -435,9 +459,9 @@ def test_it_runs_on_change_what_was_edited_and_not_what_is_opened_meanwhile(even
     view, _ = open_view(ControlsView, variant="shop.pay/A")
     view.on_form()
     view.on_options(runs_on_change=True)
-    view.on_edit(["n"], "2")
+    edit(view, ["n"], "2")
     eventually(lambda: ran)
-    view.on_edit(["n"], "3")
+    edit(view, ["n"], "3")
     view.context.focus_on(story="shop.pay", variant="shop.pay/B")
     view.on_form()
     gate.set()
@@ -465,8 +489,8 @@ def test_an_edit_of_a_parameter_that_left_is_named_and_can_be_taken_back(view, c
     repl_pair.variant("shop.pay/A")
     context.set_focus(Focus(variant="shop.pay/A"))
     view.on_form()
-    view.on_edit(["n"], "2")
-    assert "whole number" in value(view.on_edit(["size"], "much"), "size")["fault"]
+    edit(view, ["n"], "2")
+    assert "whole number" in value(edit(view, ["size"], "much"), "size")["fault"]
     register(count="int = 1")
     form = view.on_form()
     assert (form["edited"], form["fault"]) == (
@@ -474,7 +498,7 @@ def test_an_edit_of_a_parameter_that_left_is_named_and_can_be_taken_back(view, c
         "Edited, and no field any more: n. Reset all takes that back.",
     )
     assert context.refusal == ""
-    assert view.on_reset()["fault"] == ""
+    assert reset(view)["fault"] == ""
     assert context.focus.overrides == {}
 
 
