@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -17,6 +18,7 @@ from repl_pair.runtime.ops.persons import PANEL_HOSTS
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.extending import reachable_chain
 from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import variants_of
 from repl_pair.runtime.results.docs import docs
@@ -25,6 +27,16 @@ from repl_pair.runtime.results.markdown import Markdown, code, prose
 from repl_pair.wire import Reply
 
 VARIANTS = "registry/variant"
+
+
+class _Custom:
+    """What a custom workspace shows: the widget of its panel, once that is made, or a fault."""
+
+    def __init__(self, workspace: str, panel: Entry) -> None:
+        self.workspace = workspace
+        self.panel = panel
+        self.widget: Any = None
+        self.fault = ""
 
 
 class CanvasView(View[CanvasPatch]):
@@ -41,8 +53,7 @@ class CanvasView(View[CanvasPatch]):
         super().__init__(context, send)
         self.runs_on_select = False
         self._variant = context.focus.variant
-        self._custom: Any = None
-        self._fault = ""
+        self._custom: _Custom | None = None
         self._token = uuid4().hex
         self._unfollow_cells = CELLS.at_end(lambda: PANEL_THREAD.submit(self._end_of_cell))
         PANEL_HOSTS[self._token] = self
@@ -89,14 +100,19 @@ class CanvasView(View[CanvasPatch]):
             return lay_out_story(self.context, focus.story or "")
         body = REGISTRY.get("workspace", focus.workspace).body
         layout = lay_out(self.context, body)
-        if layout["layout"] != "custom":
+        panel = REGISTRY.find("panel", body.render or "")
+        if layout["layout"] != "custom" or panel is None:
             return layout
-        if fault := layout.get("fault") or self._fault:
-            return {**layout, "fault": fault}
-        layout["ref"] = None if self._custom is None else ref_of(self._custom)
-        if self._custom is None:  # made between cells: `render` may be the person's code
-            self.context.request_widget(self._token, body.render or "", done=self._take_widget)
-        return layout
+        custom = self._custom
+        if custom is None or custom.workspace != focus.workspace or custom.panel is not panel:
+            self._close_custom()
+            custom = self._custom = _Custom(focus.workspace, panel)
+            # Made between cells: `render` may be the person's code.
+            take = partial(self._take_widget, custom)
+            self.context.request_widget(self._token, panel.id, done=take)
+        if custom.fault:
+            return {**layout, "fault": custom.fault}
+        return {**layout, "ref": None if custom.widget is None else ref_of(custom.widget)}
 
     def on_run(self, variant: str | None = None) -> None:
         """Run what is in focus, as it is shown: the variant, or all that are laid out."""
@@ -146,12 +162,16 @@ class CanvasView(View[CanvasPatch]):
                 self.send({"cards": [card_of(self.context, id) for id in shown]})
 
     def open(self, id: str) -> None:
-        """Make the widget that a custom workspace shows, on the caller's thread."""
-        self._close_custom()
+        """Make the widget that a custom workspace still shows, on the caller's thread."""
+        custom = self._custom
+        if custom is None or custom.widget is not None or custom.panel.id != id:
+            return
         try:
-            self._custom = open_entry(REGISTRY.get("panel", id), self.context)
+            custom.widget = open_entry(custom.panel, self.context)
         except Exception as error:  # noqa: BLE001  whatever a render raises is shown in its place
-            self._fault = error_text(error)
+            custom.fault = error_text(error)
+        if self._custom is not custom and custom.widget is not None:
+            custom.widget.close()
 
     def text(self) -> Markdown:
         """Return what is in focus and how its last run ended."""
@@ -202,15 +222,15 @@ class CanvasView(View[CanvasPatch]):
             return Focus(modes=REGISTRY.get("workspace", focus.workspace).body.modes)
         return Focus(modes=focus.modes)
 
-    def _take_widget(self, reply: Reply) -> None:
+    def _take_widget(self, custom: _Custom, reply: Reply) -> None:
         if not reply["ok"]:
-            self._fault = reply["error"]["message"]
+            custom.fault = reply["error"]["message"]
         self._send_head(all=True)
 
     def _close_custom(self) -> None:
-        widget, self._custom, self._fault = self._custom, None, ""
-        if widget is not None:
-            widget.close()
+        custom, self._custom = self._custom, None
+        if custom is not None and custom.widget is not None:
+            custom.widget.close()
 
     def _report(self, reply: Reply) -> None:
         if not reply["ok"]:  # it was refused before it began, and leaves no record

@@ -367,6 +367,35 @@ def test_a_custom_workspace_shows_the_panel_that_it_names(eventually, canvas, co
     assert canvas.on_layout()["ref"].startswith("anywidget:")
 
 
+def test_each_custom_workspace_shows_its_panel_as_registered_last_made_once(
+    eventually, canvas, context
+):
+    made = []
+
+    def register(panel, name):
+        repl_pair.panel(panel, title="P", placement="right", render=lambda: made.append(name))
+
+    def shows(workspace):
+        context.set_focus(Focus(workspace=workspace))
+        for _ in range(3):
+            canvas.on_layout()
+        eventually(lambda: canvas.on_layout()["ref"])
+        assert flush(PANEL_THREAD)
+        return canvas.on_layout()["ref"]
+
+    for at in "ab":
+        register(at, at)
+        repl_pair.workspace(f"shop/{at}", layout="custom", render=at)
+    first = shows("shop/a")
+    context.set_focus(Focus(workspace="shop/b"))
+    assert canvas.on_layout()["ref"] is None
+    assert shows("shop/b") != first
+    register("b", "b again")
+    assert canvas.on_layout()["ref"] is None
+    shows("shop/b")
+    assert made == ["a", "b", "b again"]
+
+
 def test_a_custom_workspace_whose_panel_fails_shows_why(eventually, canvas, context):
     def render():
         raise ValueError("not today")
