@@ -7,8 +7,9 @@ from dataclasses import replace
 from repl_pair.records import record
 from repl_pair.wire import Reply
 
-Run = Callable[[str, Callable[[Reply], None]], None]
-"""Runs one variant, and returns at once; the second argument takes the reply."""
+Modes = tuple[str, ...]
+Run = Callable[[str, Modes, Callable[[Reply], None]], None]
+"""Runs one variant with modes, and returns at once; the last argument takes the reply."""
 
 
 @record
@@ -26,7 +27,7 @@ class Progress:
 
 
 class Batch:
-    """Runs variants one at a time, each once; call it on the panel thread only.
+    """Runs variants one at a time, each once with the same modes; for the panel thread only.
 
     `notify` is called after each change of `progress`.
     """
@@ -34,14 +35,14 @@ class Batch:
     def __init__(self, run: Run, notify: Callable[[], None]) -> None:
         self._run = run
         self._notify = notify
-        self._waiting: deque[str] = deque()
+        self._waiting: deque[tuple[str, Modes]] = deque()
         self._is_running = False
         self.progress = Progress()
 
-    def add(self, variant_ids: Iterable[str]) -> None:
+    def add(self, variant_ids: Iterable[str], modes: Modes = ()) -> None:
         """Run more variants, behind those that wait; one that waits already is not added again."""
         waiting = set(self._waiting)
-        new = [id for id in dict.fromkeys(variant_ids) if id not in waiting]
+        new = [one for id in dict.fromkeys(variant_ids) if (one := (id, modes)) not in waiting]
         before = Progress() if self.progress.is_over else self.progress
         self._waiting.extend(new)
         self._set_progress(Progress(done=before.done, total=before.total + len(new)))
@@ -58,7 +59,7 @@ class Batch:
     def _run_next(self) -> None:
         if self._waiting:
             self._is_running = True
-            self._run(self._waiting.popleft(), self._end)
+            self._run(*self._waiting.popleft(), self._end)
 
     def _end(self, reply: Reply) -> None:
         # What left, or cannot be planned, is passed over; any other error would come again.

@@ -67,7 +67,8 @@ class PanelContext:
         """Why the focus cannot be run as it stands: an edit that does not fit."""
         self._installed = ExitStack()
         self.batch = Batch(
-            lambda id, done: self.run(id, done=done), lambda: PANEL_THREAD.mark_changed(BATCH, None)
+            lambda id, modes, done: self.run(id, Focus(modes=modes), done=done),
+            lambda: PANEL_THREAD.mark_changed(BATCH, None),
         )
         """Runs many variants one after another."""
 

@@ -117,12 +117,11 @@ class CanvasView(View[CanvasPatch]):
     def on_run(self, variant: str | None = None) -> None:
         """Run what is in focus, as it is shown: the variant, or all that are laid out."""
         if variant is not None and variant != self.context.focus.variant:
-            self.context.run(variant, self._how())
+            self.context.run(variant, Focus(modes=self._modes()), done=self._report)
         elif self.context.focus.variant is not None:
             self.context.run_focus(done=self._report)
         else:
-            for id in self._ids():
-                self.context.run(id, self._how())
+            self.context.batch.add(self._ids(), self._modes())
 
     def on_open(self, variant: str) -> None:
         """Focus on one of the variants that are laid out."""
@@ -216,11 +215,11 @@ class CanvasView(View[CanvasPatch]):
             return () if entry is None else variants_of(entry.body)
         return REGISTRY.ids("variant", f"{focus.story}/") if focus.story else ()
 
-    def _how(self) -> Focus:
+    def _modes(self) -> tuple[str, ...]:
         focus = self.context.focus
         if focus.workspace is not None and focus.variant is None:
-            return Focus(modes=REGISTRY.get("workspace", focus.workspace).body.modes)
-        return Focus(modes=focus.modes)
+            return tuple(REGISTRY.get("workspace", focus.workspace).body.modes)
+        return focus.modes
 
     def _take_widget(self, custom: _Custom, reply: Reply) -> None:
         if not reply["ok"]:

@@ -411,6 +411,7 @@ def test_all_of_a_workspace_runs_with_its_modes(eventually, canvas, context):
     repl_pair.workspace("shop/All", layout="grid", variants=ids, modes=["ten"])
     context.set_focus(Focus(workspace="shop/All"))
     canvas.on_run()
+    assert context.batch.progress.total == 2
     eventually(lambda: all(last_result(id) for id in ids))
     assert {last_result(id).active_modes for id in ids} == {("ten",)}
 
