@@ -177,7 +177,8 @@ class Shell(View[Panels]):
         if entry is None or id in self._opening:
             return
         try:
-            is_view = isinstance(resolve_render(entry), type)
+            render = resolve_render(entry)
+            is_view = isinstance(render, type) and issubclass(render, View)
         except ReplPairError:
             is_view = True  # `open` shows the fault
         if is_view:

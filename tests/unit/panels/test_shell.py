@@ -99,14 +99,16 @@ def test_render_gets_the_context_if_it_takes_a_parameter(eventually, shell):
     assert given == [shell.context]
 
 
-def test_render_runs_where_the_persons_code_runs_and_not_on_the_pump(eventually, shell):
+@pytest.mark.parametrize("is_class", [False, True])
+def test_render_runs_where_the_persons_code_runs_and_not_on_the_pump(eventually, shell, is_class):
     threads = []
-    repl_pair.panel(
-        "acme",
-        title="A",
-        placement="right",
-        render=lambda: threads.append(threading.current_thread().name),
-    )
+
+    class Note:
+        def __init__(self):
+            threads.append(threading.current_thread().name)
+
+    render = Note if is_class else lambda: Note()
+    repl_pair.panel("acme", title="A", placement="right", render=render)
     eventually(lambda: threads)
     assert len(threads) == 1
     assert threads[0] != "repl_pair panels"
