@@ -1,5 +1,6 @@
 """The context of the panels of one shell: what they show, what runs and how, and calls of ops."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import field
@@ -61,8 +62,8 @@ class PanelContext:
 
     def __init__(self, focus: Focus | None = None) -> None:
         self.focus = focus or Focus()
-        self.running: dict[str, str] = {}
-        """The runs that have not ended, by variant: `waiting` or `running`."""
+        self.running = Counter[str]()
+        """How many runs of each variant have not ended; they may wait still."""
         self.refusal = ""
         """Why the focus cannot be run as it stands: an edit that does not fit."""
         self._installed = ExitStack()
@@ -115,12 +116,14 @@ class PanelContext:
         args |= {"substrate": how.substrate} | {name: some for name, some in asked.items() if some}
 
         def end(reply: Reply) -> None:
-            self.running.pop(variant_id, None)
+            self.running[variant_id] -= 1
+            if not self.running[variant_id]:
+                del self.running[variant_id]
             PANEL_THREAD.mark_changed(RUNNING, variant_id)
             if done is not None:
                 done(_with_refusal(variant_id, reply))
 
-        self.running[variant_id] = "waiting"
+        self.running[variant_id] += 1
         PANEL_THREAD.mark_changed(RUNNING, variant_id)
         self.call("run_variant", args, done=end)
 
@@ -181,10 +184,10 @@ class RunState(TypedDict, total=False):
 
 
 class Head(RunState):
-    """The variant in focus and how its last run ended; `running` is `waiting` or `running`."""
+    """The variant in focus, how its last run ended, and whether another runs or waits."""
 
     variant: str | None
-    running: str | None
+    running: bool
 
 
 def run_state(run: RunRecord | None) -> RunState:
@@ -206,5 +209,4 @@ def run_state(run: RunRecord | None) -> RunState:
 def head_of(context: PanelContext, run: RunRecord | None) -> Head:
     """Return the variant in focus, with how a run of it ended."""
     variant = context.focus.variant
-    running = context.running.get(variant or "")
-    return {"variant": variant, "running": running, **run_state(run)}
+    return {"variant": variant, "running": variant in context.running, **run_state(run)}

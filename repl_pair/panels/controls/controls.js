@@ -90,6 +90,7 @@ async function draw({ root, ask, listen }) {
   }
 
   const run = act(async () => {
+    if (form.running) return;
     await flush();
     const wrong = root.querySelector("[aria-invalid='true']");
     if (wrong) {

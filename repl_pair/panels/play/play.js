@@ -2,7 +2,7 @@
  * The messages between the view and this script, of the same shapes as in messages.py.
  *
  * @typedef {{ status?: string, reason?: string, stale?: boolean, what_if?: boolean, total?: number, passed?:
- *   number, modes?: string[], elapsed_ms?: number, variant: string | null, running: string | null }} Head
+ *   number, modes?: string[], elapsed_ms?: number, variant: string | null, running: boolean }} Head
  * @typedef {{ line: number, parts: [string, boolean][] }} LineSide
  * @typedef {{ same: boolean, left: LineSide | null, right: LineSide | null }} LinePair
  * @typedef {{ skip: number }} SkippedLines
@@ -19,8 +19,8 @@
  * @typedef {{ label: string, text: string, line: number, cell: string | null, number: number | null }} SourceLink
  * @typedef {{ name: string, auto_run: boolean, ran: boolean }} PlayChoice
  * @typedef {{ status?: string, reason?: string, stale?: boolean, what_if?: boolean, total?: number, passed?:
- *   number, modes?: string[], elapsed_ms?: number, variant: string | null, running: string | null, story: string |
- *   null, registered: boolean, link: SourceLink | null, plays: PlayChoice[] }} PlayHead
+ *   number, modes?: string[], elapsed_ms?: number, variant: string | null, running: boolean, story: string | null,
+ *   registered: boolean, link: SourceLink | null, plays: PlayChoice[] }} PlayHead
  * @typedef {{ index: number | null, play: string, name: string, words: string, reason: string, status: string }}
  *   LineRow
  * @typedef {{ head: PlayHead, rows: LineRow[], moment: number | null }} Lines
@@ -86,7 +86,7 @@ async function draw({ root, ask, listen, model }) {
     return `${head.variant}: ${STATUS_WORDS[head.status]}${counts}${head.what_if ? ", what-if" : ""}${head.stale ? ", stale" : ""}`;
   }
 
-  const run = guarded(root, (play) => ask("run", play ? { play } : {}));
+  const run = guarded(root, (play) => head.running || ask("run", play ? { play } : {}));
 
   // --- walking
 
@@ -159,7 +159,7 @@ async function draw({ root, ask, listen, model }) {
       head.stale
         ? h("span", { class: "rp-stale", title: "What this run rests on was registered again since: run it again." }, "stale")
         : null,
-      head.running ? h("span", { class: "rp-faint" }, head.running) : null,
+      head.running ? h("span", { class: "rp-faint" }, "running") : null,
       choice,
       head.registered
         ? h("button", { "data-key": "run", title: "Run (r)", onclick: () => run(bar.querySelector("select")?.value) }, "Run")

@@ -2,11 +2,11 @@
  * The messages between the view and this script, of the same shapes as in messages.py.
  *
  * @typedef {{ status?: string, reason?: string, stale?: boolean, what_if?: boolean, total?: number, passed?:
- *   number, modes?: string[], elapsed_ms?: number, variant: string | null, running: string | null }} Head
+ *   number, modes?: string[], elapsed_ms?: number, variant: string | null, running: boolean }} Head
  * @typedef {{ place: number, phase: string, begin: number, ms: number, failed: boolean }} Span
  * @typedef {{ status?: string, reason?: string, stale?: boolean, what_if?: boolean, total?: number, passed?:
- *   number, modes?: string[], elapsed_ms?: number, variant: string | null, running: string | null, registered:
- *   boolean }} TraceHead
+ *   number, modes?: string[], elapsed_ms?: number, variant: string | null, running: boolean, registered: boolean }}
+ *   TraceHead
  * @typedef {{ head: TraceHead, counts: Record<string, number>, spans: Span[] }} Run
  * @typedef {{ at: number, kind: string, place: number, text: string, failed: boolean }} TraceRow
  * @typedef {{ total: number, start: number, rows: TraceRow[] }} Page
@@ -48,7 +48,7 @@ async function draw({ root, ask, listen }) {
   root.append(bar, timeline, tools, both, empty, live);
   const prefix = `rp-${Math.random().toString(36).slice(2)}`;
 
-  const run = guarded(root, () => ask("run"));
+  const run = guarded(root, () => head.running || ask("run"));
   const wanted = () => ({ kinds: Object.keys(KIND_NAMES).filter((kind) => !off.has(kind)), text: filter.value });
 
   const show = guarded(root, async (answer) => {
@@ -187,7 +187,7 @@ async function draw({ root, ask, listen }) {
       head.status ? h("span", { class: "rp-faint" }, `${head.status.replace("_", " ")} in ${head.elapsed_ms.toFixed(1)} ms`) : null,
       head.what_if ? h("span", { class: "rp-stale", title: "A run with args or modes of its own: no verdict of the variant." }, "what-if") : null,
       head.stale ? h("span", { class: "rp-stale", title: "Run it again: what it rests on was registered again." }, "stale") : null,
-      head.running ? h("span", { class: "rp-faint" }, head.running) : null,
+      head.running ? h("span", { class: "rp-faint" }, "running") : null,
       head.registered ? h("button", { "data-key": "run", title: "Run (r)", onclick: () => run() }, "Run") : null,
     );
   }

@@ -357,7 +357,7 @@ def test_a_result_goes_stale_with_its_code_at_the_end_of_a_cell(seen, shop, monk
 
 def test_what_is_under_way_is_running(seen, shop):
     seen.rows()
-    seen.context.running["shop.cart/Plain"] = "waiting"
+    seen.context.running["shop.cart/Plain"] += 1
     PANEL_THREAD.mark_changed(RUNNING, "shop.cart/Plain")
     flush(PANEL_THREAD)
     assert [seen.row(key)["status"] for key in ("shop.cart/Plain", "shop")] == ["running"] * 2

@@ -12,7 +12,7 @@ from flushing import flush
 
 import repl_pair
 from repl_pair.errors import RequestError
-from repl_pair.panels.base.context import FOCUS, RUNNING, Focus, PanelContext
+from repl_pair.panels.base.context import FOCUS, RUNNING, Focus, PanelContext, head_of
 from repl_pair.panels.base.panel_thread import MANY, PANEL_THREAD, PanelThread
 from repl_pair.panels.base.view import View
 from repl_pair.panels.base.widget import PanelWidget, answer
@@ -402,7 +402,23 @@ def test_a_new_focus_is_sent_to_every_panel_of_the_context():
     assert [changes for changes in received if FOCUS in changes] == [{FOCUS: None}]
 
 
-def test_a_run_is_listed_as_waiting_until_it_is_done():
+def test_a_variant_is_running_until_the_last_of_its_runs_is_done(open_context):
+    seen, gate, done = [], threading.Event(), threading.Event()
+    repl_pair.story("shop.sum")(lambda: gate.wait(BOUND_S))
+    repl_pair.variant("shop.sum/One")
+    context = open_context(variant="shop.sum/One")
+
+    def look(_reply):
+        seen.append(head_of(context, None)["running"])
+
+    context.run("shop.sum/One", done=look)
+    context.run("shop.sum/One", done=lambda reply: (look(reply), done.set()))
+    gate.set()
+    assert done.wait(BOUND_S)
+    assert seen == [True, False]
+
+
+def test_a_run_is_listed_as_running_until_it_is_done():
     repl_pair.story("shop.sum")(lambda a=1: a)
     repl_pair.variant("shop.sum/One")
     context = PanelContext()

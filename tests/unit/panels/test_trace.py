@@ -114,7 +114,7 @@ def test_many_rows_come_in_pages_and_are_copied_up_to_a_bound(opened):
 def test_another_run_is_sent_without_its_rows(opened):
     view, sent = opened(variant="post/One")
     assert view.on_start()["head"] == {
-        "variant": "post/One", "running": None, "registered": True,
+        "variant": "post/One", "running": False, "registered": True,
     }  # fmt: skip
     assert flush(PANEL_THREAD)
     sent.clear()  # the head that a late change of the registry called for
