@@ -121,7 +121,21 @@ async def test_what_a_panel_raises_stands_in_its_place(lab):
     notebook = await lab.notebook(SHOP, bad, SHOW)
     await notebook.run_all()
     await expect(region(notebook.page, "Bad")).to_contain_text("division by zero")
+    await notebook.run_cell(bad.replace("bad", "late").replace("Bad", "Late"))
+    await expect(region(notebook.page, "Late")).to_contain_text("division by zero")
     await expect(region(notebook.page, "Agents")).to_be_visible()
+
+
+async def test_of_two_modal_panels_the_one_that_was_shown_last_is_open(lab):
+    one = "repl_pair.panel('one', title='One', placement='modal', render=lambda: 'of one')"
+    notebook = await lab.notebook(SHOP, one, one.replace("one", "two").replace("One", "Two"), SHOW)
+    await notebook.run_all()
+    page = notebook.page
+    for name, other in (("One", "Two"), ("Two", "One")):
+        await toggle(page, name).press("Enter")
+        await expect(region(page, name)).to_contain_text(f"of {name.lower()}")
+        await expect(page.get_by_role("dialog", name=name)).to_be_visible()
+        await expect(toggle(page, other)).to_have_attribute("aria-pressed", "false")
 
 
 async def test_one_panel_is_shown_alone(lab):
@@ -159,8 +173,9 @@ async def test_escape_leaves_the_palette_with_the_focus_where_it_was(lab):
     await notebook.run_all()
     page = notebook.page
     await toggle(page, "Agents").focus()
-    await page.keyboard.press("Control+k")
-    await expect(page.get_by_role("combobox", name="Command or variant")).to_be_focused()
+    for _ in range(2):
+        await page.keyboard.press("Control+k")
+        await expect(page.get_by_role("combobox", name="Command or variant")).to_be_focused()
     await page.keyboard.press("Escape")
     await expect(toggle(page, "Agents")).to_be_focused()
 
@@ -283,6 +298,11 @@ async def test_the_shell_shows_in_marimo(marimo):
     await page.get_by_role("treeitem", name="Two").click()
     await region(page, "Canvas").get_by_role("button", name="Run", exact=True).click()
     await expect(region(page, "Canvas")).to_contain_text("pass")
+    await toggle(page, "Agents").focus()
+    await page.keyboard.press("Control+k")
+    await expect(page.get_by_role("combobox", name="Command or variant")).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(toggle(page, "Agents")).to_be_focused()
 
 
 async def test_a_saved_notebook_shows_the_table_where_its_kernel_is_gone(lab):

@@ -94,8 +94,8 @@ function connect(model, root, signal) {
     /** Ask the view; rejects with the text of its error. Marks the root while it waits. */
     ask(type, payload = {}) {
       const id = `${mark}-${++count}`;
-      const answered = new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
       if (root.hasAttribute("data-gone")) throw new Error(GONE);
+      const answered = new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
       setTimeout(() => waiting.has(id) && root.setAttribute("data-waiting", ""), BUSY_MS);
       model.send({ ask: type, id, args: payload });
       return answered;

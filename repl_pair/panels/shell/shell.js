@@ -60,7 +60,8 @@ async function draw({ root, ask, listen, start, model, host, signal }) {
     shown.delete(id);
     open.controller.abort();
     open.section.remove();
-    if (open.modal && modal.open) {
+    // The panel that was opened after it has taken its place.
+    if (open.modal && !modal.children.length) {
       modal.close();
       refocus(root, opener);
     }
@@ -68,7 +69,7 @@ async function draw({ root, ask, listen, start, model, host, signal }) {
 
   async function open(entry) {
     const before = shown.get(entry.id);
-    if (before && before.ref === entry.ref) return;
+    if (before && before.ref === entry.ref && before.fault === entry.fault) return;
     close(entry.id);
     const controller = new AbortController();
     signal.addEventListener("abort", () => controller.abort());
@@ -90,7 +91,7 @@ async function draw({ root, ask, listen, start, model, host, signal }) {
       body,
     );
     const isModal = entry.placement === "modal";
-    shown.set(entry.id, { ref: entry.ref, section, controller, modal: isModal });
+    shown.set(entry.id, { ref: entry.ref, fault: entry.fault, section, controller, modal: isModal });
     if (isModal) {
       opener = root.getRootNode().activeElement;
       modal.setAttribute("aria-label", entry.title);
@@ -159,14 +160,15 @@ async function draw({ root, ask, listen, start, model, host, signal }) {
   // --- commands
 
   async function openPalette() {
-    const commands = [
-      ...panels.map((entry) => ({
-        id: `panel ${entry.id}`,
-        title: `${entry.visible ? "Hide" : "Show"} ${entry.title}`,
-        run: () => setVisible(entry.id, !entry.visible),
-      })),
-    ];
-    const before = document.activeElement;
+    const open = root.querySelector(":scope > .rp-palette input");
+    if (open) return void open.focus();
+    const commands = panels.map((entry) => ({
+      id: `panel ${entry.id}`,
+      title: `${entry.visible ? "Hide" : "Show"} ${entry.title}`,
+      run: () => setVisible(entry.id, !entry.visible),
+    }));
+    // In a shadow root, the document knows its host only.
+    const before = root.getRootNode().activeElement;
     const list = h("ul", { role: "listbox", id: "rp-commands", "aria-label": "Commands" });
     const input = h("input", {
       type: "search",

@@ -18,7 +18,7 @@ from repl_pair.runtime.ops.persons import PANEL_HOSTS
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry, Panel
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.markdown import Markdown
+from repl_pair.runtime.results.markdown import Markdown, prose
 from repl_pair.wire import Reply
 
 PANELS = "registry/panel"
@@ -101,7 +101,10 @@ class Shell(View[Panels]):
         return [self._shown(id, entry) for id, entry in sorted(self._entries().items())]
 
     def on_show(self, panel: str, visible: bool) -> None:
-        """Show or hide one panel."""
+        """Show or hide one panel; of the modal ones, the last that was shown is the only one."""
+        placements = {id: entry.body.placement for id, entry in self._entries().items()}
+        if visible and placements.get(panel) == "modal":
+            self._visible |= {id: False for id, each in placements.items() if each == "modal"}
         self._visible[panel] = visible
         if visible and panel not in self._open:
             self._make_widget(panel)
@@ -127,9 +130,13 @@ class Shell(View[Panels]):
         self.context.set_focus(Focus(story=story_of(variant), variant=variant))
 
     def text(self) -> Markdown:
-        """Return the text of when the shell was made; of one panel alone, its text now."""
-        _, widget = self._open.get(self._only or "", (None, None))
-        return widget.view.text() if isinstance(widget, PanelWidget) else self._text
+        """Return the text of when the shell was made; of one panel alone, its text or fault now."""
+        id = self._only or ""
+        _, widget = self._open.get(id, (None, None))
+        if isinstance(widget, PanelWidget):
+            return widget.view.text()
+        shown = self._faults.get(id) if widget is None else repr(widget)
+        return self._text if shown is None else Markdown(prose(shown))
 
     def close(self) -> None:
         """Close every panel."""

@@ -23,7 +23,7 @@ from repl_pair.runtime.clients.approval import Asker
 from repl_pair.runtime.clients.approvals import QUEUE
 from repl_pair.runtime.clients.clients import paused_since
 from repl_pair.runtime.results.last_results import last_result
-from repl_pair.runtime.results.markdown import Markdown
+from repl_pair.runtime.results.markdown import Markdown, prose
 from repl_pair.runtime.store import STORE, Collection, Event, Store
 
 
@@ -200,6 +200,32 @@ def test_one_panel_is_shown_alone(sent):
         ("acme", "centre", True)
     ]
     alone.close()
+
+
+@pytest.mark.parametrize(
+    ("render", "text"),
+    [
+        (lambda: "of acme", "of acme"),
+        (lambda: ipywidgets.Label("of a label"), "Label(value='of a label')"),
+        (lambda: 1 / 0, "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_the_text_of_one_panel_alone_is_what_it_shows(sent, render, text):
+    repl_pair.panel("acme", title="A", placement="right", render=render)
+    alone = Shell(PanelContext(), sent.append, text=Markdown("all stories"), only="acme")
+    assert alone.text() == prose(text)
+    alone.close()
+
+
+def test_a_modal_panel_that_is_shown_hides_the_one_that_is_open(shell):
+    for id in ("first", "second"):
+        repl_pair.panel(id, title=id, placement="modal", render=lambda: "x")
+        shell.on_show(id, True)
+    assert [listed(shell, id)["visible"] for id in ("first", "second", "agent")] == [
+        False,
+        True,
+        True,
+    ]
 
 
 def test_an_unknown_panel_alone_is_refused_with_what_is_near(sent):
