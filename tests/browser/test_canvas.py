@@ -184,6 +184,39 @@ async def test_every_kind_of_output_is_shown_and_html_stays_in_its_frame(lab):
     assert "escaped" not in await notebook.page.title()
 
 
+HELD_VIEWS = """() => {
+  const { rendermime } = window.jupyterapp.shell.currentWidget.content;
+  const renderer = rendermime.createRenderer("application/vnd.jupyter.widget-view+json");
+  return renderer._manager.promise.then((manager) => {
+    const create = manager.create_view;
+    const gate = new Promise((resolve) => (window.release = resolve));
+    manager.create_view = async (...given) => {
+      window.held = 1;
+      await gate;
+      const view = await create.apply(manager, given);
+      window.held = 2;
+      return view;
+    };
+  });
+}"""
+
+
+async def test_a_tab_is_not_drawn_over_by_an_output_that_took_longer(lab):
+    notebook = await lab.notebook(KINDS, show("shop.kinds/Plain"))
+    await notebook.run_all()
+    canvas, page = canvas_of(notebook), notebook.page
+    await expect(canvas.locator(".widget-slider, .widget-hslider").first).to_be_visible()
+    await page.evaluate(HELD_VIEWS)
+    await canvas.get_by_role("button", name="Run", exact=True).click()
+    await page.wait_for_function("() => window.held === 1")
+    await open_tab(notebook, "Args")
+    await expect(canvas.get_by_role("table", name="Effective args")).to_be_visible()
+    await page.evaluate("window.release()")
+    await page.wait_for_function("() => window.held === 2")
+    await expect(canvas.get_by_role("table", name="Effective args")).to_be_visible()
+    await expect(canvas.locator(".rp-output")).to_have_count(0)
+
+
 CONTRAST = """frame => {
   const page = frame.contentDocument?.querySelector("iframe")?.contentDocument;
   const title = page && page.querySelector("h2");

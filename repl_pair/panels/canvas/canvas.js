@@ -269,29 +269,35 @@ async function draw({ root, ask, listen, model, host, signal }) {
   // --- one output
 
   async function fillOutput(place, variant, most) {
+    const { signal } = within;
+    const mine = (place.fills = (place.fills ?? 0) + 1);
+    const isLatest = () => !signal.aborted && place.isConnected && place.fills === mine;
     const found = await ask("output", most ? { variant, most } : { variant });
-    if (!place.isConnected) return found;
+    if (!isLatest()) return;
     if (!found) {
       fill(place, h("p", { class: "rp-empty" }, most ? "Not run yet." : "Not run yet: press Run, or Mod+Enter."));
-      return found;
+      return;
     }
-    const shown = await Promise.all(found.outputs.map(showOutput));
+    const shown = await Promise.all(found.outputs.map((bundle) => showOutput(bundle, signal)));
+    if (!isLatest()) {
+      for (const output of shown) output.remove();
+      return;
+    }
     const gave = "result" in found && (found.result !== null || ["pass", "fail"].includes(found.status));
     if (gave) shown.push(showResult(found.result));
     if (found.left_out && !most) shown.push(h("p", { class: "rp-faint" }, `${found.left_out} more outputs`));
     const troubled = found.reason && (most || !head.last) ? h("p", { class: "rp-notice", "data-status": found.status }, found.reason) : null;
     fill(place, ...shown, troubled, most ? null : streams(found.streams));
-    return found;
   }
 
-  async function showOutput(bundle) {
+  async function showOutput(bundle, signal) {
     const output = h("div", { class: "rp-output" });
     if (!bundle.widget) output.append(...showBundle(bundle));
     else {
       try {
         body.append(output);
         const show = bundle.models ? showStored : showWidget;
-        await show(`IPY_MODEL_${bundle.widget}`, output, { model, host, signal: within.signal, models: bundle.models });
+        await show(`IPY_MODEL_${bundle.widget}`, output, { model, host, signal, models: bundle.models });
       } catch (error) {
         output.replaceChildren(h("p", { class: "rp-faint" }, `The widget is not shown: ${error.message}`), h("pre", {}, bundle["text/plain"] ?? ""));
       }
@@ -531,7 +537,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
       load();
     });
     watch.observe(element);
-    signal.addEventListener("abort", () => watch.disconnect());
+    within.signal.addEventListener("abort", () => watch.disconnect());
   }
 
   listen("cards", (changed) => {
