@@ -1,7 +1,6 @@
 """The controls panel: the args of the variant in focus, as a form."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -59,12 +58,7 @@ class ControlsView(View[messages.ControlsPatch]):
         if focus.variant != self._variant:
             self._variant, self._run_next = focus.variant, None
             self._forget()
-        form, fault = None, EMPTY
-        if focus.variant is not None:
-            try:
-                form = form_of(focus)
-            except ReplPairError as error:
-                fault = error.message
+        form, fault = self._find_form()
         if form is not None:
             for place in [place for place in self._faults if place not in form.parts]:
                 self._forget(place)
@@ -125,21 +119,31 @@ class ControlsView(View[messages.ControlsPatch]):
         if (FOCUS in changes and self.context.focus is not self._sent) or _MEMBERS & changes.keys():
             self.send({"form": None})
         if RUNNING in changes or RESULTS.name in changes:
+            if self._run_next == self.context.focus.variant is not None:
+                self._run_soon()
             self.send({"status": self._status()})
 
     def text(self) -> Markdown:
         """Return the args with their types and values."""
-        focus = self.context.focus
-        if focus.variant is None:
-            return Markdown(prose(EMPTY))
-        form = form_of(focus)
+        focus, (form, fault) = self.context.focus, self._find_form()
+        if form is None:
+            return Markdown(prose(fault))
         rows = [_row(form, part, focus.overrides) for part in form.leaves.values()]
-        head = f"Args of {code(focus.variant)}"
+        head = f"Args of {code(focus.variant or '')}"
         return Markdown("\n\n".join((head, table(("arg", "type", "value", "edited"), rows))))
 
     def close(self) -> None:
         """Drop the faults, which keep the focus from being run."""
         self.context.refusal = ""
+
+    def _find_form(self) -> tuple[Form | None, str]:
+        """Return the form in focus, or why there is none."""
+        if self.context.focus.variant is None:
+            return None, EMPTY
+        try:
+            return form_of(self.context.focus), ""
+        except ReplPairError as error:
+            return None, error.message
 
     def _form_of(self, variant: str) -> Form:
         """Return the form in focus; RequestError `bad_arguments` where it is not of `variant`."""
@@ -164,12 +168,14 @@ class ControlsView(View[messages.ControlsPatch]):
             return self._refuse(form, fault[0], raw, fault[1])
         self._forget(place)
         self._set_overrides(overrides)
-        if self.runs_on_change and not self.context.refusal:
+        if self.runs_on_change:
             self._run_soon()
         return self._state(form)
 
     def _run_soon(self) -> None:
-        """Run now, or once the current run has ended: edits do not queue up."""
+        """Run what fits, now or once the current run has ended: edits do not queue up."""
+        if self.context.refusal:
+            return
         variant = self.context.focus.variant
         self._run_next = variant if variant in self.context.running else None
         if self._run_next is None:
@@ -221,22 +227,14 @@ class ControlsView(View[messages.ControlsPatch]):
 
     def _report(self, reply: Reply) -> None:
         """Send the reason of a run that was refused, with the field that it is about."""
-        if self._run_next == self.context.focus.variant is not None and not self.context.refusal:
-            self._run_soon()
         about = reply["result"] if reply["ok"] else reply["error"]
         if reply["ok"] and about.get("status") != "cannot_run":
             return
         text = str(about.get("message") or about.get("reason") or "")
-        place = fault_in(RequestError("cannot_run", text), self._paths())
+        form, _ = self._find_form()
+        places = [] if form is None else list(form.parts)
+        place = fault_in(RequestError("cannot_run", text), places)
         self.send({"refused": {"path": list(place or ()), "text": text}})
-
-    def _paths(self) -> list[Path]:
-        """Return the places of the form in focus; none where it has no form now."""
-        if self.context.focus.variant is None:
-            return []
-        with suppress(ReplPairError):
-            return list(form_of(self.context.focus).parts)
-        return []
 
 
 def _row(form: Form, part: Field, overrides: Mapping[str, Any]) -> Sequence[str]:

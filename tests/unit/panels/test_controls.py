@@ -445,6 +445,13 @@ def test_it_runs_on_change_only_when_asked(eventually, view, context):
     assert len(RAN) <= 3
 
 
+def test_it_runs_on_change_behind_a_run_that_another_panel_began(eventually, view, context):
+    view.on_options(runs_on_change=True)
+    context.run_focus()
+    edit(view, ["qty"], "4")
+    eventually(lambda: [one["qty"] for one in RAN] == [3, 4])
+
+
 def test_it_runs_on_change_what_was_edited_and_not_what_is_opened_meanwhile(eventually, open_view):
     ran, gate = [], threading.Event()
 
@@ -529,6 +536,7 @@ def test_without_a_variant_it_shows_what_to_do(sent):
 def test_a_variant_that_cannot_be_planned_shows_why(view, context):
     context.set_focus(Focus(variant="shop.place/Gone"))
     assert "There is no variant" in view.on_form()["fault"]
+    assert "There is no variant" in view.text()
 
 
 def test_the_text_is_the_same_each_time_and_masks_secrets(view):
