@@ -90,7 +90,7 @@ async function draw({ root, ask, listen }) {
   }
 
   const run = act(async () => {
-    if (form.running) return;
+    if (form?.running) return void announce("It is running already.");
     await flush();
     const wrong = root.querySelector("[aria-invalid='true']");
     if (wrong) {
@@ -459,7 +459,6 @@ async function draw({ root, ask, listen }) {
   });
 
   async function save(name) {
-    const fault = root.querySelector(`#${mark}-name-fault`);
     const { variant } = form;
     try {
       await flush();
@@ -467,7 +466,7 @@ async function draw({ root, ask, listen }) {
       foot.querySelector("input").value = "";
       announce(`Saved as ${id}.`);
     } catch (error) {
-      fault.textContent = error.message;
+      foot.querySelector(".rp-wrong").textContent = error.message;
       foot.querySelector("input").focus();
     }
   }
