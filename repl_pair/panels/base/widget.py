@@ -26,6 +26,7 @@ from repl_pair.runtime.ipython import ipython_module
 from repl_pair.runtime.registry.model import Component, Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.markdown import Markdown, prose
+from repl_pair.runtime.secrets.cleaning import valid_json
 
 _WEB = re.compile(r"https?://", re.IGNORECASE)
 _ALONE = {"target": "_blank", "rel": "noopener noreferrer"}
@@ -110,7 +111,8 @@ class PanelWidget(AnyWidget):
         self.view = view = make(context, self.send)
         self._undos.callback(view.close)
         try:
-            super().__init__(_esm=script(type(view)), _css=style(), start=dict(view.start()))
+            start = valid_json(dict(view.start()))
+            super().__init__(_esm=script(type(view)), _css=style(), start=start)
         except BaseException:
             self._undos.close()
             raise
@@ -123,6 +125,10 @@ class PanelWidget(AnyWidget):
         self._undos.callback(context.follow(view.handle_changes))
         self.on_msg(self._receive)
 
+    def send(self, content: Any, buffers: Any = None) -> None:
+        """Send a message; Jupyter sends none with half of a surrogate pair, which is replaced."""
+        super().send(valid_json(content), buffers)
+
     def close(self) -> None:
         """Take the panel away, wherever it is shown."""
         self._undos.close()
@@ -133,8 +139,8 @@ class PanelWidget(AnyWidget):
 
     def _repr_mimebundle_(self, **_kwargs: Any) -> Any:
         data, metadata = super()._repr_mimebundle_()
-        text = self.view.text()
-        return data | {"text/plain": str(text), "text/html": to_html(text)}, metadata
+        text = valid_json(str(self.view.text()))
+        return data | {"text/plain": text, "text/html": to_html(text)}, metadata
 
     def _ipython_display_(self) -> None:
         """Show the panel, and behind it what shows its table once the kernel is gone."""

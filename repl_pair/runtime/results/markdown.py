@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from repl_pair.runtime.secrets.cleaning import valid_json
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.invisible import escape_invisible
 
@@ -17,7 +18,7 @@ class Markdown(str):
     """Text that a notebook shows as Markdown; everywhere else it is the text."""
 
     def _repr_markdown_(self) -> str:
-        return str(self)
+        return valid_json(str(self))
 
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
         printer.text(escape_invisible(self))

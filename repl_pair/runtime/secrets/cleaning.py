@@ -1,5 +1,6 @@
 """The last pass over what leaves: known secrets are replaced, and what was elided is kept."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from repl_pair.runtime.reading.parts import KeyNames
@@ -113,11 +114,10 @@ class _Cleaner:
 def valid_json(data: Any) -> Any:
     """Return JSON data whose texts can be sent: half of a surrogate pair is replaced."""
     if isinstance(data, dict):
-        return {
-            _valid(name): valid_json(part) for name, part in cast("dict[str, Any]", data).items()
-        }
-    if isinstance(data, list):
-        return [valid_json(part) for part in cast("list[Any]", data)]
+        parts = cast("dict[Any, Any]", data).items()
+        return {valid_json(name): valid_json(part) for name, part in parts}
+    if isinstance(data, (list, tuple)):
+        return [valid_json(part) for part in cast("Sequence[Any]", data)]
     return _valid(data) if isinstance(data, str) else data
 
 

@@ -313,6 +313,28 @@ def test_a_widget_shows_its_text_where_no_browser_is():
     widget.close()
 
 
+def test_half_a_character_is_replaced_in_all_that_a_widget_sends(monkeypatch, sent):
+    class Halved(Counting):
+        def start(self):
+            return {"words": [("\ud800", {"\ud800": 1})]}
+
+        def on_words(self):
+            return self.start()
+
+        def text(self) -> Markdown:
+            return Markdown("\ud800")
+
+    monkeypatch.setattr(PanelWidget, "_send", lambda _self, message, **_given: sent.append(message))
+    widget = PanelWidget(Halved, PanelContext())
+    widget._receive(widget, {"ask": "words", "id": "1"}, [])
+    assert flush(PANEL_THREAD)
+    bundle, _ = widget._repr_mimebundle_()
+    assert sent[-1]["content"]["answer"] == widget.start == {"words": [["\ufffd", {"\ufffd": 1}]]}
+    texts = {bundle["text/plain"], widget.view.text()._repr_markdown_()}
+    assert (texts, bundle["text/html"]) == ({"\ufffd"}, "<p>\ufffd</p>\n")
+    widget.close()
+
+
 def link(address, words):
     alone = 'target="_blank" rel="noopener noreferrer"'
     return f'<a href="{address}" title="{address}" {alone}>{words}</a>'
