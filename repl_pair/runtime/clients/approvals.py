@@ -168,23 +168,20 @@ class Approvals:
 
     def find(self, handle: str) -> Approval:
         """Return an approval in its current state, for the person; RequestError `not_found`."""
-        found: Approval | None = self._store.item(APPROVALS.name, handle)
+        found = self._find(handle)
         if found is None:
             known = list(self._store.keys(APPROVALS.name))
             raise RequestError(
                 "not_found", f"There is no approval {handle!r}.{did_you_mean(handle, known)}"
             )
-        if found.state in _OPEN and self._now() >= found.expires_at:
-            expired = self._set_state(found, "expired")
-            return expired or self.find(handle)
         return found
 
     def of(self, handle: str, asker: Asker) -> Approval:
         """Return an approval of exactly this asker; RequestError `not_found` for any other."""
-        found: Approval | None = self._store.item(APPROVALS.name, handle)
+        found = self._find(handle)
         if found is None or found.asker != asker:
             raise unknown_handle(handle)
-        return self.find(handle)
+        return found
 
     async def wait(
         self,
@@ -212,7 +209,7 @@ class Approvals:
 
     def pending(self) -> list[Approval]:
         """Return the pending approvals, the oldest first."""
-        every = [self.find(handle) for handle in self._store.keys(APPROVALS.name)]
+        every = filter(None, map(self._find, self._store.keys(APPROVALS.name)))
         return sorted((a for a in every if a.state == "pending"), key=lambda a: a.asked_at)
 
     def withdraw(self, handle: str, asker: Asker) -> None:
@@ -228,6 +225,13 @@ class Approvals:
         """Withdraw a grant; False if there is none with that handle."""
         self._release(f"grant {handle}")
         return self._store.remove(GRANTS.name, handle)
+
+    def _find(self, handle: str) -> Approval | None:
+        """Return an approval in its current state; None where there is none any more."""
+        found: Approval | None = self._store.item(APPROVALS.name, handle)
+        if found is not None and found.state in _OPEN and self._now() >= found.expires_at:
+            return self._set_state(found, "expired") or self._find(handle)
+        return found
 
     def _withdraw(self, handle: str, why: str) -> None:
         found: Approval | None = self._store.item(APPROVALS.name, handle)

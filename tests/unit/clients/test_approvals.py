@@ -289,6 +289,13 @@ def test_what_is_settled_is_kept_for_a_while(queue, clock):
     assert len(queue._store.keys(APPROVALS.name)) == KEPT + 3
 
 
+def test_what_is_gone_since_it_was_listed_keeps_nobody_from_asking(queue, monkeypatch):
+    asked, keys = ask(queue), queue._store.keys
+    monkeypatch.setattr(queue._store, "keys", lambda name: ["gone", *keys(name)])
+    assert queue.pending() == [asked]
+    assert ask(queue, BEN).state == "pending"
+
+
 def test_nothing_of_the_queue_is_a_change_that_agents_follow():
     from repl_pair.runtime.clients.approvals import QUEUE
 
