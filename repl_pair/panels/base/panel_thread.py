@@ -1,5 +1,6 @@
 """The panel thread: runs the tasks of all panels in order, and hands changes on in batches."""
 
+import sys
 import threading
 import time
 import warnings
@@ -116,7 +117,11 @@ def _attempt(task: Callable[[], None]) -> None:
     try:
         task()
     except Exception as error:  # noqa: BLE001  the thread serves every other panel too
-        warnings.warn(f"a panel failed: {error_text(error)}", stacklevel=1)
+        report = f"a panel failed: {error_text(error)}"
+        try:
+            warnings.warn(report, stacklevel=1)
+        except Exception:  # noqa: BLE001  where warnings are errors too
+            sys.stderr.write(f"{report}\n")
 
 
 PANEL_THREAD = PanelThread()

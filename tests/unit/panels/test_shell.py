@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import warnings
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -405,6 +406,16 @@ def test_a_task_that_raises_becomes_a_warning_and_the_next_one_runs(thread):
 
     with pytest.warns(UserWarning, match="ZeroDivisionError"):
         assert begin_and_flush()
+
+
+def test_a_task_that_raises_where_warnings_are_errors_is_reported_and_the_next_one_runs(
+    thread, capsys
+):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        thread.submit(lambda: 1 / 0)
+        assert flush(thread)
+    assert "a panel failed: ZeroDivisionError" in capsys.readouterr().err
 
 
 def test_a_view_without_a_script_is_closed_again():
