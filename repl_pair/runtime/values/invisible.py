@@ -20,7 +20,8 @@ def escape_invisible(
     """
     if text.isprintable() and not _BLANK.search(text):
         return text
-    return "".join(write(m) if is_invisible(m) and m not in keep else m for m in text)
+    judged = f"[^ -~{re.escape(keep)}]"
+    return re.sub(judged, lambda m: write(m[0]) if is_invisible(m[0]) else m[0], text)
 
 
 def is_invisible(mark: str) -> bool:
