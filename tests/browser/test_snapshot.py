@@ -198,10 +198,13 @@ async def test_it_opens_over_the_shell_and_is_used_by_keys_alone(opened, folder)
     await keys.press("Home")
     await expect(panel.get_by_role("option", selected=True)).to_contain_text("chart/It")
     await keys.press("ArrowDown")
+    drawn = panel.locator(".rp-actions strong")
+    await expect(drawn).to_have_text("quote/New")
     await keys.press("a")
     await expect(option(panel, "quote/New")).to_contain_text("accepted")
     assert stored(folder, "quote/New")
     await keys.press("Home")
+    await expect(drawn).to_have_text("chart/It")
     await keys.press("x")
     await expect(option(panel, "chart/It")).to_contain_text("rejected")
     await keys.press("k")
@@ -212,6 +215,25 @@ async def test_it_opens_over_the_shell_and_is_used_by_keys_alone(opened, folder)
     assert await notebook.cells.count() == 3
     focused = page.locator(".rp-play button:focus", has_text="Compare snapshots")
     await expect(focused).to_have_count(1)
+
+
+PRESS_AT_EACH_CHOICE = """(list) => {
+  const press = () => list.dispatchEvent(new KeyboardEvent("keydown", { key: "a", bubbles: true }));
+  new MutationObserver(press).observe(list, { attributes: true });
+  press();
+}"""
+
+
+async def test_a_key_decides_nothing_before_what_it_decides_on_is_drawn(opened, folder):
+    _, panel = await opened(ALONE)
+    before, drawn = stored(folder, "rows"), panel.locator(".rp-actions strong")
+    await expect(drawn).to_have_text("quote/One")
+    await panel.get_by_role("listbox").evaluate(PRESS_AT_EACH_CHOICE)
+    for name in ("rows/It", "chart/It"):
+        await option(panel, name).click()
+        await expect(drawn).to_have_text(name)
+    await expect(panel).to_contain_text("3 waiting")
+    assert stored(folder, "rows") == before
 
 
 async def test_it_can_be_used_by_everyone_light_and_dark(opened):

@@ -8,8 +8,7 @@ from repl_pair.panels.base.tables import TableDifference
 
 
 class SnapshotRow(TypedDict):
-    """One snapshot; `why` it waits is `new`, `output`, `content` or
-    `unreadable`.
+    """One snapshot, with words of `why` it waits.
 
     `decided` is `accepted` or `rejected`; empty while it waits.
     """
@@ -58,8 +57,12 @@ class IdentityShown(TypedDict):
 
 
 class Comparison(TypedDict):
-    """Baseline and actual with their differences; `table` is None where they are no tables."""
+    """Baseline and actual with their differences; `table` is None where they are no tables.
 
+    A decision on what is shown sends its `digest`: another output since is refused.
+    """
+
+    digest: str
     baseline: str | None
     actual: str
     text: TextDifference

@@ -16,15 +16,14 @@
  * @typedef {{ name: string, baseline: string | null, actual: string | null, same: boolean }} ImagePair
  * @typedef {{ slot: string, before: any, after: any, changed: boolean, changes: ShownChange[] }} SlotShown
  * @typedef {{ is_kept: boolean, has_baseline: boolean, hashes: SlotShown[], slots: SlotShown[] }} IdentityShown
- * @typedef {{ baseline: string | null, actual: string, text: TextDifference, table: TableDifference | null, images:
- *   ImagePair[], identity: IdentityShown }} Comparison
+ * @typedef {{ digest: string, baseline: string | null, actual: string, text: TextDifference, table: TableDifference
+ *   | null, images: ImagePair[], identity: IdentityShown }} Comparison
  * @typedef {{ list?: Snapshots, focus?: string | null }} SnapshotPatch
- * @typedef {{ list: ({}) => Snapshots, compare: ({id: string}) => Comparison, accept: ({ids: string[]}) => null,
- *   reject: ({ids: string[]}) => null, undo: ({ids: string[]}) => null, leave: ({}) => null, run: ({id: string}) =>
- *   null }} Asks
+ * @typedef {{ list: ({}) => Snapshots, compare: ({id: string}) => Comparison, accept: ({ids: string[], digest?:
+ *   string}) => null, reject: ({ids: string[], digest?: string}) => null, undo: ({ids: string[]}) => null, leave:
+ *   ({}) => null, run: ({id: string}) => null }} Asks
  */
 
-const WHY = { new: "nothing is stored yet", output: "the output changed", content: "the variant changed", unreadable: "what is stored can't be read" };
 const SHORT_HASH = 16;
 
 async function draw({ root, ask, listen, model, signal }) {
@@ -34,6 +33,7 @@ async function draw({ root, ask, listen, model, signal }) {
   let layout = null;
   let tab = "output";
   let asked = 0;
+  let drawn = {}; // the id and digest of what stands in the detail
 
   const head = h("div", { class: "rp-row rp-top" });
   const list = h("div", { class: "rp-list", role: "listbox", tabindex: "0", "aria-label": "Snapshots that wait" });
@@ -60,13 +60,14 @@ async function draw({ root, ask, listen, model, signal }) {
   const decided = () => rows.filter((row) => row.decided).map((row) => row.id);
   const current = () => rows.find((row) => row.id === chosen);
 
-  const decide = guarded(root, async (what, ids) => {
+  const decide = guarded(root, async (what, ids, digest = "") => {
     if (!ids.length) return;
     const next = undecided().find((id, at, all) => at > all.indexOf(chosen) && !ids.includes(id));
-    await ask(what, { ids });
+    await ask(what, { ids, digest });
     if (ids.length === 1 && next) choose(next);
   });
-  const decideThis = (what) => current() && !current().decided && decide(what, [chosen]);
+  /** Decide on what is drawn: between two rows the detail still shows the one before. */
+  const decideThis = (what, { id, digest } = drawn) => id === chosen && current() && !current().decided && decide(what, [id], digest);
   const undo = guarded(root, async (ids) => ids.length && ask("undo", { ids }));
   const undoThis = () => current()?.decided && undo([chosen]);
 
@@ -85,8 +86,8 @@ async function draw({ root, ask, listen, model, signal }) {
   // --- drawing
 
   function drawHead() {
-    const reasons = Object.entries(WHY).map(([why, words]) => [rows.filter((row) => !row.decided && row.why === why).length, words]);
-    const counts = reasons.filter(([count]) => count).map(([count, words]) => `${count}: ${words}`);
+    const reasons = rows.filter((row) => !row.decided).map((row) => row.why);
+    const counts = [...new Set(reasons)].map((why) => `${reasons.filter((each) => each === why).length}: ${why}`);
     fill(
       head,
       h("strong", {}, `${waiting} waiting`),
@@ -111,7 +112,7 @@ async function draw({ root, ask, listen, model, signal }) {
           onclick: () => choose(row.id),
         },
         h("span", { class: "rp-id" }, row.variant, row.name ? h("code", {}, ` ${row.name}`) : null),
-        h("span", { class: "rp-faint rp-why" }, row.decided || WHY[row.why]),
+        h("span", { class: "rp-faint rp-why" }, row.decided || row.why),
       ),
     );
     list.replaceChildren(...options);
@@ -135,11 +136,12 @@ async function draw({ root, ask, listen, model, signal }) {
       else drawOutput(into, answer);
     });
     const isHeld = detail.contains(root.getRootNode().activeElement);
-    fill(detail, drawActions(row), place.strip, place.place);
+    drawn = { id: row.id, digest: answer.digest };
+    fill(detail, drawActions(row, drawn), place.strip, place.place);
     if (isHeld && !detail.contains(root.getRootNode().activeElement)) list.focus({ preventScroll: true });
   });
 
-  function drawActions(row) {
+  function drawActions(row, shown) {
     const buttons = row.decided
       ? [
           h("span", { class: "rp-verdict" }, row.decided),
@@ -147,10 +149,10 @@ async function draw({ root, ask, listen, model, signal }) {
           h("button", { "data-key": "run", onclick: guarded(root, () => ask("run", { id: row.id })) }, "Run again"),
         ]
       : [
-          h("button", { "data-key": "accept", class: "rp-accept", title: "Accept (a)", onclick: () => decideThis("accept") }, "Accept"),
-          h("button", { "data-key": "reject", title: "Reject (x)", onclick: () => decideThis("reject") }, "Reject"),
+          h("button", { "data-key": "accept", class: "rp-accept", title: "Accept (a)", onclick: () => decideThis("accept", shown) }, "Accept"),
+          h("button", { "data-key": "reject", title: "Reject (x)", onclick: () => decideThis("reject", shown) }, "Reject"),
         ];
-    return h("div", { class: "rp-row rp-actions" }, h("strong", {}, row.variant), row.name ? h("code", {}, row.name) : null, h("span", { class: "rp-faint" }, WHY[row.why]), h("span", { class: "rp-space" }), ...buttons);
+    return h("div", { class: "rp-row rp-actions" }, h("strong", {}, row.variant), row.name ? h("code", {}, row.name) : null, h("span", { class: "rp-faint" }, row.why), h("span", { class: "rp-space" }), ...buttons);
   }
 
   function drawOutput(into, answer) {
@@ -174,8 +176,7 @@ async function draw({ root, ask, listen, model, signal }) {
 
   function drawTexts(into, answer) {
     if (answer.baseline === null) {
-      const words = h("p", { class: "rp-faint" }, "Nothing is stored yet. This is what the run gave:");
-      into.replaceChildren(words, h("pre", { class: "rp-whole" }, answer.actual));
+      into.replaceChildren(h("p", { class: "rp-faint" }, "Nothing is stored yet. This is what the run gave:"), h("pre", { class: "rp-whole" }, answer.actual));
       return;
     }
     const kinds = { side: "Side by side", unified: "Unified", ...(answer.table ? { table: "Table" } : {}) };
@@ -215,8 +216,7 @@ async function draw({ root, ask, listen, model, signal }) {
 
   function slotTable({ slots, is_kept }) {
     if (!is_kept) return null;
-    const order = [...slots].sort((one, other) => Number(other.changed) - Number(one.changed));
-    const lines = order.map((slot) =>
+    const lines = [...slots].sort((one, other) => Number(other.changed) - Number(one.changed)).map((slot) =>
       h(
         "tr",
         { "data-changed": slot.changed ? "" : false },
@@ -254,9 +254,9 @@ async function draw({ root, ask, listen, model, signal }) {
   bindKeys(root, {
     j: () => step(1),
     k: () => step(-1),
-    a: () => decideThis("accept"),
-    x: () => decideThis("reject"),
-    u: undoThis,
+    a: ({ repeat }) => repeat || decideThis("accept"),
+    x: ({ repeat }) => repeat || decideThis("reject"),
+    u: ({ repeat }) => repeat || undoThis(),
   });
   list.addEventListener("keydown", (event) => {
     const by = { ArrowDown: 1, ArrowUp: -1, Home: -rows.length, End: rows.length }[event.key];

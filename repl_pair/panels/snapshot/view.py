@@ -32,12 +32,6 @@ from repl_pair.runtime.values.classes import is_map
 
 _OUTPUTS = "\n--- output "
 """The line before each output, behind the result in a stored text."""
-WHY = {
-    "new": "nothing is stored yet",
-    "output": "the output changed",
-    "content": "the variant changed",
-    "unreadable": "what is stored can't be read",
-}
 
 
 @record
@@ -98,20 +92,20 @@ class SnapshotView(View[messages.SnapshotPatch]):
         self._compared[id] = waiting.given.digest
         return _compare(waiting, _baseline_of(waiting)[1])
 
-    def on_accept(self, ids: Sequence[str]) -> None:
-        """Store these snapshots as the baselines."""
-        self._decide(ids, "accepted", accept)
+    def on_accept(self, ids: Sequence[str], digest: str = "") -> None:
+        """Store these snapshots as the baselines; `digest` is that of the one that is shown."""
+        self._decide(ids, digest, "accepted", accept)
 
-    def on_reject(self, ids: Sequence[str]) -> None:
-        """Drop these snapshots, and keep the baselines."""
-        self._decide(ids, "rejected", reject)
+    def on_reject(self, ids: Sequence[str], digest: str = "") -> None:
+        """Drop these snapshots, and keep the baselines; `digest` as in `on_accept`."""
+        self._decide(ids, digest, "rejected", reject)
 
     def on_undo(self, ids: Sequence[str]) -> None:
-        """Undo decisions; RequestError `cannot_run` where another output was stored since."""
+        """Undo all of these decisions, or none where one is forgotten or a newer output stored."""
         for id in ids:
-            if (decided := self._decided.pop(id, None)) is not None:
-                _refuse_newer(decided)
-                decided.undo()
+            _refuse_newer(self._decision(id))
+        for id in ids:
+            self._decided.pop(id).undo()
 
     def on_leave(self) -> None:
         """Forget how to undo the decisions."""
@@ -119,23 +113,23 @@ class SnapshotView(View[messages.SnapshotPatch]):
 
     def on_run(self, id: str) -> None:
         """Run the variant of a decision again."""
-        if id in self._decided:
-            self.context.run(self._decided[id].waiting.key.variant_id)
+        self.context.run(self._decision(id).waiting.key.variant_id)
 
     def text(self) -> Markdown:
         """Return the snapshots that wait."""
         rows = [
-            (code(_run_of(one)), cell(one.key.name), WHY[_baseline_of(one)[0]])
+            (code(_run_of(one)), cell(one.key.name), _baseline_of(one)[0])
             for _, one in sorted(waiting_snapshots().items())
         ]
         return Markdown(table(("variant", "snapshot", "why"), rows) or "No snapshot waits.")
 
     def _decide(
-        self, ids: Sequence[str], what: str, act: Callable[[WaitingSnapshot], Undo]
+        self, ids: Sequence[str], digest: str, what: str, act: Callable[[WaitingSnapshot], Undo]
     ) -> None:
         chosen = [self._waiting(id) for id in ids]
         for waiting in chosen:
-            if self._compared.get(waiting.id, waiting.given.digest) != waiting.given.digest:
+            given = waiting.given.digest
+            if (digest or self._compared.get(waiting.id, given)) != given:
                 what = f"{waiting.id} gave another output since it was shown; look at it again."
                 raise RequestError("cannot_run", what)
         for waiting in chosen:
@@ -151,6 +145,11 @@ class SnapshotView(View[messages.SnapshotPatch]):
         if waiting is None:
             raise RequestError("not_found", f"{id} does not wait any more: run it again.")
         return waiting
+
+    def _decision(self, id: str) -> Decision:
+        if id not in self._decided:
+            raise RequestError("not_found", f"{id}: its decision can't be undone any more.")
+        return self._decided[id]
 
     def _in_focus(self) -> str | None:
         """Return the id of the first snapshot of the variant in focus."""
@@ -182,16 +181,13 @@ def _run_of(waiting: WaitingSnapshot) -> str:
 
 
 def _baseline_of(waiting: WaitingSnapshot) -> tuple[str, Stored | None]:
-    """Return why a snapshot waits, and its stored baseline.
-
-    It waits since the `output` alone changed, the `content` of the variant did too, it is `new`,
-    or what is stored is `unreadable`.
-    """
+    """Return why a snapshot waits, in words, and its stored baseline."""
     found = SNAPSHOTS.find(waiting.key)
     if isinstance(found, Stored):
         changed = found.about is not None and describe_changes(found.about, waiting.about)
-        return ("content" if changed else "output"), found
-    return ("unreadable" if isinstance(found, Unreadable) else "new"), None
+        return ("the variant changed" if changed else "the output changed"), found
+    is_unreadable = isinstance(found, Unreadable)
+    return ("what is stored can't be read" if is_unreadable else "nothing is stored yet"), None
 
 
 def _compare(waiting: WaitingSnapshot, stored: Stored | None) -> messages.Comparison:
@@ -210,6 +206,7 @@ def _compare(waiting: WaitingSnapshot, stored: Stored | None) -> messages.Compar
     about = None if stored is None else stored.about
     slots = compare_about(about, waiting.about)
     return {
+        "digest": waiting.given.digest,
         "baseline": before,
         "actual": waiting.given.text,
         "text": text_difference(before or "", waiting.given.text),

@@ -62,14 +62,20 @@ def rows(view):
 
 def test_all_that_waits_is_listed_with_why(opened, quote):
     view, _ = opened
-    assert rows(view) == {"quote/One": ("new", ""), "quote/Two": ("new", "")}
+    assert rows(view) == {
+        "quote/One": ("nothing is stored yet", ""),
+        "quote/Two": ("nothing is stored yet", ""),
+    }
     assert (view.on_list()["waiting"], view.on_list()["id"]) == (2, "quote/Two")
     repl_pair.accept_snapshot("quote/One")
     repl_pair.accept_snapshot("quote/Two")
     quote["price"] = 3
     repl_pair.variant("quote/Two", args={"n": 4}, play=PLAY)
     run_both()
-    assert rows(view) == {"quote/One": ("output", ""), "quote/Two": ("content", "")}
+    assert rows(view) == {
+        "quote/One": ("the output changed", ""),
+        "quote/Two": ("the variant changed", ""),
+    }
     assert view.text() == (
         "| variant | why |\n| --- | --- |\n"
         "| `quote/One` | the output changed |\n| `quote/Two` | the variant changed |"
@@ -79,10 +85,16 @@ def test_all_that_waits_is_listed_with_why(opened, quote):
 def test_accepting_one_stores_it_and_is_undone_to_what_was_there(opened, quote):
     view, _ = opened
     view.on_accept(["quote/One"])
-    assert rows(view) == {"quote/One": ("new", "accepted"), "quote/Two": ("new", "")}
+    assert rows(view) == {
+        "quote/One": ("nothing is stored yet", "accepted"),
+        "quote/Two": ("nothing is stored yet", ""),
+    }
     assert run_both() == ["pass", "cannot_run"]
     view.on_undo(["quote/One"])
-    assert rows(view) == {"quote/One": ("new", ""), "quote/Two": ("new", "")}
+    assert rows(view) == {
+        "quote/One": ("nothing is stored yet", ""),
+        "quote/Two": ("nothing is stored yet", ""),
+    }
     assert run_both() == ["cannot_run", "cannot_run"]
 
 
@@ -94,21 +106,44 @@ def test_what_is_accepted_is_what_was_shown(opened, quote):
     for decide in (view.on_accept, view.on_reject):
         with pytest.raises(RequestError, match="another output since it was shown"):
             decide(["quote/Two", "quote/One"])
-    assert rows(view) == {"quote/One": ("new", ""), "quote/Two": ("new", "")}
+    assert rows(view) == {
+        "quote/One": ("nothing is stored yet", ""),
+        "quote/Two": ("nothing is stored yet", ""),
+    }
     assert '"total": 7' in view.on_compare("quote/One")["actual"]
     view.on_accept(["quote/One"])
-    assert rows(view)["quote/One"] == ("new", "accepted")
+    assert rows(view)["quote/One"] == ("nothing is stored yet", "accepted")
+
+
+def test_a_decision_on_another_output_than_the_one_that_is_drawn_is_refused(opened, quote):
+    view, _ = opened
+    drawn = view.on_compare("quote/One")["digest"]
+    quote["price"] = 7
+    run_both()
+    now = view.on_compare("quote/One")["digest"]  # its answer is on the way to the page
+    for decide in (view.on_accept, view.on_reject):
+        with pytest.raises(RequestError, match="another output since it was shown"):
+            decide(["quote/One"], drawn)
+    view.on_accept(["quote/One"], now)
+    assert rows(view)["quote/One"] == ("nothing is stored yet", "accepted")
 
 
 def test_undo_leaves_what_was_stored_since(opened):
     view, _ = opened
-    view.on_accept(["quote/One"])
+    view.on_accept(["quote/One", "quote/Two"])
     key = SnapshotKey(variant_id="quote/One")
     # As another process does: what this one runs again waits, and its decision is forgotten.
     SNAPSHOTS.write(key, replace(SNAPSHOTS.find(key), text="another"))
-    with pytest.raises(RequestError, match="another output was stored since"):
-        view.on_undo(["quote/One"])
+    for ids in (["quote/Two", "quote/One"], ["quote/One"]):
+        with pytest.raises(RequestError, match="another output was stored since"):
+            view.on_undo(ids)
+        assert {decided for _, decided in rows(view).values()} == {"accepted"}
     assert SNAPSHOTS.find(key).text == "another"
+    view.on_undo(["quote/Two"])
+    view.on_leave()
+    for act in (lambda: view.on_undo(["quote/One"]), lambda: view.on_run("quote/One")):
+        with pytest.raises(RequestError, match="can't be undone any more"):
+            act()
 
 
 def test_a_table_that_shows_no_difference_is_not_offered(store, open_view):
@@ -143,12 +178,17 @@ def test_rejecting_keeps_the_baseline_and_drops_what_waits(opened, quote):
     quote["price"] = 5
     run_both()
     view.on_reject(["quote/One", "quote/Two"])
-    assert rows(view) == {"quote/One": ("output", "rejected"), "quote/Two": ("output", "rejected")}
+    assert rows(view) == {
+        "quote/One": ("the output changed", "rejected"),
+        "quote/Two": ("the output changed", "rejected"),
+    }
     assert waiting_snapshots() == {}
     view.on_undo(["quote/Two"])
     assert list(waiting_snapshots()) == ["quote/Two"]
     view.on_leave()
-    assert rows(view) == {"quote/Two": ("output", "")}, "what was left can't be taken back"
+    assert rows(view) == {"quote/Two": ("the output changed", "")}, (
+        "what was left can't be taken back"
+    )
     quote["price"] = 2
     assert run_both() == ["pass", "pass"]
 
