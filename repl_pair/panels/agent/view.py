@@ -2,16 +2,16 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
-from typing import Literal
+from typing import Any, Literal
 
 from repl_pair.errors import RequestError
 from repl_pair.panels.agent.messages import AgentPatch, Asked, Detached, Overview, State
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
 from repl_pair.panels.explorer.watches import WATCHED
-from repl_pair.records import to_dict
+from repl_pair.records import replace, to_dict
 from repl_pair.runtime.clients.activity import ACTIVITY, LOG, Activity
 from repl_pair.runtime.clients.approval import Approval
 from repl_pair.runtime.clients.approvals import APPROVALS, GRANTS, QUEUE
@@ -57,13 +57,13 @@ class AgentView(View[AgentPatch]):
             keys = changes[ACTIVITY.name]
             named = (PERSON_STORE.item(ACTIVITY.name, key) for key in sorted(keys or ()))
             called = LOG.latest(LATEST) if keys is None else filter(None, named)
-            self.send({"calls": list(map(to_dict, called))})
+            self.send({"calls": _rows(called)})
         if any(member in changes for member in OVERVIEW_MEMBERS):
             self.send({"overview": self._overview()})
 
     def on_state(self) -> State:
         """Return all that the panel shows."""
-        return {"calls": list(map(to_dict, LOG.latest(LATEST))), **self._overview()}
+        return {"calls": _rows(LOG.latest(LATEST)), **self._overview()}
 
     def on_code(self, n: int) -> str | None:
         """Return the whole code that a call sent; None where it is no longer kept."""
@@ -114,7 +114,7 @@ class AgentView(View[AgentPatch]):
 
     def text(self) -> Markdown:
         """Return what waits for the person, what agents called, and the code they sent."""
-        latest = LOG.latest(LATEST)
+        latest = [*map(_spell_out, LOG.latest(LATEST))]
         counts = Counter((activity.principal, activity.op) for activity in latest)
         rows = [(cell(who), code(op), str(n)) for (who, op), n in sorted(counts.items())]
         called = table(("agent", "called", "times"), rows) or "No agent called anything."
@@ -131,6 +131,16 @@ class AgentView(View[AgentPatch]):
             "paused": paused_since() is not None,
             "loses": _find_losses(),
         }
+
+
+def _rows(calls: Iterable[Activity]) -> list[dict[str, Any]]:
+    return [to_dict(_spell_out(call)) for call in calls]
+
+
+def _spell_out(call: Activity) -> Activity:
+    """Return a call with the invisible characters of its texts written out."""
+    texts = [(slot, text) for slot, text in to_dict(call).items() if isinstance(text, str)]
+    return replace(call, **{slot: escape_invisible(text, keep="") for slot, text in texts})
 
 
 def _principals() -> list[str]:

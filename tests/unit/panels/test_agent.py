@@ -3,15 +3,18 @@
 import asyncio
 
 import pytest
+from flushing import flush
 
 import repl_pair
 from repl_pair.bridge.link.direct_link import DirectLink
 from repl_pair.errors import RequestError
 from repl_pair.panels.agent.view import AgentView
+from repl_pair.panels.base.panel_thread import PANEL_THREAD
+from repl_pair.runtime.clients.activity import LOG
 from repl_pair.runtime.clients.approval import Asker
 from repl_pair.runtime.clients.approvals import QUEUE
 from repl_pair.runtime.clients.clients import CLIENTS, Client, pause, resume
-from repl_pair.wire import View
+from repl_pair.wire import Request, View
 
 EVAL = View(principal="claude", access=frozenset({"read", "run", "eval"}))
 
@@ -52,6 +55,21 @@ text = '''```<U+202E> [redacted]'''
 len(text)
 ````"""
     )
+
+
+def test_invisible_characters_of_what_agents_called_are_spelled_out(open_view):
+    view, sent = open_view(AgentView)
+    spoof = Request(
+        op="see\u202etxt", args={"id": "a\u202eb"}, call="c", view=View(principal="x\u202e")
+    )
+    LOG.note(spoof, "denied", "why\nnot")
+    assert flush(PANEL_THREAD)
+    (call,) = view.on_state()["calls"]
+    assert [call] == sent[-1]["calls"]
+    assert [call[slot] for slot in ("principal", "op", "args", "reason")] == [
+        "x<U+202E>", "see<U+202E>txt", 'id="a<U+202E>b"', "why<U+000A>not",
+    ]  # fmt: skip
+    assert "\u202e" not in view.text()
 
 
 def ask(op, **args):
