@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from repl_pair.panels.text import build_text
 from repl_pair.runtime.ipython import interactive_shell, ipython_module
 from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.markdown import Markdown
 
 if TYPE_CHECKING:
@@ -28,18 +29,23 @@ def show(
     `panel`: the same as in a saved notebook, and equal for equal registries and results, with
     `[redacted]` for known secrets. RequestError `not_found` for an unknown id.
     """
-    shown = build_text(id, modes=modes, overrides=overrides)
-    marimo = sys.modules.get("marimo")
-    has_front_end = getattr(interactive_shell(), "kernel", None) is not None or (
+    marimo, shell = sys.modules.get("marimo"), interactive_shell()
+    has_front_end = getattr(shell, "kernel", None) is not None or (
         marimo is not None and marimo.running_in_notebook()
     )
     has_widgets = find_spec("anywidget") is not None
+    if panel is not None and has_widgets:
+        # The widget libraries take longer to import than the rest of the package.
+        from repl_pair.panels.builtin import register_panels
+
+        register_panels()
+        REGISTRY.get("panel", panel)
+    shown = build_text(id, modes=modes, overrides=overrides)
     if not has_front_end or not has_widgets:
-        for bundle in shown.outputs if interactive_shell() is not None else ():
+        for bundle in shown.outputs if shell is not None else ():
             ipython_module("display").display(dict(bundle), raw=True)
         if panel is None or not has_widgets:
             return shown.text
-    # The widget libraries take longer to import than the rest of the package.
     from repl_pair.panels.shell.view import open_shell
 
     link = shown.about

@@ -1,5 +1,6 @@
 """What `show` shows: the registries, a story, a run; the same each time and without secrets."""
 
+from types import SimpleNamespace
 from typing import Annotated
 
 import pytest
@@ -8,6 +9,8 @@ from IPython.lib.pretty import pretty
 import repl_pair
 from repl_pair import Sensitive, check
 from repl_pair.errors import RequestError
+from repl_pair.panels import showing
+from repl_pair.runtime.results.last_results import last_result
 from repl_pair.runtime.results.markdown import Markdown
 
 
@@ -160,3 +163,18 @@ def test_a_panel_that_is_named_is_shown_as_its_own_text(shop):
 def test_text_prints_as_it_is_with_what_steers_a_terminal_spelled_out(shop):
     assert pretty(repl_pair.show()) == repl_pair.show()
     assert pretty(Markdown("two\nlines \x1b[2J")) == "two\nlines <U+001B>[2J"
+
+
+@pytest.fixture
+def cell(monkeypatch):
+    """The running cell of a notebook."""
+    shell = SimpleNamespace(id="one", kernel=object(), execution_count=1)
+    shell.get_parent = lambda: {"metadata": {"cellId": shell.id}}
+    monkeypatch.setattr(showing, "interactive_shell", lambda: shell)
+    return shell
+
+
+def test_an_unknown_panel_is_refused_before_the_variant_is_run(shop, cell):
+    with pytest.raises(RequestError, match="nope"):
+        repl_pair.show("shop.sum/Right", panel="nope")
+    assert last_result("shop.sum/Right") is None
