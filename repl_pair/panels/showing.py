@@ -5,14 +5,19 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.text import build_text
 from repl_pair.runtime.ipython import interactive_shell, ipython_module
 from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.origin import cell_origin
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.markdown import Markdown
 
 if TYPE_CHECKING:
     from repl_pair.panels.base.widget import PanelWidget
+
+_SHOWN: dict[str, tuple[Any, list["PanelWidget"]]] = {}
+"""By cell, which run of it showed something last, and what."""
 
 
 def show(
@@ -58,8 +63,22 @@ def show(
         **{slot: getattr(link, slot) for slot in shared},
     )
     if has_front_end:
+        _keep(opened, shell)
         return opened
     try:
         return opened.view.text()
     finally:
         opened.close()
+
+
+def _keep(opened: "PanelWidget", shell: Any) -> None:
+    """Close what an earlier run of this cell showed; a cell without an id is another each time."""
+    cell = None if shell is None else cell_origin(shell)
+    if cell is None or cell.key == "console":
+        return
+    run, widgets = _SHOWN.get(cell.key, (None, []))
+    if run != cell.run:
+        for widget in widgets:
+            PANEL_THREAD.submit(widget.close)
+        widgets = []
+    _SHOWN[cell.key] = cell.run, [*widgets, opened]

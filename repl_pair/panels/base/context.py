@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from contextvars import ContextVar
 from dataclasses import field
 from functools import partial
 from typing import Any, TypedDict
@@ -57,6 +58,15 @@ class Focus:
         return next(((kind, id) for kind, id in ids.items() if id is not None), None)
 
 
+FOLLOWED: ContextVar[ExitStack | None] = ContextVar("repl_pair_followed", default=None)
+"""What ends with the panel whose `render` is called."""
+
+
+_CALLERS: set["PanelContext"] = set()
+"""The open contexts that called ops: one host serves all of them."""
+_SERVED = ExitStack()
+
+
 class PanelContext:
     """The shared focus of the panels; runs go to the main lane, and wait for its cells."""
 
@@ -66,7 +76,7 @@ class PanelContext:
         """How many runs of each variant have not ended; they may wait still."""
         self.refusal = ""
         """Why the focus cannot be run as it stands: an edit that does not fit."""
-        self._installed = ExitStack()
+        self._follows = ExitStack()
         self.batch = Batch(
             lambda id, modes, done: self.run(id, Focus(modes=modes), done=done),
             lambda: PANEL_THREAD.mark_changed(BATCH, None),
@@ -74,8 +84,13 @@ class PanelContext:
         """Runs many variants one after another."""
 
     def follow(self, listener: Listener) -> Undo:
-        """Call `listener` with changes of the store and of this context, on the panel thread."""
-        return PANEL_THREAD.subscribe(listener, self)
+        """Call `listener` with changes of the store and of this context, on the panel thread.
+
+        It ends with the undo, with the panel whose `render` calls this, or with the context.
+        """
+        undo = PANEL_THREAD.subscribe(listener, self)
+        (FOLLOWED.get() or self._follows).callback(undo)
+        return undo
 
     def set_focus(self, focus: Focus) -> None:
         """Have all panels show something else."""
@@ -143,7 +158,8 @@ class PanelContext:
                 reply = error_reply(RequestError("cannot_run", why))
                 PANEL_THREAD.submit(partial(done, reply))
                 return
-            self._installed.callback(undo)
+            _SERVED.callback(undo)
+        _CALLERS.add(self)
         view, submit = PERSON, PANEL_THREAD.submit
         OWN_CALLS.run(op, args, view=view, done=lambda reply: submit(partial(done, reply)))
 
@@ -153,9 +169,12 @@ class PanelContext:
         self.call("open_panel", args, done=done)
 
     def close(self) -> None:
-        """Take out what was installed for runs; variants that wait to be run are dropped."""
+        """End what follows it; with the last context, what serves runs: those that wait go too."""
         self.batch.stop()
-        self._installed.close()
+        self._follows.close()
+        _CALLERS.discard(self)
+        if not _CALLERS:
+            _SERVED.close()
 
 
 def _with_refusal(variant_id: str, reply: Reply) -> Reply:

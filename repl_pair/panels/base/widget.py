@@ -18,9 +18,10 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
 from repl_pair.errors import ReplPairError, RequestError, error_text
-from repl_pair.panels.base.context import PanelContext
+from repl_pair.panels.base.context import FOLLOWED, PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.base.view import View
+from repl_pair.records import Undo, holding, record
 from repl_pair.runtime.capture.bundles import mime_bundle
 from repl_pair.runtime.ipython import ipython_module
 from repl_pair.runtime.registry.model import Component, Entry
@@ -107,14 +108,14 @@ class PanelWidget(AnyWidget):
     start = traitlets.Dict().tag(sync=True)
 
     def __init__(self, make: Callable[..., View[Any]], context: PanelContext) -> None:
-        self._undos = ExitStack()
+        self.undos = ExitStack()
         self.view = view = make(context, self.send)
-        self._undos.callback(view.close)
+        self.undos.callback(view.close)
         try:
             start = valid_json(dict(view.start()))
             super().__init__(_esm=script(type(view)), _css=style(), start=start)
         except BaseException:
-            self._undos.close()
+            self.undos.close()
             raise
         # A kernel receives a front end's messages on the thread that it published from last, thus
         # behind the cell that made the widget: receive them on the subshell they are sent to. A
@@ -122,7 +123,7 @@ class PanelWidget(AnyWidget):
         comm: Any = self.comm
         if hasattr(comm, "_reply_subshell_for"):
             comm._reply_subshell_for = _where_sent
-        self._undos.callback(context.follow(view.handle_changes))
+        self.undos.callback(context.follow(view.handle_changes))
         self.on_msg(self._receive)
 
     def send(self, content: Any, buffers: Any = None) -> None:
@@ -131,7 +132,7 @@ class PanelWidget(AnyWidget):
 
     def close(self) -> None:
         """Take the panel away, wherever it is shown."""
-        self._undos.close()
+        self.undos.close()
         super().close()
 
     def __repr__(self) -> str:
@@ -197,20 +198,36 @@ class StaticView(View[Never]):
         return Markdown(prose(str(self._bundle.get("text/plain", ""))))
 
 
-def open_entry(entry: Entry, context: PanelContext) -> Widget:
-    """Make the widget of a panel; calls its `render`, with the context if it takes a parameter."""
+@record
+class GivenWidget:
+    """A widget that a `render` gave: it may be shown elsewhere too, so a close leaves it."""
+
+    model_id: str
+    close: Undo
+
+
+def open_entry(entry: Entry, context: PanelContext) -> PanelWidget | GivenWidget:
+    """Make the widget of a panel; calls its `render`, with the context if it takes a parameter.
+
+    What that follows ends with the panel.
+    """
     render: Any = resolve_render(entry)
     if isinstance(render, type) and issubclass(render, View):
         return PanelWidget(cast("type[View[Any]]", render), context)
     parameters = inspect.signature(cast("Any", render)).parameters.values()
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     takes_context = any(each.kind in positional for each in parameters)
-    result = render(context) if takes_context else render()
-    if isinstance(result, Widget):
+    with ExitStack() as undos:
+        with holding(FOLLOWED, undos):
+            result = render(context) if takes_context else render()
+        if isinstance(result, Widget) and not isinstance(result, PanelWidget):
+            return GivenWidget(model_id=str(result.model_id), close=undos.pop_all().close)
+        if not isinstance(result, PanelWidget):
+            bundle = {"text/plain": result if isinstance(result, str) else repr(result)}
+            bundle |= {} if isinstance(result, str) else mime_bundle(result)
+            result = PanelWidget(partial(StaticView, bundle=bundle), context)
+        result.undos.push(undos.pop_all())
         return result
-    bundle = {"text/plain": result if isinstance(result, str) else repr(result)}
-    bundle |= {} if isinstance(result, str) else mime_bundle(result)
-    return PanelWidget(partial(StaticView, bundle=bundle), context)
 
 
 def ref_of(widget: Any) -> str:

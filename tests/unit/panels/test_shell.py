@@ -100,6 +100,44 @@ def test_render_gets_the_context_if_it_takes_a_parameter(eventually, shell):
     assert given == [shell.context]
 
 
+@pytest.mark.parametrize("make", [lambda: "text", ipywidgets.IntSlider])
+def test_what_a_render_follows_ends_with_its_panel_and_its_own_widget_stays(
+    eventually, shell, make
+):
+    result, heard = make(), []
+
+    def render(context):
+        entry = repl_pair.registry.get("panel", "acme")
+        context.follow(lambda changes: heard.extend([entry] * (FOCUS in changes)))
+        return result
+
+    for title in ("First", "Second"):
+        repl_pair.panel("acme", title=title, placement="right", render=render)
+        entry = repl_pair.registry.get("panel", "acme")
+        eventually(lambda entry=entry: shell._open.get("acme", (None,))[0] is entry)
+    for story in ("a", "b"):
+        heard.clear()
+        shell.context.set_focus(Focus(story=story))
+        assert flush(PANEL_THREAD)
+        assert heard == ([entry] if story == "a" else [])
+        shell.close_panel("acme")
+    assert getattr(result, "comm", "") is not None
+
+
+def test_a_context_that_is_closed_drops_no_run_of_another(eventually, open_context):
+    gate, replies = threading.Event(), []
+    repl_pair.story("shop.sum")(lambda: gate.wait(BOUND_S))
+    repl_pair.variant("shop.sum/One")
+    first, second = open_context(), open_context()
+    first.call("list_stories", {}, done=replies.append)
+    eventually(lambda: replies)
+    second.run("shop.sum/One", done=replies.append)
+    first.close()
+    gate.set()
+    eventually(lambda: len(replies) == 2)
+    assert [reply["ok"] for reply in replies] == [True, True]
+
+
 @pytest.mark.parametrize("is_class", [False, True])
 def test_render_runs_where_the_persons_code_runs_and_not_on_the_pump(eventually, shell, is_class):
     threads = []

@@ -4,12 +4,14 @@ from types import SimpleNamespace
 from typing import Annotated
 
 import pytest
+from flushing import flush
 from IPython.lib.pretty import pretty
 
 import repl_pair
 from repl_pair import Sensitive, check
 from repl_pair.errors import RequestError
 from repl_pair.panels import showing
+from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.runtime.results.last_results import last_result
 from repl_pair.runtime.results.markdown import Markdown
 
@@ -178,3 +180,18 @@ def test_an_unknown_panel_is_refused_before_the_variant_is_run(shop, cell):
     with pytest.raises(RequestError, match="nope"):
         repl_pair.show("shop.sum/Right", panel="nope")
     assert last_result("shop.sum/Right") is None
+
+
+@pytest.mark.parametrize(("id", "again"), [("one", [True, True, False]), (None, [False] * 3)])
+def test_a_cell_that_is_run_again_closes_what_it_showed_before(cell, id, again):
+    cell.id = id
+    shown = [repl_pair.show(), repl_pair.show(panel="trace")]
+    cell.id, cell.execution_count = "two", 2
+    shown.append(repl_pair.show(panel="trace"))
+    cell.id, cell.execution_count = id, 3
+    latest = repl_pair.show()
+    assert flush(PANEL_THREAD)
+    assert [widget.comm is None for widget in shown] == again
+    assert latest.comm is not None
+    for widget in (*shown, latest):
+        widget.close()
