@@ -134,6 +134,7 @@ class PanelWidget(AnyWidget):
         """Take the panel away, wherever it is shown."""
         self.undos.close()
         super().close()
+        cast("Any", self).layout.close()  # ipywidgets makes one a widget, and leaves it
 
     def __repr__(self) -> str:
         return str(self.view.text()) or f"<panel {self.view.name}>"

@@ -192,6 +192,7 @@ def test_a_cell_that_is_run_again_closes_what_it_showed_before(cell, id, again):
     latest = repl_pair.show()
     assert flush(PANEL_THREAD)
     assert [widget.comm is None for widget in shown] == again
+    assert [widget.layout.comm is None for widget in shown] == again
     assert latest.comm is not None
     for widget in (*shown, latest):
         widget.close()
