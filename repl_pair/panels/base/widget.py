@@ -203,8 +203,16 @@ class StaticView(View[Never]):
 class GivenWidget:
     """A widget that a `render` gave: it may be shown elsewhere too, so a close leaves it."""
 
-    model_id: str
+    widget: Widget
     close: Undo
+
+    @property
+    def model_id(self) -> str:
+        """Return the id of its model."""
+        return str(self.widget.model_id)
+
+    def __repr__(self) -> str:
+        return repr(self.widget)
 
 
 def open_entry(entry: Entry, context: PanelContext) -> PanelWidget | GivenWidget:
@@ -222,7 +230,7 @@ def open_entry(entry: Entry, context: PanelContext) -> PanelWidget | GivenWidget
         with holding(FOLLOWED, undos):
             result = render(context) if takes_context else render()
         if isinstance(result, Widget) and not isinstance(result, PanelWidget):
-            return GivenWidget(model_id=str(result.model_id), close=undos.pop_all().close)
+            return GivenWidget(widget=result, close=undos.pop_all().close)
         if not isinstance(result, PanelWidget):
             bundle = {"text/plain": result if isinstance(result, str) else repr(result)}
             bundle |= {} if isinstance(result, str) else mime_bundle(result)
