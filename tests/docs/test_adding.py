@@ -454,7 +454,7 @@ print(list(REGISTRY.ids("colour")))
 
 OPEN = """
 from repl_pair.panels.base.context import Focus, PanelContext
-from repl_pair.panels.base.widget import open_entry
+from repl_pair.panels.base.opening import open_entry
 opened = open_entry(repl_pair.registry.find("panel", "colours"), PanelContext(Focus()))
 [opened.start, "The colours: " in opened._esm]
 """

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import repl_pair
 from repl_pair.panels.base.context import PanelContext
-from repl_pair.panels.base.widget import open_entry
+from repl_pair.panels.base.opening import open_entry
 from repl_pair.panels.builtin import VIEWS
 from repl_pair.runtime.registry.registry import REGISTRY
 

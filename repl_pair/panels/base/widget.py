@@ -1,32 +1,25 @@
-"""Panels as widgets: a view with its script, style and messages, and what others return."""
+"""Panels as widgets: a view with its script, its style and its messages."""
 
-import inspect
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
-from typing import Any, Never, TypedDict, cast
+from typing import Any, TypedDict, cast
 
 import traitlets
 from anywidget import AnyWidget
-from ipywidgets import Widget
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
-from repl_pair.errors import ReplPairError, RequestError, error_text
-from repl_pair.panels.base.context import FOLLOWED, PanelContext
+from repl_pair.errors import ReplPairError, error_text
+from repl_pair.panels.base.context import PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.base.view import View
-from repl_pair.records import Undo, holding, record
-from repl_pair.runtime.capture.bundles import mime_bundle
 from repl_pair.runtime.ipython import ipython_module
-from repl_pair.runtime.registry.model import Component, Entry
-from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.markdown import Markdown, prose
 from repl_pair.runtime.secrets.cleaning import valid_json
 
 _WEB = re.compile(r"https?://", re.IGNORECASE)
@@ -177,82 +170,3 @@ def answer(view: View[Any], ask: str, args: Mapping[str, Any]) -> Answer:
     except Exception as error:  # noqa: BLE001  the panel shows it, whatever it is
         return {"error": error_text(error)}
     return {"answer": result}
-
-
-class StaticView(View[Never]):
-    """Shows one MIME bundle."""
-
-    name = "static_view"
-
-    def __init__(
-        self, context: PanelContext, send: Callable[[Never], None], *, bundle: Mapping[str, Any]
-    ) -> None:
-        super().__init__(context, send)
-        self._bundle = bundle
-
-    def on_bundle(self) -> Mapping[str, Any]:
-        """Return the bundle."""
-        return self._bundle
-
-    def text(self) -> Markdown:
-        """Return its plain text."""
-        return Markdown(prose(str(self._bundle.get("text/plain", ""))))
-
-
-@record
-class GivenWidget:
-    """A widget that a `render` gave: it may be shown elsewhere too, so a close leaves it."""
-
-    widget: Widget
-    close: Undo
-
-    @property
-    def model_id(self) -> str:
-        """Return the id of its model."""
-        return str(self.widget.model_id)
-
-    def __repr__(self) -> str:
-        return repr(self.widget)
-
-
-def open_entry(entry: Entry, context: PanelContext) -> PanelWidget | GivenWidget:
-    """Make the widget of a panel; calls its `render`, with the context if it takes a parameter.
-
-    What that follows ends with the panel.
-    """
-    render: Any = resolve_render(entry)
-    if isinstance(render, type) and issubclass(render, View):
-        return PanelWidget(cast("type[View[Any]]", render), context)
-    parameters = inspect.signature(cast("Any", render)).parameters.values()
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    takes_context = any(each.kind in positional for each in parameters)
-    with ExitStack() as undos:
-        with holding(FOLLOWED, undos):
-            result = render(context) if takes_context else render()
-        if isinstance(result, Widget) and not isinstance(result, PanelWidget):
-            return GivenWidget(widget=result, close=undos.pop_all().close)
-        if not isinstance(result, PanelWidget):
-            bundle = {"text/plain": result if isinstance(result, str) else repr(result)}
-            bundle |= {} if isinstance(result, str) else mime_bundle(result)
-            result = PanelWidget(partial(StaticView, bundle=bundle), context)
-        result.undos.push(undos.pop_all())
-        return result
-
-
-def ref_of(widget: Any) -> str:
-    """Name a widget for the script of another panel, which shows it in itself."""
-    kind = "anywidget:" if isinstance(widget, PanelWidget) else "IPY_MODEL_"
-    return f"{kind}{widget.model_id}"
-
-
-def resolve_render(entry: Entry) -> Callable[..., Any]:
-    """Return what renders a panel, or another panel that it names; `bad_arguments` for neither."""
-    seen = [entry.id]
-    render: str | Component = entry.body.render
-    while isinstance(render, str):
-        if render in seen:
-            chain = " → ".join([*seen, render])
-            raise RequestError("bad_arguments", f"No panel renders anything: {chain}.")
-        seen.append(render)
-        render = REGISTRY.get("panel", render).body.render
-    return render.resolve()

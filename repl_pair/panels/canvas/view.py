@@ -8,9 +8,10 @@ from uuid import uuid4
 
 from repl_pair.errors import error_text
 from repl_pair.panels.base.context import BODIES, FOCUS, RUNNING, Focus, PanelContext
+from repl_pair.panels.base.opening import open_entry, ref_of
 from repl_pair.panels.base.panel_thread import PANEL_THREAD, Changes
 from repl_pair.panels.base.view import View
-from repl_pair.panels.base.widget import open_entry, ref_of, to_html
+from repl_pair.panels.base.widget import to_html
 from repl_pair.panels.canvas.details import args_lines, data_of, output_of, phase_lines
 from repl_pair.panels.canvas.messages import Args, CanvasPatch, Data, Head, Layout, Output, Phases
 from repl_pair.panels.canvas.summary import about, card_of, lay_out, lay_out_story

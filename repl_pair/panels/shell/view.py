@@ -8,9 +8,10 @@ from uuid import uuid4
 
 from repl_pair.errors import ReplPairError, error_text
 from repl_pair.panels.base.context import OPENED, Focus, PanelContext
+from repl_pair.panels.base.opening import open_entry, ref_of, resolve_render
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
-from repl_pair.panels.base.widget import PanelWidget, open_entry, ref_of, resolve_render
+from repl_pair.panels.base.widget import PanelWidget
 from repl_pair.panels.builtin import VIEWS, find_view, register_panels, shows_at_once
 from repl_pair.panels.shell.commands import COMMANDS
 from repl_pair.panels.shell.messages import CommandShown, Panels, PanelShown
