@@ -42,6 +42,8 @@ DEPTH, WIDTH = 2, 100
 """How far below a variable secrets are always looked for, and in what of how many parts."""
 SECRET_WIDTH = 1_000
 """Of how many parts at most what has a secret name is always searched."""
+SECRET_PARTS, PASS_PARTS = 3_000, 10_000
+"""How many parts on all its levels are read of one such, and of all in one pass."""
 
 DEEP = 5_000
 """How many parts of lists, and of what stands deeper, are read before an op of an agent's."""
@@ -77,6 +79,7 @@ def learn_secrets(*, deep: int = 0) -> None:
     if now != _learned:
         _learned = now
         collect_environment(os.environ)
+    NEEDLES.begin_pass()
     learn_held(chain([namespace()], *(give() for give in SPACES)), deep=deep)
 
 
@@ -109,11 +112,15 @@ def learn_held(
     deep: int = 0,
 ) -> None:
     """Learn what stands in secret among these variables of the person's, as `learn_secrets`."""
+    left = PASS_PARTS
     for secret in _secrets_in(spaces, deep):
-        if type(secret) is str:
+        if type(secret) is str or type(secret) is int:
             needles.add(secret, rank=rank)
-        else:
-            copy_plain(Secret(secret), needles=needles, rank=rank)
+        elif left > 0:
+            most = min(left, SECRET_PARTS)
+            search = Search(parts=most, secrets=most, rows=0)
+            copy = copy_plain(Secret(secret), needles=needles, rank=rank, search=search)
+            left -= most - copy.room
 
 
 _learned: dict[Any, Any] = {}

@@ -25,7 +25,10 @@ _LONGEST_URL = 2048
 
 
 class Rank(IntEnum):
-    """How a secret was found: of each rank but the last, those met longest ago are dropped."""
+    """How a secret was found: of each rank but the last, those met longest ago are dropped.
+
+    Nothing that the last two passes over the person's variables met is dropped.
+    """
 
     MET = 0
     """In what a run made, or in what leaves."""
@@ -66,6 +69,8 @@ class Needles:
         self._lock = threading.RLock()  # a finalizer may come here again
         self._traits = Traits()
         self._tables: dict[str, dict[int, list[str]]] = {"I": {}, "Q": {}}
+        self._kept: tuple[set[str], set[str]] = set(), set()
+        """The held texts that the pass before met, and those met since this one began."""
 
     def __len__(self) -> int:
         return len(self.ranks)
@@ -85,16 +90,24 @@ class Needles:
             for part in parts:
                 known = self.ranks.pop(part, None)
                 self.ranks[part] = rank if known is None else max(rank, known)
+                if rank is Rank.HELD:
+                    self._kept[1].add(part)
                 if known is None:
                     self._index(part)
         return bool(parts)
 
-    def trim(self) -> None:
-        """Forget those met longest ago of each rank that has more than `limit`."""
+    def begin_pass(self) -> None:
+        """Begin to learn all that is held: of what this pass and the one before meet, all stays."""
         with self._lock:
-            dropped = list[str]()
+            self._kept = self._kept[1], set()
+
+    def trim(self) -> None:
+        """Forget those met longest ago of each rank that has more than `limit` beside the kept."""
+        with self._lock:
+            dropped, kept = list[str](), self._kept[0] | self._kept[1]
             for rank in (Rank.MET, Rank.HELD):
-                loose = [text for text, known in self.ranks.copy().items() if known is rank]
+                loose = [t for t, known in self.ranks.copy().items() if known is rank]
+                loose = [text for text in loose if text not in kept]
                 if len(loose) > self.limit:
                     dropped += loose[: len(loose) - self.limit * 3 // 4]
             if dropped:

@@ -55,3 +55,5 @@ class PlainCopy(NamedTuple):
     learned: frozenset[str]
     left: dict[int, int]
     """How many parts behind a dict or list were not read, by its id."""
+    room: int
+    """How many parts more could have been read; each container costs 8 on top."""

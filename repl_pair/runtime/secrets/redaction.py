@@ -60,8 +60,8 @@ def copy_plain(
     holder = [value]
     walk.shown.append((holder, tuple(("0", *path) for path in sensitive), Share.NAMED, -1, 0))
     walk.run()
-    has_too_many_secrets, learned = len(walk.learned) > walk.most, frozenset(walk.learned)
-    return PlainCopy(holder[0], walk.kinds, has_too_many_secrets, walk.left_out, learned, walk.left)
+    too_many, learned = len(walk.learned) > walk.most, frozenset(walk.learned)
+    return PlainCopy(holder[0], walk.kinds, too_many, walk.left_out, learned, walk.left, walk.room)
 
 
 _Waiting = tuple[Any, tuple[Place, ...], Share, int, int]

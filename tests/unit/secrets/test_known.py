@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from repl_pair.runtime.secrets import known
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import SENT_WORDS, SHARED, CallSecrets, Known, made_of, within
-from repl_pair.runtime.secrets.learning import SECRET_WIDTH, learn_held
+from repl_pair.runtime.secrets.learning import PASS_PARTS, SECRET_PARTS, SECRET_WIDTH, learn_held
 from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.wire import REDACTED
 
@@ -121,3 +121,25 @@ def test_the_parts_of_what_has_a_secret_name_are_learned_also_where_they_are_man
     tokens = [(f"u{n}", f"Rk5wQ{n:03d}zT8mVb3X") for n in range(SECRET_WIDTH)]
     learn_held([{"access_tokens": make(tokens)}], needles=needles)
     assert needles.scrub(tokens[-1][1])[0] == "[redacted]"
+
+
+def test_many_levels_of_what_has_a_secret_name_share_one_budget(needles):
+    spaces = [
+        {f"token_rows_{k}": [[f"t0k-{k}-{i}-{n}" for n in range(100)] for i in range(100)]}
+        for k in range(9)
+    ]
+    learn_held([*spaces, {"last_password": "c4nary-named-last"}], needles=needles)
+    assert sum(text.startswith("t0k-0-") for text in needles.ranks) > SECRET_PARTS // 2
+    assert len(needles) < PASS_PARTS
+    assert needles.scrub("c4nary-named-last")[1]
+
+
+def test_what_a_pass_over_the_variables_meets_stays_known_however_much_it_is(needles):
+    needles.limit, held = 100, {"db_password": SECRET}
+    for n in range(5):
+        needles.begin_pass()
+        learn_held([held, {"tokens": [f"t0ken-{n}-{i}" for i in range(150)]}], needles=needles)
+        needles.trim()
+        assert needles.scrub(SECRET)[1]
+        needles.trim()
+    assert len(needles) <= 1 + 2 * 150 + 100
