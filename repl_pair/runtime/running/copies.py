@@ -131,27 +131,66 @@ def _parts_of(value: Any, kind: Any) -> tuple[Any, bool]:
 def copy_live(value: Any) -> Any:
     """Copy a whole value for steps to act on.
 
-    What in its containers cannot be copied stays shared, and what of its class comes later. Each
-    try walks all that such objects have in common, and keeps nothing of it.
+    In its containers stays shared what cannot be copied, as a lock, and each object that holds
+    such. What refuses by itself stands for its class. After `IN_VAIN` copies that were thrown away,
+    so does each object.
     """
-    shared = set[int]()
+    known, classes, in_vain = _Copies(), set[int](), 0
 
-    def copy_leaf(leaf: Any, known: dict[int, Any]) -> Any:
+    def copy_leaf(leaf: Any, known: _Copies) -> Any:
+        nonlocal in_vain
         before = len(known)
-        if id(real_class(leaf)) in shared:
+        if id(real_class(leaf)) in classes:
             return leaf
         try:
             return deepcopy(leaf, known)
-        except Exception:  # noqa: BLE001  copying is the code of whatever is copied
+        except Exception as error:  # noqa: BLE001  copying is the code of whatever is copied
+            in_vain += len(known) - before
             while len(known) > before:  # what is copied in part
                 known.popitem()
-            shared.add(id(real_class(leaf)))
+            holders, refused = _failed(error)
+            known.shared.update((id(one), one) for one in holders)
+            classes.update(map(id, map(real_class, refused)))
+            if in_vain > IN_VAIN:
+                classes.add(id(real_class(leaf)))
             return leaf
 
     try:
         return deepcopy(value)
     except Exception:  # noqa: BLE001  copying is the code of whatever is copied
-        return _copy_each(value, {}, copy_leaf)
+        return _copy_each(value, known, copy_leaf)
+
+
+IN_VAIN = 20_000
+
+
+class _SharedError(Exception):
+    """What is to be copied holds what cannot be."""
+
+
+class _Copies(dict[int, Any]):
+    """Copies by id, as `deepcopy` asks for them; what cannot be copied fails at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shared: dict[int, Any] = {}
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        if key in self.shared:
+            raise _SharedError
+        return super().get(key, default)
+
+
+def _failed(error: Exception) -> tuple[list[Any], list[Any]]:
+    """Return what was being copied as copying failed, and of it what refused by itself."""
+    frames, at = list[Any](), error.__traceback__
+    while at is not None:
+        frames += [at.tb_frame] if at.tb_frame.f_globals is deepcopy.__globals__ else []
+        at = at.tb_next
+    holders = [one.f_locals["x"] for one in frames if one.f_code is deepcopy.__code__]
+    by_its_parts = isinstance(error, (_SharedError, RecursionError))
+    by_itself = not by_its_parts and frames[-1].f_code is deepcopy.__code__
+    return holders, holders[-1:] if by_itself else []
 
 
 def _read(value: Any, _places: Any) -> Any:

@@ -1,12 +1,14 @@
 """Copies of states: what of a value is kept, what is cut, and that nothing is shared."""
 
 import threading
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import numpy
@@ -174,6 +176,39 @@ def test_of_a_class_that_cannot_be_copied_one_alone_is_tried():
     sessions = [Session() for _ in range(9)]
     assert copy_live(sessions) == sessions
     assert tried == [sessions[0]] * 2  # with the list, and by itself
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        deque,
+        lambda items: numpy.array(items, dtype=object),
+        lambda items: SimpleNamespace(items=items),
+    ],
+)
+def test_of_a_class_whose_copies_depend_on_what_it_holds_later_ones_are_copied(make):
+    lock = threading.Lock()
+    value = [make([lock]), [make([lock])], make([1, 2])]
+    copied = copy_live(value)
+    assert copied[0] is value[0]
+    assert copied[2] is not value[2]
+
+
+def test_what_cannot_be_copied_is_tried_once_however_many_hold_it():
+    tried: list[Any] = []
+
+    class Session:
+        def __getstate__(self):
+            tried.append(self)
+            return self.__dict__
+
+    session, orders = Session(), [Bare() for _ in range(9)]
+    session.parts = [threading.Lock()]
+    for order in orders:
+        order.session = session
+    copied = copy_live({"orders": orders, "again": [session]})
+    assert copied["orders"] == orders
+    assert len(tried) == 2  # with the whole, and by itself
 
 
 class Holder:
