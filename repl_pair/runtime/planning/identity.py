@@ -173,7 +173,7 @@ def _walk(
             yield None, "", False
         elif key not in found:
             found[key] = target
-            nodes = tuple(definitions_of(target, indexes))
+            nodes = definitions_of(target, indexes)
             if is_name and not nodes:
                 continue
             left -= 1
@@ -220,12 +220,19 @@ def _reached(
         yield Assigned(name=full_name(reader), reader=reader)
 
 
-@lru_cache(maxsize=2048)
-def _read(nodes: tuple[ast.AST, ...]) -> tuple[str, Sequence[str], frozenset[str]]:
+def _read(nodes: Sequence[ast.AST]) -> tuple[str, Sequence[str], set[str]]:
     """Return the syntax of definitions, the names that they read, sorted, and their texts."""
-    texts = (n.value for node in nodes for n in ast.walk(node) if isinstance(n, ast.Constant))
     try:
-        names = sorted({name for node in nodes for name in free_names(node)})
+        names = sorted(set[str]().union(*map(_names_read, nodes)))
     except RecursionError:
-        return "", (), frozenset()
-    return syntax_of(nodes), names, frozenset(str(t) for t in texts if isinstance(t, str))
+        return "", (), set()
+    return syntax_of(nodes), names, set[str]().union(*map(_texts_in, nodes))
+
+
+_names_read = lru_cache(maxsize=4096)(free_names)
+
+
+@lru_cache(maxsize=4096)
+def _texts_in(node: ast.AST) -> frozenset[str]:
+    values = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant))
+    return frozenset(str(value) for value in values if isinstance(value, str))

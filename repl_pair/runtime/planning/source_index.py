@@ -4,7 +4,7 @@ import ast
 import linecache
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import takewhile
+from itertools import groupby, takewhile
 from operator import is_
 from typing import Any, TypeAlias, cast
 
@@ -13,7 +13,9 @@ from repl_pair.runtime.reading.code_files import is_cell
 
 PARSE_TRIES = 5
 _Path: TypeAlias = tuple[ast.AST, ...]
-_END = ast.Pass()
+_Part: TypeAlias = tuple[_Path, dict[str, None], dict[str, None]]
+_END = ast.Interactive(body=[])
+"""Ends a branch; no source has such a node."""
 _TARGETS = (ast.Name, ast.Subscript, ast.Attribute)
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -74,7 +76,7 @@ def index(source: str) -> Index:
         return found
     _fill(found, tree)
     imported, bound = set[str](), set[str]()
-    counted = list[tuple[_Path, dict[str, None]]]()
+    counted = list[_Part]()
     for path, whole in _statements(tree):
         names = dict.fromkeys(_bound_by(path[-1]))
         bound.update(names)
@@ -84,16 +86,38 @@ def index(source: str) -> Index:
         if (on := _called_on(path[-1])) in bound and on not in imported:
             names[on] = None
         whole.update(names)
-        counted.append((path, names if isinstance(path[-1], _DEFINITIONS) else whole))
+        counted.append((path, names, whole))
     last: dict[str, _Path] = {}
-    for path, names in counted:
-        for name in names:
-            before = last.get(name, ())
-            same = sum(takewhile(bool, map(is_, before, path)))
-            left = [_END] * (len(before) - 1 - same)
-            found.assignments.setdefault(name, []).extend((*left, *path[same:]))
-            last[name] = path
+    for _, parts in groupby(counted, key=lambda each: id(each[2])):
+        for path, names in _wholes([*parts]):
+            for name in names:
+                found.assignments.setdefault(name, []).extend(_pieces(last.get(name, ()), path))
+                last[name] = path
     return found
+
+
+def _wholes(parts: list[_Part]) -> Iterator[tuple[_Path, dict[str, None]]]:
+    """Return what counts whole as one node, which its names share, and each definition in it."""
+    (head, _, whole), *others = parts
+    if not others:
+        yield head, whole
+        return
+    block, last = list[ast.AST](), ()
+    bound = {n for path, ns, _ in parts if not isinstance(path[-1], _DEFINITIONS) for n in ns}
+    for path, names, _ in parts:
+        if isinstance(path[-1], _DEFINITIONS) and bound.isdisjoint(names):
+            yield path, names
+        else:
+            block += _pieces(last, path)
+            last = path
+    yield (*head[:-1], ast.Interactive(cast("list[ast.stmt]", block[len(head) - 1 :]))), whole
+
+
+def _pieces(before: _Path, path: _Path) -> Iterator[ast.AST]:
+    """Return what of a path is not on the one before, behind the end of each branch left."""
+    same = sum(takewhile(bool, map(is_, before, path)))
+    yield from [_END] * (len(before) - 1 - same)
+    yield from path[same:]
 
 
 index_cell = lru_cache(maxsize=_MAX_CELLS)(index)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from hashlib import sha256
 from importlib.util import decode_source
 from operator import is_, ne
 from types import FunctionType
@@ -28,6 +29,8 @@ from repl_pair.runtime.planning.targets import (
 from repl_pair.runtime.reading.code_files import has_other_code, is_cell, is_imported
 from repl_pair.runtime.registry.component import noted_source
 from repl_pair.runtime.values.classes import module_of, name_of, names_in, qualname_of, real_class
+
+_LONG = 4_000
 
 
 @final
@@ -77,9 +80,16 @@ def added_to(cls: type[Any], indexes: dict[str, Index]) -> Iterator[FunctionType
 def syntax_of(nodes: Iterable[ast.AST]) -> str:
     """Return the syntax of definitions, without positions; "" where calls may not go so deep."""
     try:
-        return " ".join(map(ast.dump, nodes))
+        return " ".join(map(_dump, nodes))
     except RecursionError:
         return ""
+
+
+@lru_cache(maxsize=4096)
+def _dump(node: ast.AST) -> str:
+    """Write a node, a long one as its hash: many names share one that counts whole."""
+    text = ast.dump(node)
+    return text if len(text) < _LONG else sha256(text.encode()).hexdigest()
 
 
 def rebound_in(function: FunctionType, indexes: dict[str, Index]) -> set[str]:

@@ -192,6 +192,10 @@ def test_a_change_in_what_is_reached_by_name_shows(define, source, old, new):
         ("R = 1\nif f'':\n    R = 2\n    R = 3\ndef f(): return R", "    R = 3", "R = 3"),
         ("R = 1\nif f'':\n    R = 2\ndef f(): return R", "    R", "    pass\nelse:\n    R"),
         ("R = 0\nfor _ in '':\n    R += 1\n    R += 2\ndef f(): return R", "    R += 2", "R += 2"),
+        ("R = 0\nfor _ in 'a':\n    if f'':\n        R += 1\n    R += 2\ndef f(): return R",
+         "    R += 2", "        pass\n        pass\n        R += 2"),
+        ("try:\n    R = 1\n    def R(): pass\n    R = 1\nfinally: pass\ndef f(): return R",
+         "R = 1\nfinally", "pass\nfinally"),
         ("for R in (1, 2):\n    print()\ndef f(): return R", "print()", "break"),
         ("match 1:\n    case 1: R = 1\n    case _: R = 2\ndef f(): return R", "match 1", "match 2"),
         ("R = 1\nmatch 1:\n    case 1: pass\n    case _: R = 2\ndef f(): return R",
@@ -331,6 +335,13 @@ def test_a_long_chain_of_tests_is_read_in_the_time_of_its_length():
     branches = "".join(f"elif N == {at}: R[{at}] = {at}\n" for at in range(900))
     found = index(f"R = {{}}\nif 0: pass\n{branches}").assignments["R"]
     assert (len(found) > 900, time.thread_time() - begun < 4) == (True, True)
+
+
+def test_the_names_of_a_block_that_counts_whole_share_one_node():
+    names = "".join(f"    V{at} = None\n" for at in range(9))
+    found = index(f"V1 = 0\nwith open('x'):\n{names}    def h(): pass\n").assignments
+    (shared,) = found["V0"]
+    assert [found["V1"][1], found["h"][-1]] == [shared, shared]
 
 
 def test_what_a_run_changes_does_not_show(define):
