@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeGuard
 
 from repl_pair.errors import did_you_mean
-from repl_pair.runtime.assertions.coercion import Leaves, coerce, in_utc, key_finder
+from repl_pair.runtime.assertions.coercion import Leaves, coerce, key_finder, plain_scalar
 from repl_pair.runtime.assertions.comparison import equal, short
 from repl_pair.runtime.assertions.tables import plain_items
 from repl_pair.runtime.assertions.verdicts import has_marker, shown_at, unmasked
 from repl_pair.runtime.assertions.view import RunView
 from repl_pair.runtime.values.classes import (
+    is_array_scalar,
     is_map,
     is_polars,
     is_row,
@@ -120,7 +121,15 @@ def _items(value: Any) -> Iterable[Any] | None:
 
 
 def _ordered(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda actual, x: compare(in_utc(actual), in_utc(coerce(x, actual)))
+    return lambda actual, x: compare(plain_scalar(actual), _rounded(coerce(x, actual), actual))
+
+
+def _rounded(x: Any, actual: Any) -> Any:
+    """Return a value to order by; a float as the short floats of numpy hold it, that can."""
+    if type(x) is float and is_array_scalar(actual) and actual.dtype.char in "ef":
+        most = float(sys.modules["numpy"].finfo(actual.dtype).max)
+        x = type(actual)(x) if abs(x) <= most else x
+    return plain_scalar(x)
 
 
 def _is_many(value: Any) -> TypeGuard[Iterable[Any]]:

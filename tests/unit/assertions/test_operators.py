@@ -127,3 +127,25 @@ def test_an_hour_that_comes_twice_is_in_order():
 def test_a_number_of_numpy_stands_in_the_order_that_numpy_gives_it(op):
     for number in (np.float32(0.1), np.array([0.1], "f4")):
         assert unlike(number, op, 0.1, "result") is None
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("number", "op", "x"),
+    [
+        (np.int64(2**53 + 1), ">", float(2**53)),
+        (np.int64(2**63 - 1), "<", 2.0**63),
+        (np.uint64(2**64 - 1), "<", 2.0**64),
+        (np.float32("inf"), ">", 1e39),
+        (np.float32(1), "<", 1e39),
+        (np.float16(1), "<", 10**400),
+    ],
+)
+def test_a_number_of_numpy_is_in_exact_order_with_what_its_type_cannot_hold(number, op, x):
+    assert unlike(number, op, x, "result") is None
+    opposite = {"<": ">=", ">": "<="}[op]
+    assert "expected a value" in str(unlike(number, opposite, x, "result"))
+
+
+def test_a_complex_number_of_numpy_has_no_order():
+    assert "raised TypeError" in str(unlike(np.complex128(1 + 5j), "<", 2, "result"))
