@@ -96,7 +96,9 @@ def read_connection(path: str | Path) -> Connection | None:
         "".join(info.get(slot) or "" for slot in _TEXTS).encode()
     except (TypeError, ValueError):  # no text, or half a surrogate pair
         return None
-    return info if info.keys() >= _PORTS else None
+    ports = [value for slot, value in info.items() if slot.endswith("_port")]
+    is_sound = info.keys() >= _PORTS and all(type(port) is int for port in ports)
+    return info if is_sound else None
 
 
 def unusable_files() -> Iterator[tuple[Path, str]]:

@@ -45,6 +45,7 @@ PORTS = {"hb_port": 1, "control_port": 2, "iopub_port": 3}
             for slot in ("ip", "transport", "kernel_name", "jupyter_session")
             for value in ("\ud800", {"a": 1})
         ),
+        *(json.dumps({**PORTS, slot: "\ud800"}) for slot in ("hb_port", "shell_port")),
     ],
 )
 def test_a_file_that_no_kernel_wrote_ends_no_discovery(tmp_path, monkeypatch, content):
