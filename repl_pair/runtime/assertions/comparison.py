@@ -27,7 +27,7 @@ from repl_pair.runtime.values.declared_fields import (
     attrs_fields,
     fields_of,
 )
-from repl_pair.runtime.values.frozen import SCALARS, Secret, to_plain
+from repl_pair.runtime.values.frozen import SCALAR_IDS, Secret, to_plain
 from repl_pair.runtime.values.library import all_values
 from repl_pair.runtime.values.paths import join_path
 
@@ -79,7 +79,7 @@ def _difference(expected: Any, actual: Any, path: str) -> str | None:
         found = _difference(expected.value, actual, path)
         return at_place(path, "it is not the expected secret") if found else None
     expected = coerce(expected, actual)
-    if SCALARS.issuperset(map(real_class, (expected, actual))):
+    if {id(real_class(expected)), id(real_class(actual))} <= SCALAR_IDS:
         return _leaf_difference(expected, actual, path)
     if kind_of(expected) or kind_of(actual):
         return table_difference(expected, actual, path, _difference)

@@ -107,13 +107,21 @@ _PLAIN = frozenset(map(id, (str, bytes, bool, int, float, complex, type(None))))
 
 
 def _first_level(result: Any) -> Iterable[Any]:
-    # A class without `keys` is not asked whether it is a mapping, which would hash it.
-    if hasattr(cast("type[Any]", type(result)), "keys") and isinstance(result, Mapping):
+    if _is_map(result):
         return cast("Mapping[Any, Any]", result).values()
     if isinstance(result, list | tuple):
         return cast("Iterable[Any]", result)
     names: Iterable[str] = getattr(cast("Any", type(result)), "__dataclass_fields__", ())
     return (getattr(result, name) for name in names)
+
+
+def _is_map(value: Any) -> bool:
+    # A class without `keys` is not asked whether it is a mapping, which would hash it.
+    try:
+        is_asked = hasattr(cast("type[Any]", type(value)), "keys")
+        return isinstance(value, dict) or (is_asked and isinstance(value, Mapping))
+    except Exception:  # noqa: BLE001  the hash of a class may be code of its metaclass
+        return False
 
 
 def _call(value: Any, method: str, **wanted: Any) -> Any:

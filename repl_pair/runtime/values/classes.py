@@ -137,7 +137,7 @@ def is_map(value: Any) -> TypeGuard[Mapping[Any, Any]]:
     try:
         return issubclass(type(value), Mapping)
     except Exception:  # noqa: BLE001  the hash of a class may be code of its metaclass
-        return any(base is Mapping for base in lineage(real_class(value)))
+        return any(base is Mapping or base is dict for base in lineage(real_class(value)))
 
 
 def is_row(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
@@ -156,9 +156,8 @@ _TABLES = {
     "series": ("pandas", "Series"),
     "index": ("pandas", "Index"),
 }
-PLAIN = frozenset((type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset))
-_PLAIN_IDS = frozenset(map(id, PLAIN))
 CONTAINER_IDS = frozenset(map(id, (list, tuple, dict, set, frozenset)))
+PLAIN_IDS = CONTAINER_IDS.union(map(id, (type(None), bool, int, float, str, bytes)))
 """By id, for the metaclass of the class that is looked up may hash it by code of its own."""
 
 _SECRET_CLASSES = {
@@ -170,7 +169,7 @@ _SECRET_CLASSES = {
 
 def kind_of(value: Any) -> str | None:
     """Name the kind of table that a value is ("array", "frame", …), None for other values."""
-    if id(real_class(value)) in _PLAIN_IDS:
+    if id(real_class(value)) in PLAIN_IDS:
         return None
     return next((kind for kind, names in _TABLES.items() if is_instance_of(value, *names)), None)
 
@@ -213,7 +212,7 @@ def is_instance_of(value: Any, module: str, *names: str) -> bool:
 
 def is_array_scalar(value: Any) -> bool:
     """Return whether `value` is a numpy scalar, immutable."""
-    return id(real_class(value)) not in _PLAIN_IDS and is_instance_of(value, "numpy", "generic")
+    return id(real_class(value)) not in PLAIN_IDS and is_instance_of(value, "numpy", "generic")
 
 
 def is_library_scalar(value: Any) -> bool:

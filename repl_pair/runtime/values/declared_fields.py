@@ -6,7 +6,7 @@ from dataclasses import MISSING, fields as dataclass_fields, is_dataclass
 from typing import Any, NamedTuple, cast
 
 from repl_pair.runtime.values.classes import (
-    PLAIN,
+    PLAIN_IDS,
     hint_class,
     is_exactly,
     is_of,
@@ -20,7 +20,7 @@ from repl_pair.runtime.values.classes import (
 
 def has_fields(cls: Any) -> bool:
     """Return whether a class is built from a mapping of declared fields."""
-    if not isinstance(cls, type) or (type(cls) is type and cls in PLAIN):
+    if not isinstance(cls, type) or id(cls) in PLAIN_IDS:
         return False  # the answer for most values
     is_more = is_typed_dict(cls) or is_named_tuple(cls) or is_model_class(cls)
     return is_dataclass(cls) or is_more or attrs_fields(cast("Any", cls)) is not None

@@ -15,6 +15,7 @@ from repl_pair.records import row
 from repl_pair.runtime.values.classes import (
     hint_class,
     is_secret_class,
+    per_class,
     real_class,
     spell,
 )
@@ -31,7 +32,6 @@ if sys.version_info >= (3, 14):
 _SECRET_WORDS = re.compile(r"\b(Sensitive|Secret(Str|Bytes)?)\b")
 _WRAPPERS = frozenset({"Required", "NotRequired", "ReadOnly", "Final", "ClassVar"})
 _CACHE: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
-_FIELDS: WeakKeyDictionary[Any, "dict[str, Hint]"] = WeakKeyDictionary()
 Fields = Callable[[type], Mapping[str, Any]]
 """Gives the hints of the fields of a class."""
 
@@ -153,15 +153,22 @@ def _unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
 
 def class_hints(cls: type) -> dict[str, Hint]:
     """Return the hints of a class's fields, its bases' included, resolved as far as they can be."""
-    known = _FIELDS.get(cls)
+    kept = _kept_hints(cls)
+    known = kept.get("all")
     if known is None:
         hints, is_complete = hints_of(cls)
         known = {name: read_hint(hint) for name, hint in hints.items()}
         for given_as, one in (attrs_fields(cls) or {}).items():
             known[given_as] = known.get(one.name, ANYTHING)
         if is_complete:
-            _FIELDS[cls] = known
+            kept["all"] = known
     return known
+
+
+@per_class
+def _kept_hints(_cls: type) -> dict[str, dict[str, Hint]]:
+    """Give what holds the hints of a class once they are resolved."""
+    return {}
 
 
 def required_keys(cls: Any) -> list[str]:
@@ -201,7 +208,7 @@ def declares_secret(hint: Hint) -> bool:
             if container.has_fields and container.cls not in met:
                 met.add(container.cls)
                 pending.extend(class_hints(container.cls).values())
-                is_settled = is_settled and container.cls in _FIELDS
+                is_settled = is_settled and "all" in _kept_hints(container.cls)
     found = any(one.sensitive for one in pending)
     if is_settled:
         vars(hint)["declares"] = found

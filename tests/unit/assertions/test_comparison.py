@@ -24,6 +24,7 @@ from hypothesis import given, strategies as st
 from pydantic import BaseModel
 from starlette.datastructures import Headers, QueryParams
 
+import repl_pair
 from repl_pair.runtime.assertions.coercion import coerce
 from repl_pair.runtime.assertions.comparison import difference, equal
 from repl_pair.runtime.values.freeze import freeze
@@ -570,3 +571,15 @@ def test_records_are_compared_by_their_fields_whatever_their_generated_equality_
     assert difference(Fit(True), Fit(1), "it") == "it.coef: expected True, got 1"
     assert difference(Fit(np.array([1.0, 2.0])), Fit(np.array([1.0, 2.0]))) is None
     assert "2.0" in (difference(Fit(np.array([1.0, 2.0])), Fit(np.array([1.0, 3.0]))) or "")
+
+
+def test_values_whose_metaclass_compares_and_does_not_hash_are_compared():
+    meta = type("Meta", (type,), {"__eq__": lambda one, other: one is other, "__hash__": None})
+    kept = meta("Kept", (dict,), {})(a=1)
+    assert difference({"a": 1}, kept) is None
+    assert difference({"a": 2}, kept).startswith("a:")
+    point = dataclass(meta("Point", (), {"x": 1, "__annotations__": {"x": int}}))
+    assert difference({"x": 1}, point()) is None
+    assert difference(1, point()).startswith("expected 1")
+    repl_pair.story("points", component=lambda at=None: at)
+    repl_pair.variant("points/A", args={"at": point()})

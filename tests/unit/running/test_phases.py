@@ -354,7 +354,8 @@ def test_the_class_of_a_result_is_not_compared_by_code_of_its_metaclass(hashed):
     equals = Mock(side_effect=RuntimeError("asked"))
     meta = type("Meta", (type,), {"__eq__": equals, "__hash__": None, **hashed})
     odd = meta("Odd", (), {"_repr_html_": lambda self: "<b>odd</b>"})()
-    for name, result in (("one", odd), ("several", [odd]), ("named", {"a": odd})):
+    kept = meta("OddDict", (dict,), {})(a=odd)
+    for name, result in (("one", odd), ("several", [odd]), ("named", {"a": odd}), ("kept", kept)):
         repl_pair.story(name, component=lambda result=result: result)
         repl_pair.variant(f"{name}/A")
         record = repl_pair.run(f"{name}/A")
