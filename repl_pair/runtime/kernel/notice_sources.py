@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from contextlib import suppress
 
 from repl_pair.errors import error_text
 from repl_pair.records import Undo
@@ -48,7 +49,8 @@ class NoticeSources:
             self._looked_at = monotonic()
             here = find_project()
             if here is not None and os.path.isdir(here.root / FOLDER):
-                start_thread(self._look_at_realm, name="realm")
+                with suppress(RuntimeError):  # no thread can be started: the call needs none
+                    start_thread(self._look_at_realm, name="realm")
         with self._lock:
             if client in self._clients:
                 return

@@ -1,5 +1,7 @@
 """What begins a look at what other repos changed."""
 
+from unittest.mock import Mock
+
 import pytest
 
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
@@ -28,6 +30,11 @@ def looks(monkeypatch, own_project):
 def test_calls_of_agents_begin_one_look_in_two_seconds_and_calls_of_the_person_none(looks):
     assert [looks(at) for at in (100.0, 101.9, 102.0, 102.1)] == [1, 1, 2, 2]
     assert looks(200.0, PERSON) == 2
+
+
+def test_a_call_goes_on_where_no_thread_can_be_started(looks, monkeypatch):
+    monkeypatch.setattr(notice_sources, "start_thread", Mock(side_effect=RuntimeError))
+    assert looks(100.0) == 0
 
 
 def test_no_look_begins_where_the_project_keeps_nothing(looks, own_project):
