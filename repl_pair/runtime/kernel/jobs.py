@@ -112,10 +112,12 @@ class Job:
             if self.answered or (not_started and self.begun):
                 return False
             self.answered = True
-        for fn in self._at_answer:
-            fn()
         try:
-            self._reply(reply)
+            try:
+                for fn in self._at_answer:
+                    fn()
+            finally:
+                self._reply(reply)
         except Exception:  # noqa: BLE001  it is sent all the same, and the job goes on to its end
             _log.exception("what follows the reply to %s failed", self.op.name)
         if not self.begun:

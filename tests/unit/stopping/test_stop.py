@@ -637,6 +637,12 @@ def test_a_job_is_answered_once_and_does_not_begin_afterwards(job):
     assert (job.replies, ended, job.ended) == ([{"ok": False}], [True], True)
 
 
+def test_a_job_is_answered_also_where_what_waits_for_that_fails(job):
+    job.at_answer(lambda: 1 / 0)
+    assert job.answer({"ok": True})
+    assert (job.replies, job.ended) == ([{"ok": True}], True)
+
+
 def test_a_job_that_has_begun_is_not_given_up_and_ends_when_its_lane_reports_it(job):
     assert job.begin()
     assert not job.answer({"ok": False}, not_started=True)
