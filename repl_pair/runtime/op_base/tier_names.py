@@ -29,7 +29,7 @@ _ID = r"[A-Za-z][A-Za-z0-9_./-]*[A-Za-z0-9_-]|[A-Za-z]"
 _OF_PERSONS = frozenset(
     {"result", "last", "state", "stdout", "stderr", "outputs", "effects", "events", "args"}
     | {"effective_args", "value", "default", "body", "text", "logs", "warnings"}
-    | {"expected", "actual", "payload", "response", "entries"}
+    | {"expected", "actual", "payload", "response", "responses", "line", "entries"}
 )
 """The slots of answers that hold the person's values, in which nothing is renamed."""
 _TEXTS = frozenset({"conflicts", "reasons"})

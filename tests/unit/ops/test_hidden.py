@@ -179,3 +179,21 @@ async def test_values_of_the_person_are_not_renamed_for_a_tier():
         settings,
     )
     await session.close()
+
+
+async def test_the_lines_of_a_play_and_responses_are_not_renamed_for_a_tier():
+    given = {"mode": "dark", "note": "mode 'dark'"}
+    repl_pair.decorator("d", kind="fx_override", effect="a/b", responses=[given], tier="ops")
+    repl_pair.story("c", component=Taking, tier="ops")
+    repl_pair.variant("c/V", play=[repl_pair.step.call("take", given=given)], tier="ops")
+    session = Session.direct(Policy(tier="ops"))
+    shown = await session.call("get_decorator", {"decorator_id": "d"})
+    assert shown["result"]["responses"] == [given]
+    run = await session.call("run_variant", {"variant_id": "c/V", "detail": "full"})
+    assert given in run["result"]["steps"][0]["line"][2].values()
+    await session.close()
+
+
+class Taking:
+    def take(self, given):
+        return given
