@@ -37,9 +37,9 @@ def copy_state(value: Any) -> Any:
     return copy_within(value, BOUNDS, _read)
 
 
-def copy_containers(value: Any) -> Any:
-    """Copy builtin containers as deep as the interpreter goes; the rest is shared."""
-    return _copy_each(value, {}, lambda leaf, _known: leaf)
+def copy_containers(value: Any, take: Callable[[Any], Any] = lambda leaf: leaf) -> Any:
+    """Copy builtin containers as deep as the interpreter goes; the rest is what `take` gives."""
+    return _copy_each(value, {}, lambda leaf, _known: take(leaf))
 
 
 def _copy_each(value: Any, known: dict[int, Any], copy_leaf: Callable[[Any, Any], Any]) -> Any:

@@ -19,7 +19,7 @@ from repl_pair.runtime.running.openings import Opening, open_variant
 from repl_pair.runtime.secrets.places import secret_payload
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.freeze import freeze
-from repl_pair.runtime.values.frozen import NotData, refs_in
+from repl_pair.runtime.values.frozen import SCALAR_IDS, NotData, refs_in
 
 
 @record
@@ -66,12 +66,7 @@ async def _handle(frame: Frame, sent: Dispatched, payload: Mapping[str, Any]) ->
     """Give an event to its handler, with what was passed; a `ref` is loaded before it is taken."""
     frame.doing = {"event": sent.name}
     handle = handler_of(frame, sent.name)
-    loaded = {
-        name: await load_data(frame, frozen, f"event {sent.name}", at=("events", name))
-        if refs_in(frozen := _frozen(value))
-        else copy_containers(value)
-        for name, value in payload.items()
-    }
+    loaded = {name: await _loaded(frame, sent, name, value) for name, value in payload.items()}
     try:
         return await frame.value_of(handle(**loaded))
     except BaseException as error:
@@ -80,6 +75,21 @@ async def _handle(frame: Frame, sent: Dispatched, payload: Mapping[str, Any]) ->
     finally:
         for listener in tuple(LISTENERS.values()):
             listener(sent)
+
+
+async def _loaded(frame: Frame, sent: Dispatched, name: str, value: Any) -> Any:
+    """Copy the containers of what was passed; each part in them that is or holds a `ref` loads."""
+    held = dict[int, Any]()
+
+    def note(leaf: Any) -> Any:
+        if id(real_class(leaf)) not in SCALAR_IDS and refs_in(frozen := _frozen(leaf)):
+            held[id(leaf)] = frozen
+        return leaf
+
+    copied = copy_containers(value, note)
+    where, at = f"event {sent.name}", ("events", name)
+    loaded = {id: await load_data(frame, one, where, at=at) for id, one in held.items()}
+    return copy_containers(copied, lambda leaf: loaded.get(id(leaf), leaf)) if held else copied
 
 
 class Live:

@@ -87,6 +87,8 @@ def test_a_handler_gets_what_was_passed(taking):
     repl_pair.loader("made")(lambda n: n + 1)
     ref = repl_pair.ref("made", n=1)
     assert [taking(given) for given in (ref, [ref], {"a": (0, ref)})] == [2, [2], {"a": (0, 2)}]
+    beside = threading.Lock()
+    assert taking([beside, ref]) == [beside, 2]
 
 
 def test_a_handler_gets_a_list_that_holds_itself_also_while_events_are_recorded(taking):
