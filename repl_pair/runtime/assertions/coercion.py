@@ -25,6 +25,8 @@ NO_VALUE: Any = object()
 """Stands for a value or key that is not there; nothing else is it."""
 _NUMBERS = "biufc"
 """The kinds of the numbers of numpy."""
+_LEAVES = "biufUS"
+"""The kinds of numpy's scalars that are leaves: equal moments of two units hash as two."""
 _KEY_BITS = 2_000
 """How long a whole number may be that a JSON key stands for: Python writes it at any limit."""
 
@@ -121,7 +123,7 @@ def _kind(value: Any) -> Any:
         return None if any(kind is None for kind in kinds) else kinds
     if value is None or is_of(value, datetime) or (leaf_of(cls) and cls is not complex):
         return id(cls)
-    return value.dtype if is_array_scalar(value) and value.dtype.kind in "biuf" else None
+    return value.dtype if is_array_scalar(value) and value.dtype.kind in _LEAVES else None
 
 
 def _hashed(leaf: Any) -> Any:

@@ -25,7 +25,7 @@ from pydantic import BaseModel
 from starlette.datastructures import Headers, QueryParams
 
 import repl_pair
-from repl_pair.runtime.assertions.coercion import coerce
+from repl_pair.runtime.assertions.coercion import Leaves, coerce
 from repl_pair.runtime.assertions.comparison import difference, equal
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Secret
@@ -583,3 +583,10 @@ def test_values_whose_metaclass_compares_and_does_not_hash_are_compared():
     assert difference(1, point()).startswith("expected 1")
     repl_pair.story("points", component=lambda at=None: at)
     repl_pair.variant("points/A", args={"at": point()})
+
+
+def test_texts_of_numpy_are_looked_up_and_not_asked_one_by_one():
+    texts = {np.str_("a"), np.str_("b"), np.bytes_(b"c")}
+    leaves = Leaves(texts)
+    assert [leaves.find("b"), leaves.find(b"c"), leaves.others("b")] == ["b", b"c", []]
+    assert difference(["a", "b", b"c"], texts) is None
