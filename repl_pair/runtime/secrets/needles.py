@@ -24,10 +24,14 @@ _LONGEST_URL = 2048
 """How many characters a URL with a password may have, which is a secret that no needle is."""
 
 
+PASSES = 8
+"""More than run at the same time: a trim beside them drops nothing that one of them has met."""
+
+
 class Rank(IntEnum):
     """How a secret was found: of each rank but the last, those met longest ago are dropped.
 
-    Nothing that the last two passes over the person's variables met is dropped.
+    Nothing that the last `PASSES` passes over the person's variables met is dropped.
     """
 
     MET = 0
@@ -69,8 +73,8 @@ class Needles:
         self._lock = threading.RLock()  # a finalizer may come here again
         self._traits = Traits()
         self._tables: dict[str, dict[int, list[str]]] = {"I": {}, "Q": {}}
-        self._kept: tuple[set[str], set[str]] = set(), set()
-        """The held texts that the pass before met, and those met since this one began."""
+        self._pass, self._met_in = 0, dict[str, int]()
+        """The number of the last pass that began, and that of the last one that met a held text."""
 
     def __len__(self) -> int:
         return len(self.ranks)
@@ -91,20 +95,22 @@ class Needles:
                 known = self.ranks.pop(part, None)
                 self.ranks[part] = rank if known is None else max(rank, known)
                 if rank is Rank.HELD:
-                    self._kept[1].add(part)
+                    self._met_in[part] = self._pass
                 if known is None:
                     self._index(part)
         return bool(parts)
 
     def begin_pass(self) -> None:
-        """Begin to learn all that is held: of what this pass and the one before meet, all stays."""
+        """Begin to learn all that is held: what this pass meets stays until `PASSES` more began."""
         with self._lock:
-            self._kept = self._kept[1], set()
+            self._pass += 1
 
     def trim(self) -> None:
         """Forget those met longest ago of each rank that has more than `limit` beside the kept."""
         with self._lock:
-            dropped, kept = list[str](), self._kept[0] | self._kept[1]
+            dropped, oldest = list[str](), self._pass - PASSES
+            kept = {text: at for text, at in self._met_in.items() if at > oldest}
+            self._met_in = kept
             for rank in (Rank.MET, Rank.HELD):
                 loose = [t for t, known in self.ranks.copy().items() if known is rank]
                 loose = [text for text in loose if text not in kept]

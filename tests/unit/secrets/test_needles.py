@@ -14,7 +14,7 @@ from starlette.datastructures import Secret as StarletteSecret
 from repl_pair.runtime.planning.identity import content_hash
 from repl_pair.runtime.secrets.forms import forms_of, url_passwords
 from repl_pair.runtime.secrets.learning import collect_environment
-from repl_pair.runtime.secrets.needles import Needles
+from repl_pair.runtime.secrets.needles import PASSES, Needles, Rank
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Secret, secrets_in
 from repl_pair.runtime.values.hints import read_hint
@@ -282,6 +282,21 @@ def test_the_environment_gives_secret_variables_and_url_passwords_for_good():
     assert needles.scrub("tok-123-abc pw-9-pw-8 me-and-99-you")[0] == (
         "[redacted] [redacted] me-and-99-you"
     )
+
+
+def test_what_the_latest_passes_met_is_kept_beyond_the_limit():
+    needles = Needles(limit=1)
+    held = [f"kept-secret-{number}-Xy9" for number in range(5)]
+    needles.begin_pass()
+    for secret in held:
+        needles.add(secret, rank=Rank.HELD)
+    for _ in range(PASSES - 1):
+        needles.begin_pass()
+        needles.trim()
+        assert set(held) <= needles.ranks.keys()
+    needles.begin_pass()
+    needles.trim()
+    assert not set(held) <= needles.ranks.keys()
 
 
 def test_while_the_oldest_are_forgotten_another_thread_finds_all_that_is_known(monkeypatch):
