@@ -7,7 +7,7 @@ import pytest
 SHORT = "hun7r"
 SETUP = f"""
 import collections, http.cookiejar, http.cookies
-import numpy, pandas, repl_pair
+import numpy, pandas, polars, repl_pair
 from dataclasses import dataclass
 from typing import Annotated
 from repl_pair import Sensitive
@@ -44,6 +44,16 @@ v_columns = pairs
 v_turned = frame.T
 wide = [["user", "plain"], ["DB_PASSWORD", {SHORT!r}]]
 v_wide = pandas.DataFrame(wide, columns=["name", "value"])
+named = {{"name": ["DB_PASSWORD"], "value": [{SHORT!r}]}}
+v_polars = polars.DataFrame(named)
+v_fields = numpy.array([("DB_PASSWORD", {SHORT!r})], dtype=[("name", "U11"), ("value", "U8")])
+v_twice = pandas.concat([pandas.DataFrame(named), pandas.DataFrame({{"name": ["x"]}})], axis=1)
+v_late = pandas.DataFrame({{"name": ["x"] * 1_500, "value": "x"}})
+v_late = pandas.concat([v_late, pandas.DataFrame(named)], ignore_index=True)
+v_upright = pandas.DataFrame(named).T
+v_series = v_upright[0]
+v_long = pandas.concat([v_series[:1], pandas.Series(["x"] * 20), v_series[1:]])
+v_nested = numpy.array([(("ann", {SHORT!r}), 1)], dtype=[("login", kinds), ("n", "i4")])
 v_structured = rows
 v_grid = rows.reshape(1, 1)
 v_scalar = rows[0]
@@ -65,6 +75,7 @@ v_plain = ("plain", "plain")
 SECRET = [
     "header", "headers", "variable", "variables", "record", "bytes", "row", "labels", "columns",
     "turned", "structured", "grid", "scalar", "cookies", "cookie", "jar",
+    "polars", "fields", "twice", "upright", "series", "long", "nested",
     "slotted", "login", "named", "command", "words", "key",
 ]  # fmt: skip
 
@@ -110,6 +121,22 @@ def test_a_value_beside_the_name_of_a_secret_is_redacted(inspector, name):
         'v_wide.loc[1, "value"]',
         "v_wide[0:2]",
         "v_wide",
+        "v_polars.value",
+        "v_polars.value[0]",
+        "v_fields.value",
+        "v_fields.value[0]",
+        "v_fields[0].value",
+        "v_twice.value",
+        "v_twice.iloc[0, 1]",
+        "v_late.value[1500]",
+        "v_late.value[1495:1501]",
+        "v_upright[0]",
+        "v_upright[1:2]",
+        'v_upright.loc["value"]',
+        "v_series.value",
+        "v_series[1]",
+        "v_series[1:2]",
+        "v_nested[0]",
         "v_command[2]",
         "v_command[-3]",
         "v_command[2:4]",

@@ -8,6 +8,7 @@ from typing import Any
 
 from repl_pair.runtime.reading.fields import Pairs, read_fields
 from repl_pair.runtime.reading.table_views import show_array, show_frame, show_polars, show_series
+from repl_pair.runtime.reading.tables import field_pairs
 from repl_pair.runtime.values.classes import (
     is_exactly,
     lineage,
@@ -59,8 +60,9 @@ def _text_of_exactly(value: Any) -> str:
 def _read_scalar(value: Any) -> Any:
     generic = sys.modules["numpy"].generic
     plain: Any = generic.item(value)
-    if names := generic.dtype.__get__(value).names:
-        return Pairs(list(zip(names, plain, strict=True)))
+    dtype = generic.dtype.__get__(value)
+    if dtype.names:
+        return field_pairs(plain, dtype)
     return plain if type(plain) is not type(value) else f"<{name_of(real_class(value))}>"
 
 

@@ -8,15 +8,16 @@ from typing import Any, NamedTuple
 
 from repl_pair.runtime.reading.table_views import END_ROWS, SHOWN_COLUMNS
 from repl_pair.runtime.reading.tables import (
+    A_SECRET,
     column_names,
     dtype_text,
     is_plain,
     is_plain_index,
     label_positions,
+    names_of_values,
     shape_of_table,
 )
 from repl_pair.runtime.values.classes import is_exactly, is_polars
-from repl_pair.runtime.values.marks import NAME_SLOTS
 from repl_pair.runtime.values.paths import Cut, Key, whole_slice
 
 MISSING: Any = object()
@@ -84,32 +85,25 @@ def labels_beside(value: Any, key: Key | Cut) -> list[Any]:
     try:
         if type(value) is Indexer:
             labels = _labels_indexed(value, key if isinstance(key, tuple) else (key,))
-            return [*labels, *_names_of_values(value.table)]
-        if is_plain(value, "Series"):
-            is_position = as_read(value, key)[0] == "iloc"
-            return [value.name, *([value.index[key]] if is_position else [])]
-        if is_plain(value, "DataFrame"):
-            names = list(value.index.names) if type(key) is int else []
-            return names if key in NAME_SLOTS else [*names, *_names_of_values(value)]
-        if is_plain(value, "void"):
-            return [value.dtype.names[key]] if type(key) is int else []
+            return [*labels, *names_of_values(value.table)]
         if is_plain_index(value):
             return list(value.names)
-        return [value.name] if is_polars(value, "Series") else []
+        if is_polars(value, "Series"):
+            return [value.name]
+        # A row of an array or of polars has its names in it.
+        is_row = is_polars(value) or is_plain(value, "ndarray")
+        may_be_value = key == "value" or not (is_row or type(key) is str)
+        names = names_of_values(value) if may_be_value else []
+        if is_plain(value, "Series"):
+            is_position = type(key) is int and as_read(value, key)[0] == "iloc"
+            return [*names, value.name, *([value.index[key]] if is_position else [])]
+        if type(key) is not int:
+            return names
+        if is_plain(value, "DataFrame"):
+            return [*names, *value.index.names]
+        return [*names, value.dtype.names[key]] if is_plain(value, "void") else names
     except Exception:  # noqa: BLE001  labels may be objects of the person's
-        return []
-
-
-def _names_of_values(table: Any) -> list[Any]:
-    """Return the names in the columns of names of a table that has their values in another one."""
-    columns = [label for label in column_names(table) if type(label) is str]
-    named = [label for label in columns if label in NAME_SLOTS] if "value" in columns else []
-    cells = [cell for label in named for cell in table[label].array[:MAX_NAMES]]
-    return [cell for cell in cells if type(cell) is str]
-
-
-MAX_NAMES = 1_000
-"""Of a column of names, how many are looked at."""
+        return [A_SECRET]
 
 
 def parts_to_read(value: Any) -> list[str]:

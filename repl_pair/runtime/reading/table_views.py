@@ -8,6 +8,7 @@ from repl_pair.runtime.reading.fields import Pairs
 from repl_pair.runtime.reading.tables import (
     column_names,
     dtype_text,
+    field_pairs,
     hide_labelled,
     is_null,
     is_plain,
@@ -44,7 +45,7 @@ def show_array(value: Any, rows: int = END_ROWS) -> dict[str, Any]:
             texts[sys.modules["numpy"].isnat(some)] = None
             some = texts
         if names:
-            rows = [Pairs(list(zip(names, row, strict=True))) for row in some.tolist()]
+            rows = [field_pairs(row, plain.dtype) for row in some.tolist()]
             hidden = [False] * len(rows) if mask is None else cut(mask, part).tolist()
             return [None if is_hidden else row for row, is_hidden in zip(rows, hidden, strict=True)]
         if mask is not None:
@@ -67,7 +68,7 @@ def show_frame(value: Any, rows: int = END_ROWS) -> Any:
         some = small.iloc[part]
         columns = [map(_cell, some.iloc[:, at].tolist()) for at in range(len(labels))]
         rows = [Pairs(list(zip(labels, row, strict=True))) for row in zip(*columns, strict=True)]
-        return hide_labelled(rows, some.index)
+        return hide_labelled(rows, value, part)
 
     out: dict[str, Any] = {"type": "DataFrame", "shape": list(value.shape), "columns": labels}
     more = {"more_columns": left} if (left := value.shape[1] - len(labels)) else {}
@@ -86,8 +87,10 @@ def show_series(value: Any, rows: int = END_ROWS) -> Any:
 
     def read(part: slice) -> Any:
         some = value[part] if is_index else value.iloc[part]
-        items = hide_labelled([_cell(c) for c in some.tolist()], () if is_index else some.index)
-        return Secret(items) if is_secret else items
+        items = list(map(_cell, some.tolist()))
+        if is_secret:
+            return Secret(items)
+        return items if is_index else hide_labelled(items, value, part)
 
     out = {"type": name_of(real_class(value)), "dtype": dtype_text(value.dtype)}
     out |= {"shape": [len(value)]} | ({} if value.name is None else {"name": value.name})

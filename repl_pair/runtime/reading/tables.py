@@ -5,17 +5,23 @@ numpy, pandas and polars are found through `sys.modules`; nothing is imported.
 
 import re
 import sys
+from collections.abc import Sequence
 from typing import Any
 
+from repl_pair.runtime.reading.fields import Pairs
 from repl_pair.runtime.values.classes import is_exactly, is_genuine, is_of, is_polars, real_class
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.library import columns_of
-from repl_pair.runtime.values.marks import is_secret_label
+from repl_pair.runtime.values.marks import NAME_SLOTS, is_secret_label, names_secret
 
 _TABLES, _OF_NUMPY = ("numpy", "pandas"), ("ndarray", "void")
 _WIDTH = re.compile(r"(?<=^[<>|=][SUV])\d+$")
 _MOMENT = re.compile(r"-?[0-9]+(-[0-9]{2}){0,2}([T ][0-9:.]*)?")
 """What numpy reads without a warning in the person's kernel: no zone."""
+MAX_NAMES = 100_000
+"""Of a table that has names beside values, how many are looked at."""
+A_SECRET = "secret"
+"""Stands for names that were not looked at: each may be that of a secret."""
 
 
 def is_null(value: Any) -> bool:
@@ -132,13 +138,53 @@ def secret_cells(value: Any, rows: int) -> list[Any]:
     return [cell for cells in (named, *columns, *rows_of) for cell in cells]
 
 
-def hide_labelled(items: list[Any], labels: Any) -> list[Any]:
-    """Return the items or rows of a table, as Secrets where a label is the name of one."""
-    names: list[Any] = labels.tolist() if len(labels) else []
-    if not any(map(is_secret_label, names)):
+def hide_labelled(items: list[Any], table: Any, part: slice = slice(None)) -> list[Any]:
+    """Return the items or rows in a part of a table of pandas, as Secrets by label or name."""
+    labels: list[Any] = table.index[part].tolist()
+    values = {at for at, label in enumerate(labels) if type(label) is str and label == "value"}
+    if values and not any(map(names_secret, names_of_rows(table))):
+        values = set[int]()
+    if not values and not any(map(is_secret_label, labels)):
         return items
-    pairs = zip(names, items, strict=True)
-    return [Secret(item) if is_secret_label(name) else item for name, item in pairs]
+    pairs = enumerate(zip(labels, items, strict=True))
+    return [Secret(i) if at in values or is_secret_label(name) else i for at, (name, i) in pairs]
+
+
+def names_of_values(table: Any) -> list[Any]:
+    """Return the names in a table that has their values in another column, field or row."""
+    columns: list[list[Any]] = []
+    if is_plain(table, "ndarray", "void"):
+        fields, plain = table.dtype.names or (), sys.modules["numpy"].asarray(table)
+        columns = [plain[fields[at]].ravel().tolist() for at in _slots_of_names(fields)]
+    elif is_polars(table, "DataFrame"):
+        columns = [table.to_series(at).to_list() for at in _slots_of_names(table.columns)]
+    elif is_plain(table, "DataFrame"):
+        at_names = _slots_of_names(table.columns.tolist())
+        columns = [table.iloc[:, at].tolist() for at in at_names] + [names_of_rows(table)]
+    elif is_plain(table, "Series"):
+        columns = [names_of_rows(table)]
+    return [A_SECRET] if sum(map(len, columns)) > MAX_NAMES else [n for one in columns for n in one]
+
+
+def _slots_of_names(labels: Sequence[Any]) -> list[int]:
+    texts = [label if type(label) is str else "" for label in labels]
+    return [at for at, text in enumerate(texts) if text in NAME_SLOTS] if "value" in texts else []
+
+
+def names_of_rows(table: Any) -> list[Any]:
+    """Return the names in the rows of a table of pandas that has their values in another row."""
+    if not label_positions(table.index, "value"):
+        return []
+    rows = [table.iloc[at] for slot in NAME_SLOTS for at in label_positions(table.index, slot)]
+    return rows if table.ndim == 1 else [cell for row in rows for cell in row.tolist()]
+
+
+def field_pairs(row: Any, dtype: Any) -> Any:
+    """Return a row of an array as Pairs where its dtype has names, and so what stands in it."""
+    if not dtype.names:
+        return row
+    named = zip(dtype.names, row, strict=True)
+    return Pairs([(name, field_pairs(cell, dtype.fields[name][0])) for name, cell in named])
 
 
 def is_plain(value: Any, *names: str) -> bool:

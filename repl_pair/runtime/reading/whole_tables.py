@@ -21,7 +21,7 @@ def as_rows(table: Any) -> Any:
     names = _column_names(table)
     columns = [table.iloc[:, at].tolist() for at in range(len(names))]
     rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-    return hide_labelled(rows, table.index)
+    return hide_labelled(rows, table)
 
 
 def as_columns(table: Any) -> Any:
@@ -63,7 +63,7 @@ def _items(table: Any) -> Any:
     items = table.to_list() if is_polars(table) else table.tolist()
     if is_secret_label(table.name):
         return Secret(items)
-    return items if is_polars(table) else hide_labelled(items, table.index)
+    return items if is_polars(table) else hide_labelled(items, table)
 
 
 def _labels(index: Any) -> Any:

@@ -5,8 +5,14 @@ import pandas
 import pytest
 
 from repl_pair.runtime.reading.table_counts import count_cells
+from repl_pair.runtime.reading.table_parts import labels_beside
 from repl_pair.runtime.reading.table_views import show_array, show_more
-from repl_pair.runtime.reading.tables import label_positions, shape_of_table
+from repl_pair.runtime.reading.tables import (
+    A_SECRET,
+    MAX_NAMES,
+    label_positions,
+    shape_of_table,
+)
 
 
 def test_a_masked_cell_is_none_and_counts_as_null():
@@ -30,6 +36,13 @@ def test_a_text_of_a_moment_means_all_that_stands_in_it_as_in_pandas(text):
 @pytest.mark.filterwarnings("error")
 def test_a_moment_with_a_zone_or_of_now_is_no_label_and_makes_no_warning(text):
     assert label_positions(pandas.date_range("2024-01-01", periods=2, freq="h"), text) == []
+
+
+def test_more_names_beside_values_than_are_looked_at_count_as_those_of_secrets():
+    for rows, names in ((3, ["x"] * 3), (MAX_NAMES + 1, [A_SECRET])):
+        frame = pandas.DataFrame({"name": ["x"] * rows, "value": 1})
+        assert labels_beside(frame, "value") == names
+        assert labels_beside(frame, "name") == []
 
 
 class Name(str):
