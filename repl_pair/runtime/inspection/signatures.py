@@ -15,7 +15,6 @@ from repl_pair.runtime.inspection.sources import definition_of, function_in
 from repl_pair.runtime.reading.code_lines import names_secret, shown_code
 from repl_pair.runtime.reading.fields import (
     keys_are,
-    names_sensitive,
     read_fields,
     sensitive_fields,
 )
@@ -29,6 +28,7 @@ from repl_pair.runtime.values.classes import (
     real_class,
     space_of,
 )
+from repl_pair.runtime.values.declared_fields import names_sensitive
 from repl_pair.runtime.values.marks import is_secret_key, is_secret_label, secret_type
 from repl_pair.wire import REDACTED
 

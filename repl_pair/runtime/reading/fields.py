@@ -1,7 +1,6 @@
 """Reads the fields of instances straight from their storage: no property, no `__getattr__`."""
 
 import ctypes
-import re
 import sys
 from collections.abc import Callable, Iterator
 from itertools import islice, repeat
@@ -10,16 +9,15 @@ from types import GetSetDescriptorType, MemberDescriptorType, ModuleType, Simple
 from typing import Any, NamedTuple, TypeVar, cast
 
 from repl_pair.runtime.values.classes import (
-    is_genuine,
     lineage,
     per_class,
     real_class,
     root_of,
     space_of,
 )
-from repl_pair.runtime.values.declared_fields import attrs_fields
+from repl_pair.runtime.values.declared_fields import attrs_fields, names_of_holder, names_sensitive
 from repl_pair.runtime.values.frozen import Secret
-from repl_pair.runtime.values.marks import Sensitive, is_secret_key, secret_type
+from repl_pair.runtime.values.marks import is_secret_key, secret_type
 
 Part = TypeVar("Part")
 ReadDict = Callable[[Any], dict[Any, Any]]
@@ -30,8 +28,6 @@ MACHINERY = frozenset(
 )
 """Packages whose objects are never opened. Their dataclasses are, on the way out."""
 _HEAP_TYPE = 1 << 9
-_TYPING = frozenset({"typing", "types", "typing_extensions"})
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _FLAGS, _HINTS = (type.__dict__[name].__get__ for name in ("__flags__", "__annotations__"))
 _dict, _tuple = cast("tuple[Any, Any]", (dict, tuple))
 _MODEL_STORES = frozenset({"__pydantic_extra__", "__pydantic_private__"})
@@ -235,24 +231,8 @@ def _sensitive_names(cls: type[Any]) -> Iterator[str]:
         hints = _HINTS(cls)
     home = variables.get("__module__")
     module = sys.modules.get(home) if type(home) is str else None
-    names = vars(module).copy() if real_class(module) is ModuleType else {}
-    names = {name: value for name, value in names.items() if type(name) is str}
+    names = names_of_holder(module)
     if hints is not None and real_class(hints) is dict:
         for name, hint in list(hints.items()):
             if type(name) is str and names_sensitive(hint, names):
                 yield name
-
-
-def names_sensitive(hint: Any, names: dict[str, Any], depth: int = 6) -> bool:
-    """Return whether a hint says `Sensitive`; `names` are those that a text may use."""
-    if hint is Sensitive or type(hint) is Sensitive:
-        return True
-    if type(hint) is str:
-        words = _IDENTIFIER.findall(hint)
-        looked_up = [names.get(word) for word in words if type(names.get(word)) is not str]
-        return "Sensitive" in words or any(names_sensitive(h, names, depth - 1) for h in looked_up)
-    if depth <= 0 or not is_genuine(real_class(hint), *_TYPING):
-        return False
-    inner = [getattr(hint, slot, ()) for slot in ("__metadata__", "__args__")]
-    inner.append((getattr(hint, "__value__", None), getattr(hint, "__forward_arg__", None)))
-    return any(names_sensitive(part, names, depth - 1) for parts in inner for part in parts)

@@ -1,14 +1,17 @@
 """The fields that a class declares: dataclasses, attrs, models, named tuples, typed dicts."""
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields as dataclass_fields, is_dataclass
+from types import ModuleType
 from typing import Any, NamedTuple, cast
 
 from repl_pair.runtime.values.classes import (
     PLAIN_IDS,
     hint_class,
     is_exactly,
+    is_genuine,
     is_of,
     lineage,
     names_in,
@@ -16,6 +19,11 @@ from repl_pair.runtime.values.classes import (
     real_class,
     space_of,
 )
+from repl_pair.runtime.values.marks import Sensitive
+
+_TYPING = frozenset({"typing", "types", "typing_extensions"})
+_DOTTED = re.compile(r"[A-Za-z_][\w.]*")
+_BEHIND = ("__value__", "__forward_arg__", "__supertype__", "__bound__")
 
 
 def has_fields(cls: Any) -> bool:
@@ -101,3 +109,34 @@ def is_model_class(cls: Any) -> bool:
     """Return whether `cls` is a pydantic model."""
     base = getattr(sys.modules.get("pydantic"), "BaseModel", None)
     return isinstance(base, type) and isinstance(cls, type) and issubclass(cls, base)
+
+
+def names_of_holder(holder: Any) -> dict[str, Any]:
+    """Return what a module or class holds by names; any other value holds nothing."""
+    if is_of(holder, type):
+        return space_of(holder)
+    held = cast("dict[Any, Any]", vars(holder) if real_class(holder) is ModuleType else {})
+    return {name: value for name, value in held.copy().items() if type(name) is str}
+
+
+def _named(words: list[str], names: dict[str, Any]) -> Any:
+    found = names.get(words[0])
+    for word in words[1:]:
+        found = names_of_holder(found).get(word)
+    return None if type(found) is str else found
+
+
+def names_sensitive(hint: Any, names: dict[str, Any], depth: int = 6) -> bool:
+    """Return whether a hint says `Sensitive`; `names` are those that a text may use."""
+    if type(hint) is str:
+        dotted = [text.split(".") for text in _DOTTED.findall(hint)]
+        is_marked = any(words[-1] == "Sensitive" for words in dotted)
+        return is_marked or any(names_sensitive(_named(w, names), names, depth - 1) for w in dotted)
+    cls: Any = hint if is_of(hint, type) else real_class(hint)
+    if any(base is Sensitive for base in lineage(cls)):
+        return True
+    if depth <= 0 or not is_genuine(real_class(hint), *_TYPING):
+        return False
+    inner = [getattr(hint, slot, ()) for slot in ("__metadata__", "__args__", "__constraints__")]
+    inner.append([getattr(hint, slot, None) for slot in _BEHIND])
+    return any(names_sensitive(part, names, depth - 1) for parts in inner for part in parts)

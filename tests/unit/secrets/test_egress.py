@@ -7,14 +7,14 @@ import os
 import re
 import urllib.parse
 from collections import Counter, OrderedDict, UserDict, defaultdict, deque, namedtuple
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum, Flag, IntEnum, StrEnum
 from pathlib import PurePosixPath
 from threading import Event, Thread
-from types import MappingProxyType, SimpleNamespace
-from typing import Annotated, Any
+from types import MappingProxyType, ModuleType, SimpleNamespace
+from typing import Annotated, Any, NewType, TypeVar
 from uuid import UUID
 
 import polars as pl
@@ -288,6 +288,22 @@ class Login:
     other: "Annotated[str, Sensitive()] | None" = None
 
 
+class Marked(Sensitive):
+    pass
+
+
+aliases = ModuleType("aliases")
+aliases.Word = Annotated[str, Sensitive]
+NewWord = NewType("NewWord", aliases.Word)
+AnyWord = TypeVar("AnyWord", bound=aliases.Word)
+ONE_FIELD = {
+    "dotted text": "aliases.Word | None",
+    "a new type": NewWord,
+    "a type variable": "AnyWord",
+    "a subclass": Annotated[str, Marked()],
+}
+
+
 @dataclass(slots=True)
 class SlottedLogin:
     word: Annotated[str, Sensitive]
@@ -313,6 +329,13 @@ WAYS: dict[str, Any] = {
     "by type in pydantic": lambda: ({"s": pydantic_secret()}, ()),
     "by annotation": lambda: (Login("bob", CANARY), ()),
     "by annotation as text": lambda: (Login("bob", "x", CANARY), ()),
+    **{
+        f"by annotation as {how}": lambda hint=hint: (
+            make_dataclass("Made", [("word", hint)], namespace={"__module__": __name__})(CANARY),
+            (),
+        )
+        for how, hint in ONE_FIELD.items()
+    },
     "by annotation in slots": lambda: (SlottedLogin(CANARY), ()),
     "by path": lambda: ({"args": {"a": CANARY}}, [("args", "a")]),
     "by path through a list": lambda: ([[1, CANARY]], [("0", "1")]),
