@@ -63,7 +63,12 @@ def _read_scalar(value: Any) -> Any:
     dtype = generic.dtype.__get__(value)
     if dtype.names:
         return field_pairs(plain, dtype)
-    return plain if type(plain) is not type(value) else f"<{name_of(real_class(value))}>"
+    if dtype.kind == "M" and plain is not None:  # of nanoseconds, it is a whole number
+        return sys.modules["numpy"].datetime64.__str__(value)
+    if real_class(plain) is real_class(value):
+        return f"<{name_of(real_class(value))}>"
+    leaf = LEAVES.get(real_class(plain))
+    return plain if leaf is None or leaf.show is None else leaf.show(plain)
 
 
 def _read_cookie(cookie: Any) -> Pairs:

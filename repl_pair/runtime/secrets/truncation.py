@@ -9,7 +9,7 @@ from repl_pair.records import record
 from repl_pair.runtime.reading.parts import Elided, KeyNames
 from repl_pair.runtime.secrets.needles import Needles
 from repl_pair.runtime.secrets.plain_copy import Hidden, PlainCopy
-from repl_pair.runtime.values.classes import real_class
+from repl_pair.runtime.values.classes import name_of, real_class
 from repl_pair.wire import ELIDED, REDACTED
 
 KEY_CHARS = 200
@@ -90,7 +90,7 @@ class Shaper:
         earlier: "Shaper | None" = None,
     ) -> None:
         self.copy, self.limits, self.needles, self.keep = copy, limits, needles, keep
-        self.redacted = self.elided = 0
+        self.redacted = self.elided = self._charged = 0
         self.nodes, self.kept, self.chars = limits.nodes - 1, 8 * limits.whole, limits.chars
         self._marked = 0 if earlier is None else _MARKED
         self._scrubbed: dict[int, tuple[str, int, int]] = earlier._scrubbed if earlier else {}
@@ -100,7 +100,6 @@ class Shaper:
         self._numeric = needles.traits().numeric
         self._above: set[int] = set()
         self.texts: list[str] = []
-        self._charged = 0
 
     def put(self, node: Any, level: int = 0) -> Any:
         """Cut one node of the copy; `level` counts the containers around it."""
@@ -115,7 +114,9 @@ class Shaper:
         if node is Hidden.SECRET:
             self.redacted += 1
             return REDACTED
-        return self.marker(*node) if kind is Elided else node
+        if kind is Elided:
+            return self.marker(*node)
+        return node if node is None or kind is bool else self._put_text(f"<{name_of(kind)}>")
 
     def marker(self, kind: str, size: int, **more: str) -> dict[str, Any]:
         """Return the marker of what is elided, and count it."""

@@ -177,6 +177,14 @@ def test_a_value_of_this_type_leaves_as(at):
     assert value_of(value) == expected
 
 
+def test_what_is_no_json_leaves_as_the_name_of_its_class_and_the_rest_as_it_is(monkeypatch):
+    class Odd:
+        pass
+
+    monkeypatch.setitem(parts._READERS, id(Odd), lambda _: date(2026, 11, 24))
+    assert value_of({"a": Odd(), "b": 1}) == {"a": "<date>", "b": 1}
+
+
 def test_arrays_leave_as_their_type_shape_ends_and_extremes():
     np = pytest.importorskip("numpy")
     outline = {"type": "ndarray", "dtype": "int64", "shape": [12], "min": 0, "max": 11}
@@ -188,6 +196,10 @@ def test_arrays_leave_as_their_type_shape_ends_and_extremes():
     days = value_of(np.array(["2026-11-24", "NaT"], dtype="datetime64[D]"))
     assert (days["head"], days["nulls"], days["min"]) == (["2026-11-24", None], 1, "2026-11-24")
     assert value_of([np.float64(1.5), np.bool_(True), np.str_("a")]) == [1.5, True, "a"]
+    moments = [np.datetime64("2026-11-24"), np.datetime64(5, "ns"), np.datetime64("NaT")]
+    assert value_of(moments) == ["2026-11-24", "1970-01-01T00:00:00.000000005", None]
+    spans = [np.timedelta64(1, "D"), np.timedelta64(5, "ns"), np.complex128(1 + 2j)]
+    assert value_of(spans) == ["1 day, 0:00:00", 5, "(1+2j)"]
     table = np.array([("bob", CANARY)], dtype=[("user", "U9"), ("password", "U20")])
     assert value_of(table)["head"] == [{"user": "bob", "password": REDACTED}]
 
