@@ -30,13 +30,13 @@ from repl_pair.runtime.values.value_parts import (
     MADE_OF,
     Parts,
     elements,
+    judged_name,
     parts_by_base_class,
 )
 
 MAX_DEPTH = 210
 """Of a whole body: `freeze` takes 200 for what stands in one of its slots."""
-_WIDE = 50
-_SHOWN = 200
+_WIDE, _SHOWN = 50, 200
 
 _EMPTY = frozenset({bool, type(None)})
 _PLAIN = frozenset({str, int, bool, type(None)})
@@ -91,12 +91,10 @@ def _may_announce(stream: str) -> bool:
 
 def _hide_announced(tree: Any) -> Any:
     """Return a tree with markers in its lists, behind options of secrets and begins of keys."""
-    if type(tree) not in (list, tuple) or tree[:1] == (
-        b"set",
-    ):  # nothing precedes a member of a set
+    if type(tree) not in (list, tuple) or tree[:1] == (b"set",):  # a set has no order
         return tree
     items = list(map(_hide_announced, tree))
-    is_tagged = bool(items) and type(items[0]) is bytes
+    is_tagged = bool(items) and type(items[0]) is bytes and items[0][:1] != b"\0"  # of a float
     for at in range(0 if is_tagged else len(items)):
         for place in places_behind(items, at):
             items[place] = _secret(None, 0)
@@ -164,7 +162,7 @@ def _set(value: Collection[Any], depth: int) -> Any:
     return b"set", sorted([_form(member, depth) for member in value], key=_text)
 
 
-def _mapping(value: Mapping[Any, object], depth: int) -> Any:
+def _mapping(value: Mapping[Any, object], depth: int, behind: Any = None) -> Any:
     if not _are_texts(map(type, value)):
         return _mixed_mapping(value, depth)
     depth, find = _deeper(depth), _WRITERS.get
@@ -178,6 +176,8 @@ def _mapping(value: Mapping[Any, object], depth: int) -> Any:
         except _Refusal as refusal:
             refusal.trail.append((value, key))
             raise
+    if behind is not None:
+        secret = [n for n, t in enumerate(keys, 1) if is_secret_key(judged_name(behind[t], t))]
     if names_own_value(value):
         secret = [*secret, keys.index("value") + 1]
     for at in secret:
@@ -203,7 +203,7 @@ def _mixed_mapping(value: Mapping[Any, object], depth: int) -> Any:
     if len(keys) < len(value):
         raise _Refusal("two keys of this dict cannot be distinguished.")
     try:
-        return b"mapping", _mapping({text: value[key] for text, key in keys.items()}, depth)
+        return b"mapping", _mapping({text: value[key] for text, key in keys.items()}, depth, keys)
     except _Refusal as refusal:
         _, text = refusal.trail.pop()
         refusal.trail.append((value, keys[text]))

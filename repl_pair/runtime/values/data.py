@@ -15,6 +15,7 @@ from repl_pair.runtime.values.classes import TypeRef, is_map, is_row, is_set, re
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Given, Record, Ref, Secret, bad_data
 from repl_pair.runtime.values.leaves import LEAVES, leaf_of
 from repl_pair.runtime.values.marks import holds_named_secret, is_secret_key
+from repl_pair.runtime.values.value_parts import judged_name
 from repl_pair.wire import ELIDED, REDACTED, Json
 
 REF, TYPE = "$ref", "$type"
@@ -49,7 +50,10 @@ def to_json_data(frozen: Frozen) -> Any:
     if is_map(frozen):
         if _is_plain_map(frozen):
             return _sorted_map(frozen)
-        pairs = [_pair(key, item, is_secret_key(str(key))) for key, item in frozen.items()]
+        pairs = [
+            _pair(key, item, is_secret_key(judged_name(key, str(key))))
+            for key, item in frozen.items()
+        ]
         return {TYPE: "map", "value": sorted(pairs, key=json_text)}
     if is_set(frozen):
         return {TYPE: "set", "value": sorted(map(to_json_data, frozen), key=json_text)}

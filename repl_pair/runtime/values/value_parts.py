@@ -6,12 +6,13 @@ from dataclasses import fields
 from enum import Enum
 from math import nan
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from repl_pair.runtime.values import frozen
 from repl_pair.runtime.values.build import name_of_member
 from repl_pair.runtime.values.classes import (
     is_exactly,
+    is_of,
     kind_of,
     lineage,
     per_class,
@@ -39,6 +40,16 @@ def parts_by_base_class(value: object) -> Made | None:
         return leaf.made_of
     is_named = tuple in kind.__mro__ and hasattr(kind, "_asdict")
     return _NAMED if is_named else None
+
+
+def judged_name(key: Any, text: str) -> str:
+    """Return by which words a key may name a secret: of a member its name, of others the text."""
+    if type(key) is tuple:
+        parts = cast("tuple[Any, ...]", key)
+        return " ".join(judged_name(part, part if type(part) is str else "") for part in parts)
+    if is_exactly(key, frozen.EnumMember):
+        return key.name
+    return name_of_member(key) if is_of(key, Enum) else text
 
 
 def _dataclass(value: Any) -> Parts:

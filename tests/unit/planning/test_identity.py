@@ -3,6 +3,7 @@
 import importlib
 import subprocess
 import sys
+from enum import Enum
 from typing import Annotated
 
 import pytest
@@ -407,6 +408,11 @@ def test_tags_that_are_written_in_other_ways_and_settle_to_the_same_are_one_iden
     assert snapshot_identity("s/A").content_hash not in found
 
 
+class Token(Enum):
+    PLUS = "plus"
+    PASSWORD = "password"
+
+
 KEY, END = (f"-----{word} PRIVATE KEY-----" for word in ("BEGIN", "END"))
 
 
@@ -423,6 +429,10 @@ KEY, END = (f"-----{word} PRIVATE KEY-----" for word in ("BEGIN", "END"))
         ({"x": {"key": "password", "value": "a"}}, {"x": {"key": "password", "value": "b"}}, True),
         ({"x": ["mysql", "--password", "a"]}, {"x": ["mysql", "--password", "b"]}, True),
         ({"x": [("--token", 1, 2)]}, {"x": [("--token", 3, 2)]}, True),
+        ({"x": [1.5, "--token", "a"]}, {"x": [1.5, "--token", "b"]}, True),
+        ({"x": {Token.PLUS: "a"}}, {"x": {Token.PLUS: "b"}}, False),
+        ({"x": {(Token.PLUS, 1): "a"}}, {"x": {(Token.PLUS, 1): "b"}}, False),
+        ({"x": {Token.PASSWORD: "a"}}, {"x": {Token.PASSWORD: "b"}}, True),
         ({"x": [KEY, "a", END]}, {"x": [KEY, "b", END]}, True),
         ({"x": ["mysql", "--host", "a"]}, {"x": ["mysql", "--host", "b"]}, False),
         ({"x": {"a": "--password", "b": "c"}}, {"x": {"a": "--password", "b": "d"}}, False),

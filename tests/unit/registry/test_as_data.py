@@ -31,6 +31,10 @@ class Colour(Enum):
     RED = 1
 
 
+class Token(Enum):
+    PLUS = 1
+
+
 @dataclass
 class Line:
     sku: str
@@ -101,6 +105,13 @@ FORMS = {
     "a member": (
         Colour.RED,
         {"$type": "enum", "class": f"{__name__}:Colour", "name": "RED"},
+    ),
+    "a member of a class named as secrets are, as a key": (
+        {Token.PLUS: 1},
+        {
+            "$type": "map",
+            "value": [[{"$type": "enum", "class": f"{__name__}:Token", "name": "PLUS"}, 1]],
+        },
     ),
     "an instance": (
         Line("a"),
