@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING
 from enum import Enum
 from inspect import Parameter
+from itertools import islice
 from math import isfinite
 from typing import Any, Literal, get_args, get_origin
 
@@ -30,6 +31,7 @@ from repl_pair.runtime.values.hints import (
     ANYTHING,
     Hint,
     class_hints,
+    declares_secret,
     item_hint,
     read_hint,
 )
@@ -44,6 +46,8 @@ PARTIAL = "x-partial"
 
 Schema = dict[str, Any]
 
+_MOST_PARTS, _MOST_BITS = 200, 4096
+"""Of a default that is given."""
 _ROWS = {*LISTS, *ORDERED, *SETS, Iterable, Collection}
 
 
@@ -177,14 +181,27 @@ def _has_key(schema: Any, key: str) -> bool:
 
 
 def _with_default(schema: Schema, default: Any) -> Schema:
-    if default is None or default is Parameter.empty or _has_key(schema, "writeOnly"):
+    is_none = default is None or default is Parameter.empty
+    if is_none or _has_key(schema, "writeOnly") or not _is_short(default):
         return schema
     found = _json_of(default, schema)
     return schema if found is MISSING else schema | {"default": found}
 
 
+def _is_short(default: Any) -> bool:
+    """Return whether a default may be given; a list that holds itself has no end of parts."""
+    queue = [default]
+    for one in queue:
+        if len(queue) > _MOST_PARTS or (real_class(one) is int and one.bit_length() > _MOST_BITS):
+            return False
+        if is_of(one, list, tuple):
+            plain: Any = list if is_of(one, list) else tuple
+            queue += islice(plain.__iter__(one), _MOST_PARTS)
+    return True
+
+
 def _json_of(value: Any, schema: Schema) -> Any:
-    """Return a default as JSON, MISSING where only code of its class could write it.
+    """Return a default as JSON, MISSING where only code of its class could write it, or of secrets.
 
     A tuple with named fields is an object where its parameter does not declare an array.
     """
@@ -195,6 +212,8 @@ def _json_of(value: Any, schema: Schema) -> Any:
     if any(cls is plain for plain in (bool, int, float, str)):
         return value if cls is not float or isfinite(value) else MISSING
     if is_of(value, list, tuple):
+        if is_named_tuple(cls) and any(map(declares_secret, class_hints(cls).values())):
+            return MISSING
         plain: Any = list if is_of(value, list) else tuple
         items = [_json_of(item, schema.get("items", {})) for item in plain.__iter__(value)]
         is_pair = plain is tuple and holds_named_secret(items)  # no list would show that

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel, Field, SecretStr
 
+import repl_pair
 from repl_pair.runtime.signatures.arguments import Bounds, check_arguments, read_call_arguments
 from repl_pair.runtime.signatures.schema import (
     parameters_schema,
@@ -252,6 +253,29 @@ def test_defaults_are_given_in_the_form_that_is_taken_for_them():
     for schema in properties.values():
         if "default" in schema:
             jsonschema.validate(schema["default"], schema)
+
+
+class Credential(NamedTuple):
+    user: str
+    code: Annotated[str, repl_pair.Sensitive]
+
+
+CYCLE: list[Any] = []
+CYCLE.append(CYCLE)
+NOT_GIVEN = {
+    "a field that is declared secret": Credential("u", "c"),
+    "that field deep in it": [[Credential("u", "c")]],
+    "a list that holds itself": CYCLE,
+    "a long number": [10**5000],
+    "many parts": list(range(1_000_000)),
+}
+
+
+@pytest.mark.parametrize("what", NOT_GIVEN)
+def test_a_default_is_not_given_that_has(what):
+    def component(a=NOT_GIVEN[what]): ...
+
+    assert "default" not in parameters_schema(component)["properties"]["a"]
 
 
 def test_the_schema_of_a_class_is_that_of_its_constructor():
