@@ -20,6 +20,7 @@ from repl_pair.runtime.values.classes import (
 )
 
 MAX_PARTS = 100_000
+_dict: Any = dict
 _OF_DATA = (sys.stdlib_module_names | {"numpy", "pandas", "pydantic"}) - {"__main__"}
 _ASKED = frozenset(
     {
@@ -52,15 +53,17 @@ def compares_by_code(value: Any) -> str:
 
 
 def _parts(value: Any) -> list[Any]:
-    if real_class(value) is dict:
-        return [part for pair in value.copy().items() for part in pair]
+    if is_of(value, dict):  # a subclass is compared by its keys too
+        return [part for pair in _dict.copy(value).items() for part in pair]
+    if real_class(value) is slice:
+        return [value.start, value.stop, value.step]
     numpy = sys.modules.get("numpy")
     if numpy is not None and is_of(value, numpy.ndarray):
         plain = numpy.ndarray.view(value, numpy.ndarray)
         return plain.ravel().tolist() if plain.dtype.hasobject else []
     if is_plain_table(value):
         arrays = [*value._mgr.arrays, *value._mgr.axes] if hasattr(value, "_mgr") else [value]
-        texts = [array for array in arrays if str(array.dtype) in ("object", "category")]
+        texts = [a for a in arrays if "object" in str(a.dtype) or str(a.dtype) == "category"]
         return [part for array in texts for part in array.ravel().tolist()]
     body = describe(value, room=MAX_PARTS, hidden=True).body
     if real_class(body) is dict:
