@@ -8,6 +8,7 @@ from itertools import repeat
 from typing import Any, Literal, cast, get_args, get_origin
 
 from repl_pair.errors import RequestError
+from repl_pair.records import row
 from repl_pair.runtime.values.build import (
     build_call,
     build_fields,
@@ -94,21 +95,43 @@ def _thaw(frozen: Frozen, hint: Hint, load: Load, where: str, hashable: bool = F
     return _build_any_of(frozen, hint, load, where)
 
 
+@row
+class _Tries:
+    """Loads each ref and builds each alternative at each place once, however often it is tried."""
+
+    load: Load
+    answers: dict[int, Any]
+    built: dict[tuple[str, int, int], tuple[Any, ...]]
+    """With what the ids are of, so that no other has them."""
+
+    def __call__(self, ref: Ref) -> Any:
+        if id(ref) not in self.answers:
+            self.answers[id(ref)] = self.load(ref)
+        return self.answers[id(ref)]
+
+    def build(self, frozen: Frozen, arm: Any, where: str) -> Any:
+        """Build an alternative; `_MISFIT` where it does not fit."""
+        key = (where, id(frozen), id(arm))
+        if key not in self.built:
+            try:
+                found = _build(frozen, Hint((arm,)), self, where)
+            except RequestError as error:
+                if "path" not in error.detail:  # it is no misfit
+                    raise
+                found = _MISFIT
+            self.built[key] = frozen, arm, found
+        return self.built[key][-1]
+
+
+_MISFIT: Any = object()
+
+
 def _build_any_of(frozen: Frozen, hint: Hint, load: Load, where: str) -> Any:
     """Build the first alternative that fits; those of the value's own type come first."""
-    answers: dict[int, Any] = {}
-
-    def load_once(ref: Ref) -> Any:
-        if id(ref) not in answers:
-            answers[id(ref)] = load(ref)
-        return answers[id(ref)]
-
+    tries = load if type(load) is _Tries else _Tries(load, {}, {})
     for arm in sorted(hint.arms, key=lambda arm: not _is_of(frozen, arm)):
-        try:
-            return _build(frozen, Hint((arm,)), load_once, where)
-        except RequestError as error:
-            if "path" not in error.detail:  # it is no misfit
-                raise
+        if (found := tries.build(frozen, arm, where)) is not _MISFIT:
+            return found
     raise misfit(where, str(hint), frozen)
 
 
