@@ -106,7 +106,10 @@ def type_schema(hint: Any) -> Schema:
 
 def _hint_schema(hint: Hint, above: tuple[Any, ...]) -> Schema:
     found: list[Schema] = []
-    for arm in hint.arms:
+    arms = hint.arms
+    if len(arms) > 1 and any(has_fields(hint_class(arm)) for arm in arms):
+        arms = ()  # nothing beside a class has its schema, and to look into each takes k! steps
+    for arm in arms:
         schema = _arm_schema(arm, above)
         found += [schema] if schema not in found else []
     schema: Schema = found[0] if len(found) == 1 else {PARTIAL: True}
@@ -138,19 +141,20 @@ def _arm_schema(arm: Any, above: tuple[Any, ...]) -> Schema:
         return {PARTIAL: True} if leaf.schema is None else dict(leaf.schema)
     if is_secret_class(cls):
         return {"type": "string"}
-    if has_fields(cls):
-        return _fields_schema(current_class(cls), above)
-    return _container_schema(cls, arm, above)
+    is_record = has_fields(cls)
+    own = current_class(cls) if is_record else arm
+    if any(own is one for one in above):  # the class, or the alias of the arm, stands in itself
+        return {"type": "object", PARTIAL: True} if is_record else {PARTIAL: True}
+    above = (*above, own)
+    return _fields_schema(own, above) if is_record else _container_schema(cls, arm, above)
 
 
 def _fields_schema(cls: Any, above: tuple[Any, ...]) -> Schema:
-    if cls in above:
-        return {"type": "object", PARTIAL: True}
     hints = class_hints(cls)
     names, needed = field_names(cls)
     return {
         "type": "object",
-        "properties": {n: _hint_schema(hints.get(n, ANYTHING), (*above, cls)) for n in names},
+        "properties": {n: _hint_schema(hints.get(n, ANYTHING), above) for n in names},
         "required": needed,
         "additionalProperties": is_model_class(cls) and cls.model_config.get("extra") == "allow",
     }

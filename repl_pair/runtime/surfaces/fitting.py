@@ -49,12 +49,16 @@ def exact_types(hint: Hint) -> frozenset[int]:
     return frozenset(exact | {id(cls) for cls, is_fit in more if is_fit})
 
 
-def checker(hint: Any) -> Check:
-    """Return the check of a hint; a float takes whole numbers, no number takes a bool."""
+def checker(hint: Any, known: dict[int, Check] | None = None) -> Check:
+    """Return the check of a hint; a float takes whole numbers, no number takes a bool.
+
+    `known` are the checks of alternatives, by id: an alias may hold itself.
+    """
+    known = {} if known is None else known
     read = read_hint(hint)
     if not read.arms and not read.nullable:
         return _take_all
-    arms, exact = [_arm_checker(arm) for arm in read.arms], exact_types(read)
+    arms, exact = [known.get(id(a)) or _arm_checker(a, known) for a in read.arms], exact_types(read)
 
     def check(value: Any, where: str) -> str:
         if id(real_class(value)) in exact:
@@ -76,7 +80,7 @@ def _fault(value: Any, where: str, wanted: object) -> str:
     return f"{where} takes {wanted}, not {type_name(value)}"
 
 
-def _arm_checker(arm: Any) -> Check:
+def _arm_checker(arm: Any, known: dict[int, Check]) -> Check:
     if get_origin(arm) is Literal:
         return partial(_check_choice, get_args(arm))
     cls = hint_class(arm)
@@ -84,13 +88,15 @@ def _arm_checker(arm: Any) -> Check:
         return _take_all
     if is_typed_dict(cls):
         return partial(_check_fields, cls)
-    inside = [_inside_checker(one) for one in read_hint(arm).containers if one.args]
+    inside = list[Check]()
 
     def check(value: Any, where: str) -> str:
         if not _is_of(value, cls):
             return _fault(value, where, spell(arm))
         return next(filter(None, (one(value, where) for one in inside)), "")
 
+    known[id(arm)] = check
+    inside += [_inside_checker(one, known) for one in read_hint(arm).containers if one.args]
     return check
 
 
@@ -129,15 +135,15 @@ def _field_checks(cls: type[Any]) -> tuple[dict[str, Check], list[str]]:
     return {name: checker(hint) for name, hint in class_hints(cls).items()}, required_keys(cls)
 
 
-def _inside_checker(container: Container) -> Check:
+def _inside_checker(container: Container, known: dict[int, Check]) -> Check:
+    parts = [checker(part, known) for part in container.parts]
     if issubclass(container.cls, Mapping):
-        return partial(_check_items, checker(container.parts[0]), checker(container.parts[-1]))
+        return partial(_check_items, parts[0], parts[-1])
     if container.is_fixed:
-        return partial(_check_places, [checker(part) for part in container.parts])
+        return partial(_check_places, parts)
     if not container.values:
         return _take_all
-    item = container.values[0]
-    return partial(_check_each, checker(item), exact_types(item))
+    return partial(_check_each, parts[0], exact_types(container.values[0]))
 
 
 def _check_items(key_check: Check, value_check: Check, value: Any, where: str) -> str:

@@ -12,18 +12,8 @@ from typing import Annotated, Any, ForwardRef, Literal, TypeVar, get_args, get_o
 from weakref import WeakKeyDictionary
 
 from repl_pair.records import row
-from repl_pair.runtime.values.classes import (
-    hint_class,
-    is_secret_class,
-    per_class,
-    real_class,
-    spell,
-)
-from repl_pair.runtime.values.declared_fields import (
-    attrs_fields,
-    has_fields,
-    is_named_tuple,
-)
+from repl_pair.runtime.values.classes import hint_class, is_secret_class, per_class, real_class, spell
+from repl_pair.runtime.values.declared_fields import attrs_fields, has_fields, is_named_tuple
 from repl_pair.runtime.values.marks import Sensitive
 
 if sys.version_info >= (3, 14):
@@ -97,17 +87,20 @@ ANYTHING = Hint()
 _PLAIN: Mapping[Any, Hint] = {cls: Hint((cls,)) for cls in (bool, int, float, str, bytes)}
 
 
-def read_hint(hint: Any) -> Hint:
-    """Flatten a hint: annotations, unions, aliases and type variables give way to their arms."""
+def read_hint(hint: Any, above: tuple[Any, ...] = ()) -> Hint:
+    """Flatten a hint: annotations, unions, aliases and type variables give way to their arms.
+
+    An alias in itself, with no container between, stands for anything; `above` are those around.
+    """
     if type(hint) is Hint:
         return hint
     if hint is Any:
         return ANYTHING
     if type(hint) is type and hint in _PLAIN:
         return _PLAIN[hint]
-    bare, metadata = _unwrap(hint)
+    bare, metadata, above = _unwrap(hint, above)
     if get_origin(bare) in (typing.Union, types.UnionType):
-        inner = _join([read_hint(arm) for arm in get_args(bare)])
+        inner = _join([read_hint(arm, above) for arm in get_args(bare)])
     else:
         is_none = bare is None or bare is type(None)
         is_unknown = bare is Any or bare is object or isinstance(bare, str | ForwardRef)
@@ -123,16 +116,17 @@ def read_hint(hint: Any) -> Hint:
 def _join(hints: list[Hint]) -> Hint:
     if len(hints) == 1:
         return hints[0]
+    arms = {id(arm): arm for h in hints for arm in h.arms or (() if h.nullable else (Any,))}
     return Hint(
-        arms=tuple(arm for h in hints for arm in h.arms or (() if h.nullable else (Any,))),
+        arms=tuple(arms.values()),
         nullable=any(hint.nullable for hint in hints),
         sensitive=any(hint.sensitive for hint in hints),
         metadata=tuple(m for hint in hints for m in hint.metadata),
     )
 
 
-def _unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Take annotations, aliases and type variables off a hint; the second is the metadata."""
+def _unwrap(hint: Any, above: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
+    """Take annotations, aliases and type variables off; give the metadata and aliases too."""
     metadata: tuple[Any, ...] = ()
     while True:
         origin = get_origin(hint)
@@ -144,11 +138,12 @@ def _unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
         elif hasattr(hint, "__supertype__"):
             hint = hint.__supertype__
         elif real_class(hint).__name__ == "TypeAliasType":
-            hint = hint.__value__
+            is_met, above = any(hint is one for one in above), (*above, hint)
+            hint = Any if is_met else hint.__value__
         elif isinstance(hint, TypeVar):
             hint = Any if hint.__bound__ is None else hint.__bound__
         else:
-            return hint, metadata
+            return hint, metadata, above
 
 
 def class_hints(cls: type) -> dict[str, Hint]:
@@ -201,12 +196,14 @@ def declares_secret(hint: Hint) -> bool:
     known: bool | None = vars(hint).get("declares")
     if known is not None:
         return known
-    pending, met, is_settled = [hint], set[type](), True
+    pending, met, classes, is_settled = [hint], set[int](), set[int](), True
     for one in pending:
-        for container in one.containers:
+        fresh = tuple(arm for arm in one.arms if id(arm) not in met)
+        met.update(map(id, fresh))
+        for container in Hint(fresh).containers:
             pending.extend(container.parts)
-            if container.has_fields and container.cls not in met:
-                met.add(container.cls)
+            if container.has_fields and id(container.cls) not in classes:
+                classes.add(id(container.cls))
                 pending.extend(class_hints(container.cls).values())
                 is_settled = is_settled and "all" in _kept_hints(container.cls)
     found = any(one.sensitive for one in pending)

@@ -205,8 +205,12 @@ def _parameters_of(fn: Any) -> Mapping[str, inspect.Parameter] | None:
 
 
 def _holds_secret(hint: Any) -> bool:
-    found = read_hint(hint)
-    return found.sensitive or any(_holds_secret(a) for arm in found.arms for a in get_args(arm))
+    pending, met = [read_hint(hint)], set[int]()
+    for one in pending:
+        for arm in one.arms:
+            pending += [] if id(arm) in met else map(read_hint, get_args(arm))
+            met.add(id(arm))
+    return any(one.sensitive for one in pending)
 
 
 def field_names(cls: Any) -> tuple[Sequence[str], Sequence[str]]:

@@ -1,0 +1,110 @@
+"""Hints that stand in themselves and unions of many classes: each part is looked into once."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import pytest
+from typing_extensions import TypeAliasType
+
+from repl_pair.errors import RequestError
+from repl_pair.runtime.secrets.places import hinted_places
+from repl_pair.runtime.signatures import schema
+from repl_pair.runtime.signatures.schema import type_schema
+from repl_pair.runtime.surfaces.fitting import checker
+from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.frozen import Secret
+from repl_pair.runtime.values.hints import declares_secret, item_hint, read_hint
+from repl_pair.runtime.values.marks import Sensitive
+from repl_pair.runtime.values.takes import takes_of
+from repl_pair.runtime.values.thaw import thaw
+
+
+def recursive(make) -> Any:
+    """Return an alias of what is made of it; `type` reads its right side late, on 3.12."""
+    alias = TypeAliasType("Alias", None)
+    vars(alias)["__value__"] = make(alias)
+    return alias
+
+
+JSON = recursive(lambda alias: dict[str, alias] | list[alias] | str | int)
+ROWS = recursive(lambda alias: list[alias])
+SECRETS = recursive(lambda alias: list[alias] | Annotated[str, Sensitive])
+
+
+@pytest.mark.parametrize(
+    ("hint", "is_secret", "made"),
+    [
+        (JSON, False, {"x-partial": True}),
+        (ROWS, False, {"type": "array", "items": {"x-partial": True}}),
+        (dict[str, JSON], False, {"type": "object", "additionalProperties": {"x-partial": True}}),
+        (SECRETS, True, {"x-partial": True, "writeOnly": True}),
+        (recursive(lambda alias: alias), False, {"x-partial": True}),
+        (recursive(lambda alias: alias | int), False, {"x-partial": True}),
+    ],
+)
+def test_an_alias_in_itself_is_looked_into_once(hint, is_secret, made):
+    def component() -> hint: ...
+
+    assert type_schema(hint) == made
+    assert declares_secret(read_hint(hint)) is is_secret
+    assert takes_of(component).gives_secret is is_secret
+    assert (hinted_places(read_hint(hint)) == []) is not is_secret
+
+
+def test_values_of_an_alias_in_itself_are_frozen_and_checked_at_any_depth():
+    value: Any = 1
+    for _ in range(30):
+        value = {"a": [value]}
+    assert freeze(value, JSON) == value
+    assert freeze(["a"], list[SECRETS]) == [Secret("a")]
+    check = checker(JSON)
+    assert check(value, "it") == ""
+    assert "it takes dict" in check({"a": [{"b": None}]}, "it")
+
+
+MADE: list[Any] = []
+
+
+@dataclass
+class Add:
+    right: "Expr"
+    left: "Expr"
+    sign: Literal["+"] = "+"
+
+    def __post_init__(self):
+        MADE.append(self)
+
+
+@dataclass
+class Sub(Add):
+    sign: Literal["-"] = "-"
+
+
+Expr = Add | Sub | int
+
+
+def nested(leaf, more):
+    value = leaf
+    for _ in range(8):
+        value = {"right": {"right": 1, "left": 1}, "left": value} | more
+    return value
+
+
+@pytest.mark.parametrize(("leaf", "more", "made"), [(1, {"sign": "-"}, 16), ("x", {}, 8)])
+def test_each_alternative_of_a_union_is_tried_once_at_each_place(leaf, more, made):
+    frozen = freeze(nested(leaf, more), Expr)
+    MADE.clear()
+    with suppress(RequestError):
+        thaw(frozen, Expr, load=id)
+    assert len(MADE) == made
+
+
+def test_the_hint_of_an_item_has_each_alternative_once():
+    hint = read_hint(Expr)
+    assert item_hint(hint, "left").arms == hint.arms
+
+
+def test_a_class_beside_others_has_no_schema_and_none_is_looked_for_in_it(monkeypatch):
+    monkeypatch.setattr(schema, "_fields_schema", None)
+    assert type_schema(Expr) == {"x-partial": True}
