@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from enum import Enum
 from itertools import islice
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from repl_pair.errors import nearest
 from repl_pair.runtime.values.classes import (
     is_array_scalar,
+    is_exactly,
     is_map,
     is_polars,
     kind_of,
@@ -55,7 +57,10 @@ def read_member(value: Any, key: Key) -> Any:
             raise PathMiss(key, reason=f"reading it raised {type(error).__name__}") from error
         if found is not _MISSING:
             return found
-    raise PathMiss(key, _member_names(value))
+    known = list[str]()
+    with suppress(Exception):  # its names may be made by code of the person
+        known = _member_names(value)
+    raise PathMiss(key, known)
 
 
 def follow(
@@ -122,7 +127,8 @@ def _member_names(value: Any) -> list[str]:
         return [str(column) for column in value.columns]
     if kind_of(value) == "array" and value.dtype.names:
         return list(value.dtype.names)
-    names = [*getattr(value, "__dict__", {}), *getattr(value, "_fields", ())]
-    names += getattr(real_class(value), "__dataclass_fields__", {})
+    stores: list[Any] = [getattr(value, "__dict__", {}), getattr(value, "_fields", ())]
+    stores.append(getattr(real_class(value), "__dataclass_fields__", {}))
+    names = [n for s in stores if is_exactly(s, dict, tuple) for n in s if type(n) is str]
     names += [one.name for one in (attrs_fields(real_class(value)) or {}).values()]
     return [n for n in dict.fromkeys(names) if not n.startswith("_")]

@@ -48,7 +48,7 @@ Schema = dict[str, Any]
 
 _MOST_PARTS, _MOST_BITS = 200, 4096
 """Of a default that is given."""
-_ROWS = {*LISTS, *ORDERED, *SETS, Iterable, Collection}
+_ROWS = {*LISTS, *ORDERED, *SETS, id(Iterable), id(Collection)}
 
 
 def parameters_schema(fn: Callable[..., Any], *, skip: Collection[str] = ()) -> Schema:
@@ -162,13 +162,13 @@ def _fields_schema(cls: Any, above: tuple[Any, ...]) -> Schema:
 
 def _container_schema(cls: Any, arm: Any, above: tuple[Any, ...]) -> Schema:
     hint, args = read_hint(arm), get_args(arm)
-    if cls in MAPS:
+    if id(cls) in MAPS:
         return {"type": "object"} | _inner("additionalProperties", item_hint(hint, None), above)
     if cls is tuple and args and args[-1] is not Ellipsis:
         items = [_hint_schema(read_hint(inner), above) for inner in args]
         return {"type": "array", "prefixItems": items, "minItems": len(args), "maxItems": len(args)}
-    if cls in _ROWS:
-        unique: Schema = {"uniqueItems": True} if cls in SETS else {}
+    if id(cls) in _ROWS:
+        unique: Schema = {"uniqueItems": True} if id(cls) in SETS else {}
         return {"type": "array"} | unique | _inner("items", item_hint(hint, 0), above)
     return {PARTIAL: True}
 

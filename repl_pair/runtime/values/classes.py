@@ -73,7 +73,7 @@ def is_exactly(value: Any, *classes: type[Any]) -> bool:
 
 def space_of(cls: type[Any]) -> dict[str, Any]:
     """Return a class's own names; keys that are no text may have code of their own, so none."""
-    return {name: value for name, value in names_in(cls).items() if type(name) is str}
+    return {name: value for name, value in names_in(cls).copy().items() if type(name) is str}
 
 
 def is_genuine(cls: type[Any], *packages: str) -> bool:
@@ -123,11 +123,11 @@ class TypeRef:
     qualname: str
 
 
-MAPS = frozenset({dict, Mapping, abc.MutableMapping})
-LISTS: dict[Any, Any] = {tuple: tuple, list: list, abc.MutableSequence: list}
-SETS: dict[Any, Any] = {set: set, abc.Set: set, abc.MutableSet: set, frozenset: frozenset}
-ORDERED = frozenset({abc.Sequence, abc.Reversible})
-ANY_KIND = frozenset({abc.Collection, abc.Iterable, abc.Container})
+MAPS = frozenset(map(id, (dict, Mapping, abc.MutableMapping)))
+LISTS: dict[int, Any] = {id(tuple): tuple, id(list): list, id(abc.MutableSequence): list}
+SETS: Any = {id(frozenset): frozenset, **{id(c): set for c in (set, abc.Set, abc.MutableSet)}}
+ORDERED = frozenset(map(id, (abc.Sequence, abc.Reversible)))
+ANY_KIND = frozenset(map(id, (abc.Collection, abc.Iterable, abc.Container)))
 
 
 def is_map(value: Any) -> TypeGuard[Mapping[Any, Any]]:

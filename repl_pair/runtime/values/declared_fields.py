@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields as dataclass_fields, is_dataclass
+from dataclasses import MISSING, fields as dataclass_fields
 from types import ModuleType
 from typing import Any, NamedTuple, cast
 
@@ -31,7 +31,12 @@ def has_fields(cls: Any) -> bool:
     if not isinstance(cls, type) or id(cls) in PLAIN_IDS:
         return False  # the answer for most values
     is_more = is_typed_dict(cls) or is_named_tuple(cls) or is_model_class(cls)
-    return is_dataclass(cls) or is_more or attrs_fields(cast("Any", cls)) is not None
+    return is_dataclass_kind(cls) or is_more or attrs_fields(cast("Any", cls)) is not None
+
+
+def is_dataclass_kind(cls: type[Any]) -> bool:
+    """Return whether a class or a base is a dataclass, without asking its metaclass."""
+    return any("__dataclass_fields__" in names_in(base) for base in lineage(cls))
 
 
 @per_class
@@ -79,7 +84,7 @@ def is_plain_container(cls: Any) -> bool:
 def fields_of(value: Any) -> dict[str, Any] | None:
     """Return the fields that build an instance of a declared class, None for other objects."""
     cls = real_class(value)
-    if is_dataclass(cls):
+    if is_dataclass_kind(cls):
         names = attributes = dataclass_names(cls)[0]
     elif is_named_tuple(cls):
         names = attributes = cls._fields
@@ -108,7 +113,7 @@ def is_typed_dict(cls: Any) -> bool:
 def is_model_class(cls: Any) -> bool:
     """Return whether `cls` is a pydantic model."""
     base = getattr(sys.modules.get("pydantic"), "BaseModel", None)
-    return isinstance(base, type) and isinstance(cls, type) and issubclass(cls, base)
+    return base is not None and is_of(cls, type) and any(one is base for one in lineage(cls))
 
 
 def names_of_holder(holder: Any) -> dict[str, Any]:

@@ -91,13 +91,13 @@ def _freeze_leaf(value: Any, hint: Hint, where: str) -> Frozen:
         return value
     if is_library_scalar(value):
         return _check_hashed(value, where)
-    if isinstance(value, Enum):
+    if is_of(value, Enum):
         return _freeze_member(value, hint, where)
     if _is_plain_text(value):
         return str.__str__(value)
     if leaf_of(real_class(value)) is not None:
         return value
-    if isinstance(value, bytearray):
+    if is_of(value, bytearray):
         return bytes(value)
     if kind_of(value):
         return _freeze_table(value, where)
@@ -138,9 +138,9 @@ def _is_immutable(kind: type) -> bool:
 
 
 def _freeze_container(value: Any, hint: Hint, where: str, above: Above) -> Frozen:
-    if isinstance(value, Ref):
+    if type(value) is Ref:
         return Ref(str.__str__(value.loader), _freeze_map(value.kwargs, ANYTHING, where, above))
-    if isinstance(value, Record):
+    if type(value) is Record:
         cls = hint.cls
         is_named = cls is not None and type_ref(cls) == value.type
         frozen = _freeze_map(value.fields, hint if is_named else ANYTHING, where, above)
@@ -211,7 +211,7 @@ def _freeze_key(key: Any, where: str) -> Any:
         return _check_length(key, where)
     if type(key) in (str, bool, type(None), EnumMember):
         return key
-    if isinstance(key, Enum):
+    if is_of(key, Enum):
         return _freeze_member(key, ANYTHING, where)
     if _is_plain_text(key):
         return str.__str__(key)
@@ -261,11 +261,11 @@ def _check_reachable(cls: type, hint: Hint, where: str) -> None:
 
 
 def _kind(value: Any) -> str:
-    if isinstance(value, type):
+    if is_of(value, type):
         return f"the class {value.__qualname__}"
-    if isinstance(value, ModuleType):
+    if is_of(value, ModuleType):
         return f"the module {value.__name__}"
-    if isinstance(value, GeneratorType):
+    if is_of(value, GeneratorType):
         return "a generator"
     if is_of(value, _FILE):
         return f"an open file ({type(value).__name__})"

@@ -12,7 +12,14 @@ from typing import Annotated, Any, ForwardRef, Literal, TypeVar, get_args, get_o
 from weakref import WeakKeyDictionary
 
 from repl_pair.records import row
-from repl_pair.runtime.values.classes import hint_class, is_secret_class, per_class, real_class, spell
+from repl_pair.runtime.values.classes import (
+    hint_class,
+    is_secret_class,
+    name_of,
+    per_class,
+    real_class,
+    spell,
+)
 from repl_pair.runtime.values.declared_fields import attrs_fields, has_fields, is_named_tuple
 from repl_pair.runtime.values.marks import Sensitive
 
@@ -135,9 +142,9 @@ def _unwrap(hint: Any, above: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], tu
             hint = hint.__origin__
         elif _word(origin) in _WRAPPERS:
             hint = get_args(hint)[0]
-        elif hasattr(hint, "__supertype__"):
+        elif name_of(real_class(hint)) == "NewType":
             hint = hint.__supertype__
-        elif real_class(hint).__name__ == "TypeAliasType":
+        elif name_of(real_class(hint)) == "TypeAliasType":
             is_met, above = any(hint is one for one in above), (*above, hint)
             hint = Any if is_met else hint.__value__
         elif isinstance(hint, TypeVar):

@@ -4,7 +4,6 @@ import inspect
 import types
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import is_dataclass
 from functools import cached_property, partial
 from operator import is_
 from typing import Annotated, Any, TypeAlias, cast, get_args
@@ -18,6 +17,7 @@ from repl_pair.runtime.values.classes import (
 from repl_pair.runtime.values.declared_fields import (
     attrs_fields,
     dataclass_names,
+    is_dataclass_kind,
     is_model_class,
     is_named_tuple,
     is_typed_dict,
@@ -215,8 +215,8 @@ def _holds_secret(hint: Any) -> bool:
 
 def field_names(cls: Any) -> tuple[Sequence[str], Sequence[str]]:
     """Name the fields that may be given for a declared class, and those that must be."""
-    if is_dataclass(cls):
-        return dataclass_names(cast("Any", cls))
+    if is_dataclass_kind(cls):
+        return dataclass_names(cls)
     if is_typed_dict(cls):
         return list(class_hints(cls)), required_keys(cls)
     if is_named_tuple(cls):

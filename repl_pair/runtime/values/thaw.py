@@ -41,7 +41,7 @@ from repl_pair.runtime.values.classes import (
 from repl_pair.runtime.values.declared_fields import has_fields
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Given, Record, Ref, Secret
 from repl_pair.runtime.values.hints import ANYTHING, Hint, item_hint, read_hint
-from repl_pair.runtime.values.leaves import LEAVES, read_leaf
+from repl_pair.runtime.values.leaves import is_leaf, read_leaf
 from repl_pair.runtime.values.library import build_library, copier_of, library_class
 from repl_pair.runtime.values.paths import join_path
 
@@ -128,7 +128,7 @@ _MISFIT: Any = object()
 
 def _build_any_of(frozen: Frozen, hint: Hint, load: Load, where: str) -> Any:
     """Build the first alternative that fits; those of the value's own type come first."""
-    tries = load if type(load) is _Tries else _Tries(load, {}, {})
+    tries = load if isinstance(load, _Tries) else _Tries(load, {}, {})
     for arm in sorted(hint.arms, key=lambda arm: not _is_of(frozen, arm)):
         if (found := tries.build(frozen, arm, where)) is not _MISFIT:
             return found
@@ -155,7 +155,7 @@ def _build(frozen: Frozen, hint: Hint, load: Load, where: str) -> Any:
         return build_member(frozen, current_class(cls), where)
     if type(frozen) is EnumMember:
         frozen = _member(frozen, where)
-    if cls in LEAVES:
+    if is_leaf(cls):
         try:
             return read_leaf(frozen, cls)
         except ValueError as error:
@@ -166,23 +166,23 @@ def _build(frozen: Frozen, hint: Hint, load: Load, where: str) -> Any:
         return build_instance(frozen, current_class(cls), _parts(load), where)
     if library_class(cls):
         return build_library(_fresh(frozen, load, where), cls, arm, where)
-    args = get_args(arm)
-    if is_map(frozen) and (cls in MAPS or cls in ANY_KIND):
+    args, at = get_args(arm), id(cls)
+    if is_map(frozen) and (at in MAPS or at in ANY_KIND):
         keys = hint.containers[0].parts[0] if args else ANYTHING
         return _build_map(frozen, keys, item_hint(hint, None), load, where)
     kind: Any = None
     if type(frozen) is frozenset:  # a set has no order, so it fills no list
-        kind = set if cls in ANY_KIND else SETS.get(cls)
+        kind = set if at in ANY_KIND else SETS.get(at)
     elif is_row(frozen):
-        is_any = cls in ANY_KIND or cls in ORDERED
-        kind = real_class(frozen) if is_any else (LISTS | SETS).get(cls)
+        is_any = at in ANY_KIND or at in ORDERED
+        kind = real_class(frozen) if is_any else (LISTS | SETS).get(at)
     if kind is not None:
         is_fixed = cls is tuple and args and args[-1] is not Ellipsis
         if is_fixed and len(args) != len(cast("Any", frozen)):
             raise misfit(where, spell(arm), frozen)
         hints = hint.containers[0].parts if is_fixed else repeat(item_hint(hint, None))
         return _build_many(frozen, kind, hints, load, where, kind in (set, frozenset))
-    if cls in MAPS or cls in LISTS or cls in SETS:
+    if at in MAPS or at in LISTS or at in SETS:
         raise misfit(where, spell(arm), frozen)
     return _fresh(frozen, load, where)
 

@@ -466,6 +466,7 @@ def test_other_keys_are_refused_by_type():
         ((i for i in ()), "a generator"),
         (Opaque(), f"an object of type {__name__}.Opaque"),
         (type("Meta", (type,), {"__eq__": id, "__hash__": None})("Odd", (), {})(), "type"),
+        (type("Any", (type,), {"__getattr__": lambda cls, name: cls})("Odd", (), {})(), "Odd"),
         (Markup("<b>"), "an object of type markupsafe.Markup"),
         (QueryParams("a=1&a=2"), "an object of type starlette.datastructures.QueryParams"),
         (QueryParams("a=1"), "an object of type starlette.datastructures.QueryParams"),
@@ -503,6 +504,10 @@ def test_all_that_freezes_can_stand_in_a_slot_of_a_body():
     body = {"plays": [["", [["result_equals", freeze(value)]]]]}
     assert content_hash(body).startswith("rp1:")
     assert "nested too deeply" in refused([value])
+
+
+def test_an_object_whose_class_cannot_be_asked_is_refused():
+    assert "Odd" in refused(type("Odd", (), {"__class__": property(lambda self: 1 / 0)})())
 
 
 def test_an_open_file_is_refused():

@@ -108,3 +108,9 @@ def test_the_hint_of_an_item_has_each_alternative_once():
 def test_a_class_beside_others_has_no_schema_and_none_is_looked_for_in_it(monkeypatch):
     monkeypatch.setattr(schema, "_fields_schema", None)
     assert type_schema(Expr) == {"x-partial": True}
+
+
+def test_a_class_without_a_hash_is_a_hint_as_any_other():
+    odd = type("Meta", (type,), {"__eq__": lambda cls, other: NotImplemented})("Odd", (), {})
+    assert thaw([{"a": 1}], list[odd], load=id) == [{"a": 1}]
+    assert not declares_secret(read_hint(list[odd]))
