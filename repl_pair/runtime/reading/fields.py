@@ -114,7 +114,7 @@ def read_items(value: Any) -> tuple[list[Any], tuple[str, ...]]:
 
 def keys_are(cls: type[Any], mapping: dict[Any, Any]) -> bool:
     """Return whether every key is exactly of a class; stops at the first that is not."""
-    return not any(map(is_not, map(type, mapping), repeat(cls)))
+    return steady(lambda: [not any(map(is_not, map(type, mapping), repeat(cls)))])[0]
 
 
 def steady(copy: Callable[[], list[Part]]) -> list[Part]:

@@ -130,9 +130,8 @@ def _read_dict(value: Any, key: Key | Cut) -> Any:
         return _MISSING
     found = _find(items, key)
     if found is _MISSING:
-        same = (k for k in islice(_keys(items), _NAMES_LIMIT) if _member_name(k) == key)
-        member = next(same, _MISSING)
-        return next((part for name, part in _items(items) if name is member), _MISSING)
+        same = (part for name, part in _first_items(items) if _member_name(name) == key)
+        return next(same, _MISSING)
     return found
 
 
@@ -140,11 +139,16 @@ def _find(items: dict[Any, Any], key: Key) -> Any:
     """Look a key up; keys of other classes, which have code of their own, are not compared."""
     if keys_are(str, items) or keys_are(int, items):
         return _get(items, key, _MISSING)
-    same = (k for k in list(_keys(items)) if type(k) is type(key) and k == key)
+    same = (k for k in steady(lambda: list(_keys(items))) if type(k) is type(key) and k == key)
     found = next(same, _MISSING)
     if found is _MISSING:
         return _MISSING
-    return steady(lambda: [part for name, part in _items(items) if name is found])[0]
+    parts = steady(lambda: [part for name, part in _items(items) if name is found])
+    return parts[0] if parts else _MISSING
+
+
+def _first_items(items: dict[Any, Any]) -> list[tuple[Any, Any]]:
+    return steady(lambda: list(islice(_items(items), _NAMES_LIMIT)))
 
 
 def _dict_behind(value: Any) -> Any:
@@ -219,10 +223,15 @@ def _read_position(value: Any, key: Key | Cut) -> Any:
 def _open_names(value: Any) -> list[str]:
     if is_closed(value):
         return []
-    names: list[Any] = [*islice(_keys(_dict_behind(value) or {}), _NAMES_LIMIT)]
-    names += islice(_keys(stored_fields(value)), _NAMES_LIMIT)
-    for base in lineage(real_class(value)):
-        names += islice(space_of(base), _NAMES_LIMIT)
-    names += column_names(value)[:_NAMES_LIMIT]
-    parts = ((name, _read(value, name)) for name in names if type(name) is str)
+    stores: Any = ((_dict_behind(value) or {}, "__"), (stored_fields(value), "_"))
+    parts = [
+        (name, part)
+        for items, closed in stores
+        for name, part in _first_items(items)
+        if type(name) is str and not name.startswith(closed)
+    ]
+    slots = [n for base in lineage(real_class(value)) for n in islice(space_of(base), _NAMES_LIMIT)]
+    parts += [(name, _read_slot(value, name)) for name in slots if name[:1] != "_"]
+    names = [name for name in (*slots, *column_names(value)[:_NAMES_LIMIT]) if type(name) is str]
+    parts += [(name, read_part(value, name)) for name in names]
     return [name for name, part in parts if part is not _MISSING and not is_closed(part)]

@@ -11,6 +11,7 @@ from datetime import date
 from decimal import Decimal
 from enum import Enum
 from typing import ClassVar
+from unittest.mock import Mock
 
 import attrs
 import numpy as np
@@ -22,6 +23,7 @@ from jupyter_client.session import Session
 from pydantic import BaseModel, SecretStr
 
 from repl_pair.errors import RequestError
+from repl_pair.runtime.reading import stored_fields
 from repl_pair.runtime.reading.closed_values import is_closed
 from repl_pair.runtime.reading.steps import PathMiss, follow, read_member
 from repl_pair.runtime.reading.stored_fields import read_field
@@ -547,3 +549,48 @@ def test_what_is_closed_is_known_before_any_step(value):
 @pytest.mark.parametrize("value", [1, "a", {}, [], Basket(), FRAME, None, Color.RED, ValueError()])
 def test_data_is_open(value):
     assert not is_closed(value)
+
+
+def test_a_miss_names_the_texts_among_the_members_whatever_else_stands_there():
+    odd = types.SimpleNamespace(a=1)
+    vars(odd)[5] = 2
+    for value in (odd, Mock(a=1)):
+        with pytest.raises(PathMiss) as caught:
+            read_member(value, 0)
+        assert "a" in caught.value.known
+
+
+def test_a_miss_in_a_large_dict_looks_at_its_keys_a_bounded_number_of_times(monkeypatch):
+    looked, find = [], stored_fields._find
+    monkeypatch.setattr(stored_fields, "_find", lambda *given: looked.append(1) or find(*given))
+    with pytest.raises(PathMiss) as caught:
+        read_field({f"k{at}": at for at in range(2000)}, "nope")
+    assert len(caught.value.known) == 1000
+    assert len(looked) < 100
+
+
+def test_a_class_or_dict_that_other_threads_change_is_read():
+    odd, items, done = type("Odd", (), {}), {f"k{at}": at for at in range(900)}, threading.Event()
+
+    def change():
+        while not done.is_set():
+            for at in range(50):
+                setattr(odd, f"a{at}", at)
+                items[f"n{at}"] = at
+            for at in range(50):
+                delattr(odd, f"a{at}")
+                del items[f"n{at}"]
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for _ in range(300):
+            for value in (odd(), items):
+                with pytest.raises(PathMiss):
+                    read_field(value, "nope")
+    finally:
+        done.set()
+        thread.join()
+        sys.setswitchinterval(interval)
