@@ -164,7 +164,7 @@ def _container_schema(cls: Any, arm: Any, above: tuple[Any, ...]) -> Schema:
     hint, args = read_hint(arm), get_args(arm)
     if id(cls) in MAPS:
         return {"type": "object"} | _inner("additionalProperties", item_hint(hint, None), above)
-    if cls is tuple and args and args[-1] is not Ellipsis:
+    if cls is tuple and args and hint.containers[0].is_fixed:
         items = [_hint_schema(read_hint(inner), above) for inner in args]
         return {"type": "array", "prefixItems": items, "minItems": len(args), "maxItems": len(args)}
     if id(cls) in _ROWS:

@@ -8,7 +8,7 @@ import typing
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import Annotated, Any, ForwardRef, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ForwardRef, Literal, TypeVar, Unpack, get_args, get_origin
 from weakref import WeakKeyDictionary
 
 from repl_pair.records import row
@@ -48,13 +48,15 @@ class Container:
 
     @cached_property
     def is_fixed(self) -> bool:
-        """Whether it is a tuple with a hint for each place."""
-        return issubclass(self.cls, tuple) and self.args[-1:] not in ((), (Ellipsis,))
+        """Whether it is a tuple with a hint for each place; one with an unpacked part is not."""
+        is_listed = bool(self.args) and self.args[-1] is not Ellipsis
+        return issubclass(self.cls, tuple) and is_listed and not any(map(_is_unpacked, self.args))
 
     @cached_property
     def values(self) -> "tuple[Hint, ...]":
         """The hint of whatever stands in it, if it has one: of a mapping, that of its values."""
-        return self.parts[1:2] if issubclass(self.cls, Mapping) else self.parts[:1]
+        parts = () if any(map(_is_unpacked, self.args)) else self.parts
+        return parts[1:2] if issubclass(self.cls, Mapping) else parts[:1]
 
 
 @row
@@ -95,10 +97,7 @@ _PLAIN: Mapping[Any, Hint] = {cls: Hint((cls,)) for cls in (bool, int, float, st
 
 
 def read_hint(hint: Any, above: tuple[Any, ...] = ()) -> Hint:
-    """Flatten a hint: annotations, unions, aliases and type variables give way to their arms.
-
-    An alias in itself, with no container between, stands for anything; `above` are those around.
-    """
+    """Flatten a hint: annotations, unions, aliases and type variables give way to their arms."""
     if type(hint) is Hint:
         return hint
     if hint is Any:
@@ -133,7 +132,7 @@ def _join(hints: list[Hint]) -> Hint:
 
 
 def _unwrap(hint: Any, above: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
-    """Take annotations, aliases and type variables off; give the metadata and aliases too."""
+    """Take annotations, aliases and type variables off; an alias of those `above` is Any."""
     metadata: tuple[Any, ...] = ()
     while True:
         origin = get_origin(hint)
@@ -186,14 +185,16 @@ def required_keys(cls: Any) -> list[str]:
     return found
 
 
+def _is_unpacked(arg: Any) -> bool:
+    return get_origin(arg) is Unpack or (type(arg) is types.GenericAlias and arg.__unpacked__)
+
+
 def _word(origin: Any) -> str:
     return getattr(origin, "_name", None) or ""
 
 
 def item_hint(hint: Hint, key: Any, fields: Fields = class_hints) -> Hint:
     """Return the hint of the field, value or item that stands at `key` of a container."""
-    if not hint.containers:
-        return ANYTHING
     found = [inner for one in hint.containers for inner in _items_of(one, key, fields)]
     return _join(found) if found else ANYTHING
 

@@ -177,7 +177,7 @@ def _build(frozen: Frozen, hint: Hint, load: Load, where: str) -> Any:
         is_any = at in ANY_KIND or at in ORDERED
         kind = real_class(frozen) if is_any else (LISTS | SETS).get(at)
     if kind is not None:
-        is_fixed = cls is tuple and args and args[-1] is not Ellipsis
+        is_fixed = cls is tuple and args and hint.containers[0].is_fixed
         if is_fixed and len(args) != len(cast("Any", frozen)):
             raise misfit(where, spell(arm), frozen)
         hints = hint.containers[0].parts if is_fixed else repeat(item_hint(hint, None))

@@ -566,6 +566,7 @@ def test_a_set_of_records_is_refused_with_the_way_to_write_it():
         (Tone, "loud", Tone.LOUD),
         (tuple[int, ...], [1, 2], (1, 2)),
         (tuple[int, str], [1, "a"], (1, "a")),
+        (tuple[int, *tuple[str, ...]], [1, "a", "b"], (1, "a", "b")),
         (set[int], [1, 2, 1], {1, 2}),
         (frozenset[date], ["2026-01-31"], frozenset({date(2026, 1, 31)})),
         (Sequence[Decimal], ["1"], [Decimal(1)]),
