@@ -659,13 +659,10 @@ def crowd():
         STORE.reset(name, kept)
 
 
-def least_ms(act):
-    spent = []
-    for _ in range(5):
-        before = time.thread_time()
-        act()
-        spent.append((time.thread_time() - before) * 1000)
-    return min(spent)
+def spent_s(act):
+    before = time.thread_time()
+    act()
+    return time.thread_time() - before
 
 
 @pytest.mark.parametrize(
@@ -684,7 +681,14 @@ def least_ms(act):
 )
 def test_a_hundred_thousand_variants_answer_within_seven_searches_of_their_ids(crowd, what, given):
     ids = tuple(STORE.snapshot("registry/variant"))
-    search_ms = least_ms(lambda: [id for id in ids if "zzz" in id.lower()])
-    spent_ms = least_ms(lambda: answer(crowd, what, given))
-    print(f"{what} {given}: {spent_ms:.1f} ms, {spent_ms / search_ms:.1f} searches")
-    assert spent_ms <= SEARCHES * search_ms
+    # In turn, for what else runs on the machine slows down both.
+    pairs = [
+        (
+            spent_s(lambda: answer(crowd, what, given)),
+            spent_s(lambda: [id for id in ids if "zzz" in id.lower()]),
+        )
+        for _ in range(5)
+    ]
+    searches = [spent / search for spent, search in pairs]
+    print(f"{what} {given}: {', '.join(f'{one:.1f}' for one in searches)} searches")
+    assert min(searches) <= SEARCHES
