@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 _UUID = re.compile(
     r"[0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12}"
-    r"|(?<![0-9a-f])(?=\d{0,31}[a-f])[0-9a-f]{32}(?![0-9a-f])"
+    # Half of a longer number is none; letters of a name may stand right before one.
+    r"|(?<![0-9a-f]{8})(?=\d{0,31}[a-f])[0-9a-f]{32}(?![0-9a-f])"
 )
 _MADE_UP = re.compile(
     rf"(?<![^\W_])(?:{_UUID.pattern}"
@@ -33,9 +34,10 @@ def fix_ids(text: str) -> str:
     code = [found[0] for found in _CODE.finditer(text)]
     ids = [word for part in code for id in _ID.findall(part) for word in _MADE_UP.findall(id)]
     counts = Counter(word for part in code for word in _UUID.findall(part))
-    number = _numbering([*ids, *(word for word, count in counts.items() if count > 1)])
-    numbered = _CODE.sub(lambda part: _UUID.sub(number, _MADE_UP.sub(number, part[0])), text)
-    return _DATE.sub(r"\1…\2", numbered)
+    if words := [*ids, *(word for word, count in counts.items() if count > 1)]:
+        number = _numbering(words)
+        text = _CODE.sub(lambda part: _UUID.sub(number, _MADE_UP.sub(number, part[0])), text)
+    return _DATE.sub(r"\1…\2", text)
 
 
 def fix_uuids(text: str) -> str:

@@ -48,6 +48,11 @@ HEX = WORD.replace("-", "")
         ),
         ("<dc:date>2026-01-02</dc:date>", "<dc:date>…</dc:date>"),
         (f'<link href="{HEX * 2}" integrity="{HEX * 2}">',) * 2,
+        (f'<link href="{HEX}{WORD[:8]}" integrity="{HEX}{WORD[:8]}">',) * 2,
+        (
+            f'<div id="table{HEX}"></div><script>draw("table{HEX}")',
+            '<div id="tableid1"></div><script>draw("tableid1")',
+        ),
         (f"{WORD} is {WORD} and <b {WORD}>", f"{WORD} is {WORD} and <b {WORD}>"),
     ],
 )
