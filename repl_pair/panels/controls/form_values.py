@@ -13,7 +13,7 @@ from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.signatures.arguments import check_arguments
 from repl_pair.runtime.values.classes import hint_class, is_map, is_row, is_set, real_class
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, sensitive_paths, to_plain
-from repl_pair.runtime.values.leaves import LEAVES, leaf_json, read_leaf
+from repl_pair.runtime.values.leaves import is_leaf, leaf_json, read_leaf
 
 LONG = 60
 """From how many characters on a text gets several lines."""
@@ -116,7 +116,7 @@ def _check(part: Field, value: Any) -> None:
     if faults:
         raise ValueError(" ".join(faults))
     for arm in part.hint.arms[:1]:
-        if (cls := hint_class(arm)) in LEAVES and cls is not bytes:
+        if is_leaf(cls := hint_class(arm)) and cls is not bytes:
             try:
                 read_leaf(value, cls)
             except ValueError as error:

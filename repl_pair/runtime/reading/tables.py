@@ -15,7 +15,7 @@ from repl_pair.runtime.values.library import columns_of
 from repl_pair.runtime.values.marks import NAME_SLOTS, is_secret_label, names_secret
 
 _TABLES, _OF_NUMPY = ("numpy", "pandas"), ("ndarray", "void")
-_WIDTH = re.compile(r"(?<=^[<>|=][SUV])\d+$")
+_WIDTH = re.compile(r"(?<=[<>|=][SUV])\d+")
 _MOMENT = re.compile(r"-?[0-9]+(-[0-9]{2}){0,2}([T ][0-9:.]*)?")
 """What numpy reads without a warning in the person's kernel: no zone."""
 MAX_NAMES = 100_000

@@ -10,6 +10,7 @@ from repl_pair.runtime.reading.table_views import show_array, show_more
 from repl_pair.runtime.reading.tables import (
     A_SECRET,
     MAX_NAMES,
+    dtype_text,
     label_positions,
     shape_of_table,
 )
@@ -22,6 +23,11 @@ def test_a_masked_cell_is_none_and_counts_as_null():
     assert count_cells(masked) == {"nulls": 1, "min": 19.0, "max": 21.5}
     grid = numpy.ma.masked_array(numpy.arange(4).reshape(2, 2), mask=[[0, 1], [0, 0]])
     assert show_array(grid)["head"] == [[0, None], [2, 3]]
+
+
+def test_a_dtype_as_text_shows_the_length_of_no_text():
+    dtype = numpy.dtype([("code", "U20", (3,)), ("pin", "S4"), ("n", "f8")])
+    assert dtype_text(dtype) == "code: ('<U', (3,)), pin: |S, n: float64"
 
 
 @pytest.mark.parametrize("text", ["2024-01-02", "2024-01", "2024-01-02T03", "2024", "2023-01"])
