@@ -40,10 +40,13 @@ def hook_prompts(shell: Any | None) -> Undo:
     It keeps what they were in the meantime, so the undo looks there too.
     """
     for owner, name, _ in _PROMPTS:
-        own, hook = getattr(owner, name), _prompt_hooks.get(name)
-        if hook is None or (own is not hook and own is not hook.__wrapped__):
-            # It is not read back: a cell may set its own on another thread meanwhile.
-            hook = _prompt_hooks[name] = replacement_of(own, for_run(_refuse_to_ask))
+        own = hook = None
+        # A cell may begin or end meanwhile, and what it sets is not overwritten.
+        while own is not (own := getattr(owner, name)):
+            hook = _prompt_hooks.get(name)
+            if hook is None or (own is not hook and own is not hook.__wrapped__):
+                # It is not read back: a cell may set its own on another thread meanwhile.
+                hook = _prompt_hooks[name] = replacement_of(own, for_run(_refuse_to_ask))
         setattr(owner, name, hook)
     return partial(_release_prompts, getattr(shell, "kernel", None))
 
@@ -56,8 +59,10 @@ _prompt_hooks: dict[str, Any] = {}
 def _release_prompts(kernel: Any) -> None:
     for owner, name, kept in _PROMPTS:
         hook = _prompt_hooks[name]
-        for holder, slot in ((owner, name), (kernel, kept)):
-            if getattr(holder, slot, None) is hook:
+        # A cell that ends meanwhile puts back what is kept, and one that begins keeps what is set.
+        places = (kernel, kept), (owner, name)
+        while held := [one for one in places if getattr(*one, None) is hook]:
+            for holder, slot in held:
                 setattr(holder, slot, hook.__wrapped__)
 
 

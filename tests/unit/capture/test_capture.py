@@ -11,6 +11,8 @@ import threading
 import warnings
 import weakref
 from contextlib import nullcontext, redirect_stdout
+from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 import pandas
@@ -517,3 +519,44 @@ def test_a_cell_that_sets_its_own_input_just_as_a_run_hooks_it_keeps_it(monkeypa
     undo = person_calls.hook_prompts(None)
     undo()
     assert owner.input is cells
+
+
+def test_a_cell_that_ends_just_as_a_run_hooks_its_input_leaves_what_was_before(monkeypatch):
+    owner = SimpleNamespace(input=len)
+    make = person_calls.replacement_of
+
+    def end_cell(own, call):
+        owner.input = input
+        return make(own, call)
+
+    monkeypatch.setattr(person_calls, "_PROMPTS", ((owner, "input", "_kept"),))
+    monkeypatch.setattr(person_calls, "_prompt_hooks", {})
+    monkeypatch.setattr(person_calls, "replacement_of", end_cell)
+    undo = person_calls.hook_prompts(None)
+    undo()
+    assert owner.input is input
+
+
+def test_a_cell_that_ends_just_as_a_run_does_leaves_no_hook(monkeypatch):
+    owner = SimpleNamespace(input=input)
+
+    class Kernel:
+        kept: Any = None
+
+        @property
+        def _kept(self):
+            if self.kept is not None:
+                owner.input = self.kept  # as the end of a cell does
+            return self.kept
+
+        @_kept.setter
+        def _kept(self, value):
+            self.kept = value
+
+    kernel = Kernel()
+    monkeypatch.setattr(person_calls, "_PROMPTS", ((owner, "input", "_kept"),))
+    monkeypatch.setattr(person_calls, "_prompt_hooks", {})
+    undo = person_calls.hook_prompts(SimpleNamespace(kernel=kernel))
+    kernel.kept, owner.input = owner.input, len  # a cell begins
+    undo()
+    assert owner.input is input
