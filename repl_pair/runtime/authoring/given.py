@@ -1,7 +1,7 @@
 """What is given as data: frozen, unless runs would build another value of it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields as dataclass_fields, is_dataclass
+from dataclasses import fields as dataclass_fields
 from typing import Any, TypeAlias, cast
 
 from repl_pair.errors import AuthoringError, RequestError
@@ -15,6 +15,7 @@ from repl_pair.runtime.values.classes import (
 from repl_pair.runtime.values.declared_fields import (
     attrs_fields,
     fields_of,
+    is_dataclass_kind,
 )
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import (
@@ -82,9 +83,9 @@ def _instances(value: Any, frozen: Frozen, where: str) -> Iterator[_Instance]:
 def _is_built_as_declared(cls: Any) -> bool:
     """Return whether a class is a dataclass whose generated constructor sets each field."""
     return (
-        is_dataclass(cls)
+        is_dataclass_kind(cls)
         and not hasattr(cls, "__post_init__")
-        and cast("Any", cls).__dataclass_params__.init
+        and cls.__dataclass_params__.init
         and all(field.init for field in dataclass_fields(cls))
     )
 
@@ -93,7 +94,9 @@ def _check_rebuilt(value: Any, fields: Mapping[str, Frozen], where: str) -> None
     if any(type(node) is Ref for node in nodes_in(fields)):
         return  # what its loader makes is known at a run
     cls = real_class(value)
-    declared = dataclass_fields(cls) if is_dataclass(cls) else (attrs_fields(cls) or {}).values()
+    declared = (
+        dataclass_fields(cls) if is_dataclass_kind(cls) else (attrs_fields(cls) or {}).values()
+    )
     names = [field.name for field in declared] or fields
     made = _build(fields, cls, where)
     for name in names:

@@ -38,14 +38,12 @@ from repl_pair.runtime.values.frozen import (
     bad_data,
 )
 from repl_pair.runtime.values.hints import ANYTHING, Hint, class_hints, item_hint, read_hint
-from repl_pair.runtime.values.leaves import is_leaf, leaf_of
+from repl_pair.runtime.values.leaves import LONGEST_INT, is_leaf, leaf_of
 from repl_pair.runtime.values.library import copier_of, holds_several
 from repl_pair.runtime.values.paths import join_path
 from repl_pair.runtime.values.value_parts import columns_where
 
 MAX_DEPTH = 200
-_LONGEST = 14_000
-"""Of an int, in bits: Python writes and reads 4,300 digits."""
 _IMMUTABLE = frozenset(map(id, (type(None), timezone, EnumMember)))
 """The other types of which a value is kept as it is."""
 _FILE = io.IOBase.__mro__[1]
@@ -114,7 +112,7 @@ _NONE: Any = object()
 
 def _check_length(number: int, where: str) -> int:
     """Return a number of which Python writes the digits."""
-    if number.bit_length() > _LONGEST:
+    if number.bit_length() > LONGEST_INT:
         raise bad_data(where, "holds a whole number of over 4,200 digits: write it as text")
     return number
 

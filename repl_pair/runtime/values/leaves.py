@@ -25,8 +25,8 @@ from repl_pair.runtime.values.moments import (
     zoned,
 )
 
-_MOST_HEX = 3_500
-"""Digits of a whole number of which Python still writes the decimal ones."""
+LONGEST_INT = 14_000
+"""In bits: Python writes and reads 4,300 digits."""
 
 
 def read_leaf(value: Any, cls: type) -> Any:
@@ -85,9 +85,10 @@ def _as_text(name: str, write: Callable[[Any], Any], read: Callable[[Any], Any])
 
 
 def _read_hex(text: str) -> int:
-    if len(text) > len("-0x") + _MOST_HEX:
+    number = int(text, 16)
+    if number.bit_length() > LONGEST_INT:
         raise ValueError("it has over 4,200 digits")
-    return int(text, 16)
+    return number
 
 
 def _as_moment(name: str, read: Callable[[str], Any]) -> Marker:
