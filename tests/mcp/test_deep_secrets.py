@@ -23,6 +23,7 @@ a column of a table, beyond its first rows
 a row label of a table
 a named series
 a structured array
+a field within a field of one
 a field of a slotted class
 a dict of an object of a dict
 a cookie
@@ -81,6 +82,8 @@ labelled = pandas.DataFrame({"value": ["x"] * 20 + [next(s)]}, index=labels)
 series = {"tables": [pandas.Series(["short"] * 30 + [next(s)], name="token")]}
 fields = [("user", "U8"), ("password", "U40")]
 array = {"of": numpy.array([("u", "x")] * 20 + [("u", next(s))], dtype=fields)}
+within = [(("u", "x"),)] * 20 + [(("u", next(s)),)] + [(("u", "x"),)] * 20
+array["within"] = numpy.array(within, dtype=[("login", fields)])
 
 class Slotted:
     __slots__ = ("secret_key",)

@@ -68,6 +68,8 @@ class Declared:
 class Model(pydantic.BaseModel):
     pin: typing.Annotated[str, repl_pair.Sensitive] = "hun7r"
 exec('''from __future__ import annotations
+_Pin = typing.Annotated[str, repl_pair.Sensitive]
+def renamed(pin: _Pin = "hun7r"): pass
 def hinted(password: Literal["hun7r"], pin: Annotated[str, Sensitive] = "hun7r"): pass
 ''')
 class Settings:
@@ -133,6 +135,7 @@ SAID = {
         " = [redacted])"
     },
     "Settings": {"type": "type"},
+    "renamed": {"signature": "(pin: _Pin = [redacted])"},
     "twice": {"signature": "(at='[redacted]')"},
     "cached": {"signature": "(a: int)"},
     "frame.head": {"signature": "(n: int = 5) -> Self"},

@@ -28,7 +28,7 @@ from repl_pair.runtime.values.classes import (
     real_class,
     space_of,
 )
-from repl_pair.runtime.values.declared_fields import names_sensitive
+from repl_pair.runtime.values.declared_fields import names_of_holder, names_sensitive
 from repl_pair.runtime.values.marks import is_secret_key, is_secret_label, secret_type
 from repl_pair.wire import REDACTED
 
@@ -118,15 +118,17 @@ def _parameters(
     function: FunctionType, hints: Mapping[str, str], secret: frozenset[str]
 ) -> Iterator[str]:
     code = function.__code__
-    names, count = code.co_varnames, code.co_argcount
+    variables, count = code.co_varnames, code.co_argcount
     stored: list[Any] = list(_tuple.__iter__(function.__defaults__ or ()))
-    defaults: dict[str, Any] = dict(zip(names[:count][::-1], stored[::-1], strict=False))
+    defaults: dict[str, Any] = dict(zip(variables[:count][::-1], stored[::-1], strict=False))
     keywords: Any = function.__kwdefaults__
     if real_class(keywords) is dict and keys_are(str, keywords):
         defaults |= keywords
     held = _annotations(function)
     declared: dict[str, Any] = held if real_class(held) is dict and keys_are(str, held) else {}
-    secret |= {name for name, hint in declared.items() if names_sensitive(hint, {})}
+    is_text = any(type(hint) is str for hint in declared.values())
+    names = names_of_holder(function) if is_text else {}
+    secret |= {name for name, hint in declared.items() if names_sensitive(hint, names)}
     secret |= {name for name, hint in hints.items() if names_secret(hint)}
 
     def write(name: str) -> str:
@@ -137,18 +139,18 @@ def _parameters(
             f"{name}{hint}{' = ' if hint else '='}{_default(name, defaults[name], name in secret)}"
         )
 
-    for at, name in enumerate(names[:count], 1):
+    for at, name in enumerate(variables[:count], 1):
         yield write(name)
         if at == code.co_posonlyargcount:
             yield "/"
     after = count + code.co_kwonlyargcount
     if code.co_flags & inspect.CO_VARARGS:
-        yield f"*{write(names[after])}"
+        yield f"*{write(variables[after])}"
     elif code.co_kwonlyargcount:
         yield "*"
-    yield from map(write, names[count:after])
+    yield from map(write, variables[count:after])
     if code.co_flags & inspect.CO_VARKEYWORDS:
-        yield f"**{write(names[after + bool(code.co_flags & inspect.CO_VARARGS)])}"
+        yield f"**{write(variables[after + bool(code.co_flags & inspect.CO_VARARGS)])}"
 
 
 def _hints_in(node: Any, function: FunctionType) -> dict[str, str]:

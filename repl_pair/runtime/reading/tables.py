@@ -5,7 +5,7 @@ numpy, pandas and polars are found through `sys.modules`; nothing is imported.
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from repl_pair.runtime.reading.fields import Pairs
@@ -118,8 +118,7 @@ def secret_cells(value: Any, rows: int) -> list[Any]:
     """Return what stands under the names of secrets in the first rows of a plain table."""
     numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
     if numpy and real_class(value) is numpy.ndarray and value.dtype.names:
-        names = filter(is_secret_label, value.dtype.names)
-        return [cell for name in names for cell in value[name].ravel()[:rows].tolist()]
+        return [cell for field in _secret_fields(value) for cell in field.ravel()[:rows].tolist()]
     if is_polars(value):
         columns = columns_of(value.head(rows))
         return [cell for name, _, items in columns if is_secret_label(name) for cell in items]
@@ -136,6 +135,11 @@ def secret_cells(value: Any, rows: int) -> list[Any]:
     columns = [first.iloc[:, at].tolist() for at, label in names if is_secret_label(label)]
     rows_of = [first.iloc[at].tolist() for at in labelled]
     return [cell for cells in (named, *columns, *rows_of) for cell in cells]
+
+
+def _secret_fields(array: Any) -> Iterator[Any]:
+    for name in array.dtype.names or ():
+        yield from [array[name]] if is_secret_label(name) else _secret_fields(array[name])
 
 
 def hide_labelled(items: list[Any], table: Any, part: slice = slice(None)) -> list[Any]:

@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields as dataclass_fields
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple, cast
 
 from repl_pair.runtime.values.classes import (
@@ -117,11 +117,14 @@ def is_model_class(cls: Any) -> bool:
 
 
 def names_of_holder(holder: Any) -> dict[str, Any]:
-    """Return what a module or class holds by names; any other value holds nothing."""
+    """Return what a module, class or the module of a function holds by names; of others nothing."""
     if is_of(holder, type):
         return space_of(holder)
-    held = cast("dict[Any, Any]", vars(holder) if real_class(holder) is ModuleType else {})
-    return {name: value for name, value in held.copy().items() if type(name) is str}
+    kind = real_class(holder)
+    space = holder.__globals__ if kind is FunctionType else None
+    held = cast("dict[Any, Any]", vars(holder) if kind is ModuleType else space or {})
+    held = cast("Any", dict).copy(held)
+    return {name: value for name, value in held.items() if type(name) is str}
 
 
 def _named(words: list[str], names: dict[str, Any]) -> Any:
@@ -129,6 +132,14 @@ def _named(words: list[str], names: dict[str, Any]) -> Any:
     for word in words[1:]:
         found = names_of_holder(found).get(word)
     return None if type(found) is str else found
+
+
+def behind(hint: Any, slot: str) -> Any:
+    """Return what a slot of a hint holds; Any where it has none or uses an undefined name."""
+    try:
+        return getattr(hint, slot, Any)
+    except Exception:  # noqa: BLE001  the value of a `type` statement is code of the person's
+        return Any
 
 
 def names_sensitive(hint: Any, names: dict[str, Any], depth: int = 6) -> bool:
@@ -143,5 +154,5 @@ def names_sensitive(hint: Any, names: dict[str, Any], depth: int = 6) -> bool:
     if depth <= 0 or not is_genuine(real_class(hint), *_TYPING):
         return False
     inner = [getattr(hint, slot, ()) for slot in ("__metadata__", "__args__", "__constraints__")]
-    inner.append([getattr(hint, slot, None) for slot in _BEHIND])
+    inner.append([behind(hint, slot) for slot in _BEHIND])
     return any(names_sensitive(part, names, depth - 1) for parts in inner for part in parts)

@@ -20,7 +20,12 @@ from repl_pair.runtime.values.classes import (
     real_class,
     spell,
 )
-from repl_pair.runtime.values.declared_fields import attrs_fields, has_fields, is_named_tuple
+from repl_pair.runtime.values.declared_fields import (
+    attrs_fields,
+    behind,
+    has_fields,
+    is_named_tuple,
+)
 from repl_pair.runtime.values.marks import Sensitive
 
 if sys.version_info >= (3, 14):
@@ -145,7 +150,7 @@ def _unwrap(hint: Any, above: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], tu
             hint = hint.__supertype__
         elif name_of(real_class(hint)) == "TypeAliasType":
             is_met, above = any(hint is one for one in above), (*above, hint)
-            hint = Any if is_met else hint.__value__
+            hint = Any if is_met else behind(hint, "__value__")
         elif isinstance(hint, TypeVar):
             hint = Any if hint.__bound__ is None else hint.__bound__
         else:

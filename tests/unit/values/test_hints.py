@@ -1,5 +1,6 @@
 """Hints that stand in themselves and unions of many classes: each part is looked into once."""
 
+import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -12,6 +13,7 @@ from repl_pair.runtime.secrets.places import hinted_places
 from repl_pair.runtime.signatures import schema
 from repl_pair.runtime.signatures.schema import type_schema
 from repl_pair.runtime.surfaces.fitting import checker
+from repl_pair.runtime.values.declared_fields import names_sensitive
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.hints import declares_secret, item_hint, read_hint
@@ -50,6 +52,15 @@ def test_an_alias_in_itself_is_looked_into_once(hint, is_secret, made):
     assert declares_secret(read_hint(hint)) is is_secret
     assert takes_of(component).gives_secret is is_secret
     assert (hinted_places(read_hint(hint)) == []) is not is_secret
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="`type` statements are of Python 3.12")
+def test_an_alias_of_an_undefined_name_takes_any_value():
+    space: dict[str, Any] = {}
+    exec("type Alias = Undefined\ndef component() -> Alias: ...", space)
+    assert type_schema(space["Alias"]) == type_schema(Any)
+    assert not takes_of(space["component"]).gives_secret
+    assert not names_sensitive(space["Alias"], {})
 
 
 def test_values_of_an_alias_in_itself_are_frozen_and_checked_at_any_depth():
