@@ -135,9 +135,9 @@ def _named(words: list[str], names: dict[str, Any]) -> Any:
 
 
 def behind(hint: Any, slot: str) -> Any:
-    """Return what a slot of a hint holds; Any where it has none or uses an undefined name."""
+    """Return what a slot of a hint holds, None where it has none; Any behind an undefined name."""
     try:
-        return getattr(hint, slot, Any)
+        return getattr(hint, slot, None)
     except Exception:  # noqa: BLE001  the value of a `type` statement is code of the person's
         return Any
 
@@ -151,7 +151,7 @@ def names_sensitive(hint: Any, names: dict[str, Any], depth: int = 6) -> bool:
     cls: Any = hint if is_of(hint, type) else real_class(hint)
     if any(base is Sensitive for base in lineage(cls)):
         return True
-    if depth <= 0 or not is_genuine(real_class(hint), *_TYPING):
+    if depth <= 0 or hint is Any or not is_genuine(real_class(hint), *_TYPING):
         return False
     inner = [getattr(hint, slot, ()) for slot in ("__metadata__", "__args__", "__constraints__")]
     inner.append([behind(hint, slot) for slot in _BEHIND])
