@@ -92,7 +92,13 @@ FAULTS = {
     **{
         "repl_pair.variant('shop.add/Two', decorators=["
         f"['force_fx_stub', {{'effect': {name!r}, 'response': 1}}]])": "unknown-effect"
-        for name in ("shop/send", "json.lods", "no_module_of_this_name.send", "breaks.send")
+        for name in (
+            "shop/send",
+            "json.lods",
+            "no_module_of_this_name.send",
+            "breaks.send",
+            "exits.f",
+        )
     },
     "repl_pair.story('of.builtin', component=abs, variants={'One': {'args': {'x': 1}}}); "
     "repl_pair.variant('shop.add/Two', decorators=["
@@ -109,6 +115,7 @@ FAULTS = {
 def stories(project):
     file = project / "stories_shop.py"
     (project / "breaks.py").write_text("raise RuntimeError")
+    (project / "exits.py").write_text("raise SystemExit")
 
     def write(more):
         file.write_text(HEAD + SOUND + more + "\n")

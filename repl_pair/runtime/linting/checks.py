@@ -107,7 +107,7 @@ def _effect_faults(entry: model.Entry, effect: str) -> Iterator[Fault]:
         return
     try:
         resolve_name(effect)
-    except Exception as error:  # noqa: BLE001  the import runs the person's code
+    except (Exception, SystemExit) as error:  # noqa: BLE001  the import runs the person's code
         what = f"there is nothing at {effect!r}: {error_text(error)}."
         yield fault_of(entry, "unknown-effect", what, "Name a function as it is imported.")
 

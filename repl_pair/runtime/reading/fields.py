@@ -114,7 +114,11 @@ def read_items(value: Any) -> tuple[list[Any], tuple[str, ...]]:
 
 def keys_are(cls: type[Any], mapping: dict[Any, Any]) -> bool:
     """Return whether every key is exactly of a class; stops at the first that is not."""
-    return steady(lambda: [not any(map(is_not, map(type, mapping), repeat(cls)))])[0]
+
+    def are_all() -> list[bool]:
+        return [not any(map(is_not, map(type, _dict.__iter__(mapping)), repeat(cls)))]
+
+    return steady(are_all)[0]
 
 
 def steady(copy: Callable[[], list[Part]]) -> list[Part]:
@@ -231,7 +235,7 @@ def _sensitive_names(cls: type[Any]) -> Iterator[str]:
         hints = _HINTS(cls)
     home = variables.get("__module__")
     module = sys.modules.get(home) if type(home) is str else None
-    names = names_of_holder(module)
+    names = names_of_holder(module) | names_of_holder(cls)
     if hints is not None and real_class(hints) is dict:
         for name, hint in list(hints.items()):
             if type(name) is str and names_sensitive(hint, names):

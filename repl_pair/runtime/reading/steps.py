@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from enum import Enum
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 from repl_pair.errors import nearest
@@ -129,6 +130,7 @@ def _member_names(value: Any) -> list[str]:
         return list(value.dtype.names)
     stores: list[Any] = [getattr(value, "__dict__", {}), getattr(value, "_fields", ())]
     stores.append(getattr(real_class(value), "__dataclass_fields__", {}))
-    names = [n for s in stores if is_exactly(s, dict, tuple) for n in s if type(n) is str]
+    known = [one for one in stores if is_exactly(one, dict, tuple, MappingProxyType)]
+    names = [name for one in known for name in one if type(name) is str]
     names += [one.name for one in (attrs_fields(real_class(value)) or {}).values()]
     return [n for n in dict.fromkeys(names) if not n.startswith("_")]

@@ -143,7 +143,8 @@ def _inside_checker(container: Container, known: dict[int, Check]) -> Check:
         return partial(_check_places, parts)
     if not container.values:
         return _take_all
-    return partial(_check_each, parts[0], exact_types(container.values[0]))
+    each = container.values[0]
+    return partial(_check_each, checker(each, known), exact_types(each))
 
 
 def _check_items(key_check: Check, value_check: Check, value: Any, where: str) -> str:

@@ -132,12 +132,15 @@ ANY_KIND = frozenset(map(id, (abc.Collection, abc.Iterable, abc.Container)))
 
 def is_map(value: Any) -> TypeGuard[Mapping[Any, Any]]:
     """Return whether a value is really a mapping: a proxy is what it is, not what it stands for."""
-    if type(value) is dict:
-        return True
+    return type(value) is dict or is_map_class(real_class(value))
+
+
+def is_map_class(cls: type[Any]) -> bool:
+    """Return whether a class is really one of mappings."""
     try:
-        return issubclass(type(value), Mapping)
+        return issubclass(cls, Mapping)
     except Exception:  # noqa: BLE001  the hash of a class may be code of its metaclass
-        return any(base is Mapping or base is dict for base in lineage(real_class(value)))
+        return any(base is Mapping or base is dict for base in lineage(cls))
 
 
 def is_row(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields as dataclass_fields
 from types import FunctionType, ModuleType
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast, get_origin
 
 from repl_pair.runtime.values.classes import (
     PLAIN_IDS,
@@ -23,7 +23,8 @@ from repl_pair.runtime.values.marks import Sensitive
 
 _TYPING = frozenset({"typing", "types", "typing_extensions"})
 _DOTTED = re.compile(r"[A-Za-z_][\w.]*")
-_BEHIND = ("__value__", "__forward_arg__", "__supertype__", "__bound__")
+_WITHIN = ("__args__", "__constraints__")
+_BEHIND = ("__value__", "__origin__", "__forward_arg__", "__supertype__", "__bound__")
 
 
 def has_fields(cls: Any) -> bool:
@@ -119,7 +120,8 @@ def is_model_class(cls: Any) -> bool:
 def names_of_holder(holder: Any) -> dict[str, Any]:
     """Return what a module, class or the module of a function holds by names; of others nothing."""
     if is_of(holder, type):
-        return space_of(holder)
+        spaces = map(space_of, reversed(lineage(holder)))
+        return {name: value for space in spaces for name, value in space.items()}
     kind = real_class(holder)
     space = holder.__globals__ if kind is FunctionType else None
     held = cast("dict[Any, Any]", vars(holder) if kind is ModuleType else space or {})
@@ -148,11 +150,18 @@ def names_sensitive(hint: Any, names: dict[str, Any], depth: int = 6) -> bool:
         dotted = [text.split(".") for text in _DOTTED.findall(hint)]
         is_marked = any(words[-1] == "Sensitive" for words in dotted)
         return is_marked or any(names_sensitive(_named(w, names), names, depth - 1) for w in dotted)
-    cls: Any = hint if is_of(hint, type) else real_class(hint)
-    if any(base is Sensitive for base in lineage(cls)):
+    if is_mark(hint):
         return True
     if depth <= 0 or hint is Any or not is_genuine(real_class(hint), *_TYPING):
         return False
-    inner = [getattr(hint, slot, ()) for slot in ("__metadata__", "__args__", "__constraints__")]
+    if any(map(is_mark, getattr(hint, "__metadata__", ()))):  # texts beside a mark are docs
+        return True
+    inner = [] if get_origin(hint) is Literal else [getattr(hint, slot, ()) for slot in _WITHIN]
     inner.append([behind(hint, slot) for slot in _BEHIND])
     return any(names_sensitive(part, names, depth - 1) for parts in inner for part in parts)
+
+
+def is_mark(hint: Any) -> bool:
+    """Return whether a hint, or a part of its metadata, is `Sensitive` or of a class below it."""
+    cls: Any = hint if is_of(hint, type) else real_class(hint)
+    return any(base is Sensitive for base in lineage(cls))

@@ -6,14 +6,24 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import cached_property
-from typing import Annotated, Any, ForwardRef, Literal, TypeVar, Unpack, get_args, get_origin
-from weakref import WeakKeyDictionary
+from typing import (
+    Annotated,
+    Any,
+    ForwardRef,
+    Literal,
+    NewType,
+    TypeVar,
+    Unpack,
+    get_args,
+    get_origin,
+)
 
 from repl_pair.records import row
 from repl_pair.runtime.values.classes import (
     hint_class,
+    is_genuine,
+    is_map_class,
     is_secret_class,
     name_of,
     per_class,
@@ -24,6 +34,7 @@ from repl_pair.runtime.values.declared_fields import (
     attrs_fields,
     behind,
     has_fields,
+    is_mark,
     is_named_tuple,
 )
 from repl_pair.runtime.values.marks import Sensitive
@@ -33,7 +44,6 @@ if sys.version_info >= (3, 14):
 
 _SECRET_WORDS = re.compile(r"\b(Sensitive|Secret(Str|Bytes)?)\b")
 _WRAPPERS = frozenset({"Required", "NotRequired", "ReadOnly", "Final", "ClassVar"})
-_CACHE: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 Fields = Callable[[type], Mapping[str, Any]]
 """Gives the hints of the fields of a class."""
 
@@ -49,7 +59,7 @@ class Container:
     @cached_property
     def parts(self) -> "tuple[Hint, ...]":
         """The args, flattened."""
-        return tuple(map(read_hint, self.args))
+        return tuple(read_hint(part) for arg in self.args for part in _unpack(arg))
 
     @cached_property
     def is_fixed(self) -> bool:
@@ -60,8 +70,9 @@ class Container:
     @cached_property
     def values(self) -> "tuple[Hint, ...]":
         """The hint of whatever stands in it, if it has one: of a mapping, that of its values."""
-        parts = () if any(map(_is_unpacked, self.args)) else self.parts
-        return parts[1:2] if issubclass(self.cls, Mapping) else parts[:1]
+        if any(map(_is_unpacked, self.args)):
+            return (_join([*self.parts]),)
+        return self.parts[1:2] if is_map_class(self.cls) else self.parts[:1]
 
 
 @row
@@ -118,8 +129,7 @@ def read_hint(hint: Any, above: tuple[Any, ...] = ()) -> Hint:
         arms = () if is_none or is_unknown else (bare,)
         may_be_none = is_none or (get_origin(bare) is Literal and None in get_args(bare))
         inner = Hint(arms, nullable=may_be_none, sensitive=is_secret_class(bare))
-    marked = any(m is Sensitive or isinstance(m, Sensitive) for m in metadata)
-    sensitive = inner.sensitive or marked
+    sensitive = inner.sensitive or any(map(is_mark, metadata))
     doc = next((m for m in metadata if isinstance(m, str)), inner.doc)
     return Hint(inner.arms, inner.nullable, sensitive, doc, metadata + inner.metadata)
 
@@ -146,11 +156,11 @@ def _unwrap(hint: Any, above: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], tu
             hint = hint.__origin__
         elif _word(origin) in _WRAPPERS:
             hint = get_args(hint)[0]
-        elif name_of(real_class(hint)) == "NewType":
+        elif real_class(hint) is NewType:
             hint = hint.__supertype__
-        elif name_of(real_class(hint)) == "TypeAliasType":
-            is_met, above = any(hint is one for one in above), (*above, hint)
-            hint = Any if is_met else behind(hint, "__value__")
+        elif alias := next(filter(_is_alias, (hint, origin)), None):
+            is_met, above = any(alias is one for one in above), (*above, alias)
+            hint = Any if is_met else behind(alias, "__value__")
         elif isinstance(hint, TypeVar):
             hint = Any if hint.__bound__ is None else hint.__bound__
         else:
@@ -172,8 +182,8 @@ def class_hints(cls: type) -> dict[str, Hint]:
 
 
 @per_class
-def _kept_hints(_cls: type) -> dict[str, dict[str, Hint]]:
-    """Give what holds the hints of a class once they are resolved."""
+def _kept_hints(_cls: type) -> dict[str, dict[str, Any]]:
+    """Give what holds the hints of a class once they are resolved: as written, and all read."""
     return {}
 
 
@@ -192,6 +202,19 @@ def required_keys(cls: Any) -> list[str]:
 
 def _is_unpacked(arg: Any) -> bool:
     return get_origin(arg) is Unpack or (type(arg) is types.GenericAlias and arg.__unpacked__)
+
+
+def _unpack(arg: Any) -> tuple[Any, ...]:
+    """Return what stands in an arg that is an unpacked tuple; any other arg alone."""
+    if not _is_unpacked(arg):
+        return (arg,)
+    inner = get_args(get_args(arg)[0] if get_origin(arg) is Unpack else arg)
+    return tuple(p for i in inner if i is not Ellipsis for p in _unpack(i)) or (Any,)
+
+
+def _is_alias(hint: Any) -> bool:
+    cls = real_class(hint)
+    return name_of(cls) == "TypeAliasType" and is_genuine(cls, "typing", "typing_extensions")
 
 
 def _word(origin: Any) -> str:
@@ -240,16 +263,14 @@ def _items_of(container: Container, key: Any, fields: Fields) -> tuple[Hint, ...
 def hints_of(target: Any) -> tuple[dict[str, Any], bool]:
     """Return the hints of a callable or class, and whether all of them could be resolved."""
     is_class = isinstance(target, type)
-    with suppress(TypeError):  # a metaclass of the person's may not hash
-        if is_class and (known := _CACHE.get(target)) is not None:
-            return known, True
+    kept = _kept_hints(target) if is_class else {}
+    if "written" in kept:
+        return kept["written"], True
     try:
         hints = typing.get_type_hints(target, include_extras=True)
     except Exception:  # noqa: BLE001  annotations are the person's code and may raise anything
         return _resolve_singly(target), False
-    with suppress(TypeError):
-        if is_class:
-            _CACHE[target] = hints
+    kept["written"] = hints
     return hints, True
 
 

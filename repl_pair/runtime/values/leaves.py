@@ -5,7 +5,6 @@ Python, taken from JSON where a parameter declares it, described by a schema and
 """
 
 import base64
-import sys
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -95,10 +94,8 @@ def _as_moment(name: str, read: Callable[[str], Any]) -> Marker:
     return Marker(name, write_moment, lambda slots: read_moment(slots, read))
 
 
-def _by_class(value: Any, module: str) -> PythonText | None:
+def _by_class(value: Any, module: str) -> PythonText:
     name = type(value).__name__
-    if getattr(sys.modules[module], name, None) is not type(value):
-        return None
     return PythonText(f"{name}({quoted(str(value))})", f"from {module} import {name}")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from repl_pair.runtime.values.classes import TypeRef, real_class
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, NotData, Record
-from repl_pair.runtime.values.leaves import leaf_of
+from repl_pair.runtime.values.leaves import LEAVES, is_leaf
 
 WIDTH = 88
 _INDENT = "    "
@@ -55,8 +55,8 @@ class Writer:
         return ", ".join(f"{k}={self.value(v, f'{where}.{k}')}" for k, v in items.items())
 
     def _leaf(self, kind: type, frozen: Frozen, where: str) -> str:
-        leaf = leaf_of(kind)
-        written = None if leaf is None else leaf.python(frozen)
+        # A class below a leaf's cannot be imported from where that is.
+        written = LEAVES[kind].python(frozen) if is_leaf(kind) else None
         if written is not None:
             self.imports |= {written.needs} - {""}
             return written.text

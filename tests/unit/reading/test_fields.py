@@ -8,7 +8,8 @@ import attrs
 import pytest
 
 import repl_pair
-from repl_pair.runtime.reading.fields import read_fields
+from repl_pair.runtime.reading.fields import keys_are, read_fields
+from repl_pair.runtime.reading.steps import PathMiss, follow
 from repl_pair.runtime.secrets.egress import send_out
 
 
@@ -86,3 +87,17 @@ def test_a_set_of_classes_is_read_without_code_of_their_metaclass():
 
     assert "Key" in str(send_out({Key()}).value)
     assert met == []
+
+
+def test_the_keys_of_a_dict_are_looked_at_without_an_iterator_of_the_persons():
+    class Loud(dict[str, int]):
+        def __iter__(self):
+            raise RuntimeError("iterated")
+
+    assert keys_are(str, Loud(a=1))
+    assert not keys_are(str, Loud({1: 1}))
+
+
+def test_a_wrong_name_on_a_class_is_answered_with_the_nearest():
+    with pytest.raises(PathMiss, match="Nearest: openings"):
+        follow(type("Door", (), {"openings": 1}), ["openigs"])

@@ -306,14 +306,21 @@ class Marked(Sensitive):
 
 aliases = ModuleType("aliases")
 aliases.Word = Annotated[str, Sensitive]
+aliases.Base = type("Base", (), {"Word": aliases.Word})
+aliases.Below = type("Below", (aliases.Base,), {})
 NewWord = NewType("NewWord", aliases.Word)
 AnyWord = TypeVar("AnyWord", bound=aliases.Word)
 ONE_FIELD = {
     "dotted text": "aliases.Word | None",
+    "a text with a name of a base": "aliases.Below.Word",
+    "a text with a name of the class itself": "OwnWord",
     "a new type": NewWord,
     "a type variable": "AnyWord",
     "a subclass": Annotated[str, Marked()],
 }
+
+
+OWN_NAMES = {"__module__": __name__, "OwnWord": aliases.Word}
 
 
 @dataclass(slots=True)
@@ -343,7 +350,7 @@ WAYS: dict[str, Any] = {
     "by annotation as text": lambda: (Login("bob", "x", CANARY), ()),
     **{
         f"by annotation as {how}": lambda hint=hint: (
-            make_dataclass("Made", [("word", hint)], namespace={"__module__": __name__})(CANARY),
+            make_dataclass("Made", [("word", hint)], namespace=OWN_NAMES)(CANARY),
             (),
         )
         for how, hint in ONE_FIELD.items()

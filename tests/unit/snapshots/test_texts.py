@@ -606,6 +606,11 @@ def test_fields_have_their_names_so_that_one_that_was_renamed_or_swapped_shows(k
     assert "x=2" in text_of("y", "x")
 
 
+def test_a_path_of_a_class_of_the_persons_is_written_by_its_text():
+    shelf = type("Shelf", (pathlib.PurePosixPath,), {})
+    assert write_text(shelf("/a/b"), hide=str) == 'Shelf("/a/b")'
+
+
 class Kept(collections.namedtuple("Base", "x y")):
     def __getnewargs__(self):
         return self.y, self.x

@@ -1,9 +1,10 @@
 """Hints that stand in themselves and unions of many classes: each part is looked into once."""
 
 import sys
+import types
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar, Unpack
 
 import pytest
 from typing_extensions import TypeAliasType
@@ -61,6 +62,36 @@ def test_an_alias_of_an_undefined_name_takes_any_value():
     assert type_schema(space["Alias"]) == type_schema(Any)
     assert not takes_of(space["component"]).gives_secret
     assert not names_sensitive(space["Alias"], {})
+
+
+T = TypeVar("T")
+MARKED = {
+    "a mark below Sensitive": Annotated[str, type("Mark", (Sensitive,), {})],
+    "an alias with an arg": TypeAliasType("Tok", Annotated[T, Sensitive], type_params=(T,))[str],
+    "an unpacked part": tuple[int, *tuple[Annotated[str, Sensitive], ...]],
+    "Unpack": tuple[int, Unpack[tuple[Annotated[str, Sensitive], ...]]],  # noqa: UP044
+}
+
+
+@pytest.mark.parametrize("what", MARKED)
+def test_a_mark_is_found_however_it_is_written(what):
+    hint = read_hint(MARKED[what])
+    assert declares_secret(hint)
+    places = [("*",)] if hint.containers else [()]
+    assert hinted_places(hint) == places
+    assert names_sensitive(MARKED[what], {})
+
+
+def test_a_hint_whose_class_has_a_metaclass_that_does_not_hash_is_read():
+    class Meta(type):
+        def __hash__(self):
+            raise RuntimeError("hashed")
+
+    class Box(Generic[T], metaclass=Meta): ...
+
+    hint = read_hint(types.GenericAlias(Box, (int,)))
+    assert str(item_hint(hint, 0)) == "int"
+    assert hinted_places(hint) == []
 
 
 def test_values_of_an_alias_in_itself_are_frozen_and_checked_at_any_depth():
