@@ -19,7 +19,7 @@ _END = ast.Interactive(body=[])
 _TARGETS = (ast.Name, ast.Subscript, ast.Attribute)
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_MAX_FILES, _MAX_CELLS = 256, 4096
+_MAX_FILES, MAX_CELLS = 256, 4096
 """A notebook of more cells is parsed again for each hash."""
 
 
@@ -120,7 +120,7 @@ def _pieces(before: _Path, path: _Path) -> Iterator[ast.AST]:
     yield from path[same:]
 
 
-index_cell = lru_cache(maxsize=_MAX_CELLS)(index)
+index_cell = lru_cache(maxsize=MAX_CELLS)(index)
 """Indexes the source of a cell, which many hashes read."""
 
 

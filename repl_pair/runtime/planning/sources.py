@@ -1,7 +1,6 @@
 """Where the definition of a function or class stands, and whether it was edited since."""
 
 import ast
-import linecache
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,6 +14,7 @@ from weakref import ref
 
 from repl_pair.records import record
 from repl_pair.runtime.ipython import ipython_module, known_shells
+from repl_pair.runtime.planning.cells import cells, run_in
 from repl_pair.runtime.planning.source_index import Index, index, index_cell, index_of
 from repl_pair.runtime.planning.targets import (
     Target,
@@ -26,7 +26,7 @@ from repl_pair.runtime.planning.targets import (
     own_functions,
     unwrap,
 )
-from repl_pair.runtime.reading.code_files import has_other_code, is_cell, is_imported
+from repl_pair.runtime.reading.code_files import has_other_code, is_imported
 from repl_pair.runtime.registry.component import noted_source
 from repl_pair.runtime.values.classes import module_of, name_of, names_in, qualname_of, real_class
 
@@ -109,20 +109,22 @@ def _class_definitions(cls: type[Any], indexes: dict[str, Index]) -> Iterator[Se
     found = index_of(space.get("__file__") or "", space, indexes).classes
     yield found.get(name, [])[-1:]
     if module_of(cls) == "__main__":
-        for source in _cells():
+        for source in cells():
             if name_of(cls) in source:
                 yield index_cell(source).classes.get(name, [])[-1:]
 
 
 def _assignments(of: Assigned, indexes: dict[str, Index]) -> Iterator[Sequence[ast.AST]]:
-    space = namespace_of(of.reader)
-    if space.get("__name__") == "__main__" and "__file__" not in space:
-        names = re.compile(rf"\b{re.escape(of.name)}\b")
-        for source in _cells():
-            if of.name in source and names.search(source):
-                yield index_cell(source).assignments.get(of.name, ())
-    known = index_of(file_of(of.reader), space, indexes).assignments
+    yield from _in_cells(of)
+    known = index_of(file_of(of.reader), namespace_of(of.reader), indexes).assignments
     yield known.get(of.name) or known.get("*", ())
+
+
+def _in_cells(of: Assigned) -> Iterator[Sequence[ast.AST]]:
+    names = re.compile(rf"\b{re.escape(of.name)}\b")
+    for source in cells() if run_in(namespace_of(of.reader)) else ():
+        if of.name in source and names.search(source):
+            yield index_cell(source).assignments.get(of.name, ())
 
 
 def _adds_nothing(of: Assigned, node: ast.AST | None = None) -> bool:
@@ -144,7 +146,7 @@ def is_edited(target: Target | Assigned, syntax: str) -> bool:
     registered, else with what was first read of it after it was loaded.
     """
     if type(target) is Assigned:  # a cell that runs again changes no code of the reader's
-        is_of_file = "__file__" in namespace_of(target.reader)
+        is_of_file = "__file__" in namespace_of(target.reader) and not any(_in_cells(target))
         return is_of_file and _has_other(target.reader, target, syntax)
     functions = own_functions(target) if isinstance(target, type) else iter((target,))
     return any(map(has_other_code, functions)) or (
@@ -232,12 +234,3 @@ def _noted_definition(
 def _index_noted(source: bytes) -> Index:
     """Index a module as it was noted, which each name of it asks for once."""
     return index(decode_source(source))
-
-
-def _cells() -> Iterator[str]:
-    """Return the notebook's cells, the latest run first, then those that left no history."""
-    for shell in known_shells():
-        yield from reversed(shell.history_manager.input_hist_parsed)
-    entries: list[Any] = list(linecache.cache.values())
-    for entry in filter(is_cell, reversed(entries)):
-        yield "".join(entry[2])

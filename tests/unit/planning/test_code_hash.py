@@ -735,6 +735,8 @@ print(json.dumps([
     hashes("RATE = 1\\n", "def render(order): return order * RATE"),
     hashes("0, RATE\\nRATES = RATE"),
     hashes("RATE = 2"),
+    *map(hashes, ["%%time\\n1\\nRATE = 3", "%time RATE = 4", "%%capture\\n%time RATE = 5"]),
+    *map(hashes, ["__file__ = 'notebook.py'", "RATE = 6", "%%timeit -n1 -r1\\nRATE = 7"]),
 ]))
 """
 
@@ -766,6 +768,11 @@ def test_functions_and_classes_of_notebook_cells_are_hashed(tmp_path, stored):
     assert back == (first if stored else [*first[:2], bare[2]])
     assert rates[0] == rates[1]
     assert (rates[0][0] != rates[2][0], rates[0][1:]) == (True, rates[2][1:])
+    of_magics = [each[0] for each in rates[2:]]
+    if not stored:  # without one, what a magic runs has left no text
+        return
+    assert len(set(of_magics)) == 5
+    assert of_magics[3] == of_magics[4] and of_magics[5] == of_magics[6]
 
 
 DISPLAYED = """
