@@ -131,6 +131,26 @@ async def test_what_a_run_sets_on_the_root_logger_ends_with_it(link, person, lan
     ).value == before
 
 
+OUTLIVES = """
+import threading
+began, go, ran = threading.Event(), threading.Event(), []
+def ask_late(): began.set(); go.wait(); input("late? ")
+repl_pair.story("late", thread_safe=True)(ask_late)
+repl_pair.variant("late/It")
+late = threading.Thread(target=lambda: ran.append(repl_pair.run("late/It").reason))
+late.start()
+began.wait()
+"""
+
+
+async def test_a_run_that_outlives_the_cell_that_began_it_asks_nobody(link, person):
+    await in_thread(person.run, STORIES)
+    await in_thread(person.run, OUTLIVES)
+    found = await in_thread(person.run, "go.set(); late.join(); ran")
+    assert found.value == repr([f"EOFError: {NO_STDIN}"])
+    assert await read_prompts(person) == repr([OWN])
+
+
 async def test_prompts_are_the_originals_after_an_attach_beside_a_cell(link, person):
     cell = await in_thread(person.start, "import time; time.sleep(0.7); got = input('name? '); got")
     assert (await link.request("ping", {}, view=AGENT, timeout_s=BOUND_S))["ok"]

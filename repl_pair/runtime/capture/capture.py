@@ -107,6 +107,7 @@ def _begin(captured: Captured, *, exclusive: bool, restores: bool) -> None:
     with _lock:
         _in_progress.add(captured)
         hooks.install()
+        hooks.hook_prompts()
     captured.at_end.append(partial(_leave, CAPTURED.get(), PLACE.get()))
     captured.at_end.append(partial(hooks.close_comms, captured))
     CAPTURED.set(captured)

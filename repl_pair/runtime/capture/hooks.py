@@ -37,10 +37,15 @@ def install() -> None:
             if (key := f"displays of {type(shell)}") not in _installed:
                 calls = person_calls.hook_calls(shell)
                 _installed[key] = [*displays.hook_displays(shell), *calls]
-        if "prompts" not in _installed:
-            _installed["prompts"] = [person_calls.hook_prompts(kernel_shell())]
         for name in _LATE:
             _hook_loaded(name)
+
+
+def hook_prompts() -> None:
+    """Hook `input` and `getpass` where they are not, at the begin of a run."""
+    with _lock:
+        if "prompts" not in _installed:
+            _installed["prompts"] = [person_calls.hook_prompts(kernel_shell())]
 
 
 def release_prompts() -> None:

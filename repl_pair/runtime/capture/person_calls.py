@@ -3,7 +3,7 @@
 import builtins
 import getpass
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -37,33 +37,42 @@ def hook_calls(shell: Any | None) -> Iterator[Undo]:
 def hook_prompts(shell: Any | None) -> Undo:
     """Hook `input` and `getpass.getpass`, which ipykernel replaces during each cell.
 
-    It keeps what they were in the meantime, so the undo looks there too.
+    It keeps what they were meanwhile, which is hooked too: a run may outlive the cell.
     """
-    for owner, name, _ in _PROMPTS:
-        own = hook = None
-        # A cell may begin or end meanwhile, and what it sets is not overwritten.
-        while own is not (own := getattr(owner, name)):
-            hook = _prompt_hooks.get(name)
-            if hook is None or (own is not hook and own is not hook.__wrapped__):
-                # It is not read back: a cell may set its own on another thread meanwhile.
-                hook = _prompt_hooks[name] = replacement_of(own, for_run(_refuse_to_ask))
-        setattr(owner, name, hook)
-    return partial(_release_prompts, getattr(shell, "kernel", None))
+    # A trait of the kernel: traitlets keeps those in a dict of their own.
+    kernel = getattr(getattr(shell, "kernel", None), "_trait_values", {})
+    places = [place for own, name, kept in _PROMPTS for place in ((own, name), (kernel, kept))]
+    for names, slot in places:
+        while slot in names and not any(names[slot] is hook for hook in _prompt_hooks.values()):
+            own = names[slot]
+            if id(own) not in _prompt_hooks:
+                _prompt_hooks[id(own)] = replacement_of(own, for_run(_refuse_to_ask))
+            _swap(names, slot, own, _prompt_hooks[id(own)])
+    return partial(_release_prompts, places)
 
 
-_PROMPTS = ((builtins, "input", "_sys_raw_input"), (getpass, "getpass", "_save_getpass"))
-_prompt_hooks: dict[str, Any] = {}
-"""The hooks by name, made once: they are set for each run."""
+_PROMPTS: Sequence[tuple[Any, str, str]] = (
+    (vars(builtins), "input", "_sys_raw_input"),
+    (vars(getpass), "getpass", "_save_getpass"),
+)
+_prompt_hooks: dict[int, Any] = {}
+"""The hooks by the id of what they hook, which each keeps."""
 
 
-def _release_prompts(kernel: Any) -> None:
-    for owner, name, kept in _PROMPTS:
-        hook = _prompt_hooks[name]
-        # A cell that ends meanwhile puts back what is kept, and one that begins keeps what is set.
-        places = (kernel, kept), (owner, name)
-        while held := [one for one in places if getattr(*one, None) is hook]:
-            for holder, slot in held:
-                setattr(holder, slot, hook.__wrapped__)
+def _release_prompts(places: Sequence[tuple[dict[str, Any], str]]) -> None:
+    hooks = [*_prompt_hooks.values()]
+    # A cell that begins or ends meanwhile takes a hook from one place to the other.
+    while any(_swap(*at, hook, hook.__wrapped__) for at in places for hook in hooks):
+        pass
+    _prompt_hooks.clear()
+
+
+def _swap(names: dict[str, Any], slot: str, was: Any, to: Any) -> bool:
+    """Replace what stands in a slot, if it still does: no other thread gets in between."""
+    is_same = slot in names and names[slot] is was
+    if is_same:
+        names[slot] = to
+    return is_same
 
 
 def _exit(own: Any, status: int) -> None:

@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from repl_pair.runtime.op_base.call import Call
@@ -113,16 +114,19 @@ class Job:
                 return False
             self.answered = True
         try:
-            try:
-                for fn in self._at_answer:
-                    fn()
-            finally:
-                self._reply(reply)
-        except Exception:  # noqa: BLE001  it is sent all the same, and the job goes on to its end
-            _log.exception("what follows the reply to %s failed", self.op.name)
+            for fn in self._at_answer:
+                self._follow(fn)
+        finally:
+            self._follow(partial(self._reply, reply))
         if not self.begun:
             self.end()
         return True
+
+    def _follow(self, fn: Callable[[], object]) -> None:
+        try:
+            fn()
+        except Exception:  # noqa: BLE001  the others follow all the same, and the job ends
+            _log.exception("what follows the reply to %s failed", self.op.name)
 
     def end(self) -> None:
         """Report that nothing runs for the call any more."""

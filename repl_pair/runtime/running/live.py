@@ -17,9 +17,10 @@ from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.loading import load_data
 from repl_pair.runtime.running.openings import Opening, open_variant
 from repl_pair.runtime.secrets.places import secret_payload
-from repl_pair.runtime.values.classes import real_class
+from repl_pair.runtime.values.classes import is_map, is_row, is_set, real_class
+from repl_pair.runtime.values.declared_fields import has_fields
 from repl_pair.runtime.values.freeze import freeze
-from repl_pair.runtime.values.frozen import SCALAR_IDS, NotData, refs_in
+from repl_pair.runtime.values.frozen import Frozen, NotData, refs_in
 
 
 @record
@@ -79,17 +80,20 @@ async def _handle(frame: Frame, sent: Dispatched, payload: Mapping[str, Any]) ->
 
 async def _loaded(frame: Frame, sent: Dispatched, name: str, value: Any) -> Any:
     """Copy the containers of what was passed; each part in them that is or holds a `ref` loads."""
-    held = dict[int, Any]()
+    found = dict[int, tuple[object, Frozen]]()
 
-    def note(leaf: Any) -> Any:
-        if id(real_class(leaf)) not in SCALAR_IDS and refs_in(frozen := _frozen(leaf)):
-            held[id(leaf)] = frozen
-        return leaf
+    def set_aside(leaf: Any) -> Any:
+        holds = has_fields(real_class(leaf)) or is_map(leaf) or is_row(leaf) or is_set(leaf)
+        if not holds or not refs_in(frozen := _frozen(leaf)):
+            return leaf
+        place = object()
+        found[id(place)] = place, frozen
+        return place
 
-    copied = copy_containers(value, note)
+    copied = copy_containers(value, set_aside)
     where, at = f"event {sent.name}", ("events", name)
-    loaded = {id: await load_data(frame, one, where, at=at) for id, one in held.items()}
-    return copy_containers(copied, lambda leaf: loaded.get(id(leaf), leaf)) if held else copied
+    loaded = {id: await load_data(frame, one, where, at=at) for id, (_, one) in found.items()}
+    return copy_containers(copied, lambda leaf: loaded.get(id(leaf), leaf)) if found else copied
 
 
 class Live:

@@ -502,61 +502,58 @@ def test_a_finder_that_another_thread_adds_while_a_run_ends_stays(monkeypatch):
     assert hook not in sys.meta_path
 
 
-def test_a_cell_that_sets_its_own_input_just_as_a_run_hooks_it_keeps_it(monkeypatch):
-    def cells(prompt=""):
-        return prompt
+class Slots(dict[str, Any]):
+    """Names of a module or kernel; a cell begins or ends as they are read for the nth time."""
 
-    class Owner:
-        def __init__(self):
-            vars(self)["input"] = input
+    def __init__(self, act=None, at=0, **slots):
+        super().__init__(**slots)
+        self.act, self.at = act, at
 
-        def __setattr__(self, name, _value):
-            vars(self)[name] = cells
+    def __getitem__(self, slot):
+        self.at -= 1
+        if self.at == 0:
+            self.act()
+        return super().__getitem__(slot)
 
-    owner = Owner()
+
+@pytest.fixture
+def prompts(monkeypatch):
+    owner, kernel = Slots(input=input), Slots()
     monkeypatch.setattr(person_calls, "_PROMPTS", ((owner, "input", "_kept"),))
     monkeypatch.setattr(person_calls, "_prompt_hooks", {})
-    undo = person_calls.hook_prompts(None)
-    undo()
-    assert owner.input is cells
+    shell = SimpleNamespace(kernel=SimpleNamespace(_trait_values=kernel))
+
+    def begin():
+        dict.update(kernel, _kept=dict.get(owner, "input"))
+        dict.update(owner, input=cell_input)
+
+    def end():
+        dict.update(owner, input=dict.get(kernel, "_kept"))
+
+    return SimpleNamespace(owner=owner, kernel=kernel, shell=shell, begin=begin, end=end)
 
 
-def test_a_cell_that_ends_just_as_a_run_hooks_its_input_leaves_what_was_before(monkeypatch):
-    owner = SimpleNamespace(input=len)
-    make = person_calls.replacement_of
-
-    def end_cell(own, call):
-        owner.input = input
-        return make(own, call)
-
-    monkeypatch.setattr(person_calls, "_PROMPTS", ((owner, "input", "_kept"),))
-    monkeypatch.setattr(person_calls, "_prompt_hooks", {})
-    monkeypatch.setattr(person_calls, "replacement_of", end_cell)
-    undo = person_calls.hook_prompts(None)
-    undo()
-    assert owner.input is input
+def cell_input(prompt=""):
+    return prompt
 
 
-def test_a_cell_that_ends_just_as_a_run_does_leaves_no_hook(monkeypatch):
-    owner = SimpleNamespace(input=input)
-
-    class Kernel:
-        kept: Any = None
-
-        @property
-        def _kept(self):
-            if self.kept is not None:
-                owner.input = self.kept  # as the end of a cell does
-            return self.kept
-
-        @_kept.setter
-        def _kept(self, value):
-            self.kept = value
-
-    kernel = Kernel()
-    monkeypatch.setattr(person_calls, "_PROMPTS", ((owner, "input", "_kept"),))
-    monkeypatch.setattr(person_calls, "_prompt_hooks", {})
-    undo = person_calls.hook_prompts(SimpleNamespace(kernel=kernel))
-    kernel.kept, owner.input = owner.input, len  # a cell begins
-    undo()
-    assert owner.input is input
+@pytest.mark.parametrize("at", range(1, 6))
+@pytest.mark.parametrize("where", ["owner", "kernel"])
+@pytest.mark.parametrize("is_in_cell", [True, False])
+@pytest.mark.parametrize("is_at_release", [True, False])
+def test_a_cell_that_begins_or_ends_just_as_a_run_does_keeps_its_input(
+    prompts, at, where, is_in_cell, is_at_release
+):
+    if is_in_cell:
+        prompts.begin()
+    names = getattr(prompts, where)
+    undo = person_calls.hook_prompts(prompts.shell) if is_at_release else None
+    names.act, names.at = (prompts.end if is_in_cell else prompts.begin), at
+    (undo or person_calls.hook_prompts(prompts.shell))()
+    if names.at > 0:  # it was not read so often
+        names.at = 0
+        names.act()
+    if not is_in_cell:
+        assert prompts.owner["input"] is cell_input
+        prompts.end()
+    assert prompts.owner["input"] is input

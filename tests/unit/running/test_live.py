@@ -89,6 +89,10 @@ def test_a_handler_gets_what_was_passed(taking):
     assert [taking(given) for given in (ref, [ref], {"a": (0, ref)})] == [2, [2], {"a": (0, 2)}]
     beside = threading.Lock()
     assert taking([beside, ref]) == [beside, 2]
+    repl_pair.loader("fresh")(lambda: [])
+    fresh = repl_pair.ref("fresh")
+    one, other = taking([fresh, fresh])
+    assert one is not other
 
 
 def test_a_handler_gets_a_list_that_holds_itself_also_while_events_are_recorded(taking):

@@ -638,9 +638,11 @@ def test_a_job_is_answered_once_and_does_not_begin_afterwards(job):
 
 
 def test_a_job_is_answered_also_where_what_waits_for_that_fails(job):
+    followed = []
     job.at_answer(lambda: 1 / 0)
+    job.at_answer(lambda: followed.append(True))
     assert job.answer({"ok": True})
-    assert (job.replies, job.ended) == ([{"ok": True}], True)
+    assert (job.replies, job.ended, followed) == ([{"ok": True}], True, [True])
 
 
 def test_a_job_that_has_begun_is_not_given_up_and_ends_when_its_lane_reports_it(job):
