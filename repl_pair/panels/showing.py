@@ -9,15 +9,15 @@ from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.text import build_text
 from repl_pair.runtime.ipython import interactive_shell, ipython_module
 from repl_pair.runtime.registry.ids import story_of
-from repl_pair.runtime.registry.origin import cell_origin
+from repl_pair.runtime.registry.origin import cell_message
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.markdown import Markdown
 
 if TYPE_CHECKING:
     from repl_pair.panels.base.widget import PanelWidget
 
-_SHOWN: dict[str, tuple[Any, list["PanelWidget"]]] = {}
-"""By cell, which run of it showed something last, and what."""
+_SHOWN: dict[str, tuple[str | None, list["PanelWidget"]]] = {}
+"""By cell, the message of the run of it that showed something last, and what that showed."""
 
 
 def show(
@@ -73,12 +73,12 @@ def show(
 
 def _keep(opened: "PanelWidget", shell: Any) -> None:
     """Close what an earlier run of this cell showed; a cell without an id is another each time."""
-    cell = None if shell is None else cell_origin(shell)
-    if cell is None or cell.key == "console":
+    cell, run = cell_message(shell)
+    if cell is None:
         return
-    run, widgets = _SHOWN.get(cell.key, (None, []))
-    if run != cell.run:
+    before, widgets = _SHOWN.get(cell, (None, []))
+    if run != before:
         for widget in widgets:
             PANEL_THREAD.submit(widget.close)
         widgets = []
-    _SHOWN[cell.key] = cell.run, [*widgets, opened]
+    _SHOWN[cell] = run, [*widgets, opened]

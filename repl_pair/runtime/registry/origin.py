@@ -102,12 +102,17 @@ def sent_by(principal: str) -> AbstractContextManager[None]:
 _SENDER: ContextVar[str] = ContextVar("repl_pair_sender", default="")
 
 
+def cell_message(shell: Any) -> tuple[str | None, str | None]:
+    """Return the ids of the running cell and of the message that runs it, None without one."""
+    get_parent = getattr(shell, "get_parent", None)
+    parent: dict[str, dict[str, Any]] = (get_parent() if get_parent is not None else None) or {}
+    header, metadata = parent.get("header") or {}, parent.get("metadata") or {}
+    return metadata.get("cellId") or None, header.get("msg_id")
+
+
 def cell_origin(shell: Any, line: int = 0) -> Origin:
     """Return the origin of the running cell; without cell ids all cells are `console`."""
-    get_parent = getattr(shell, "get_parent", None)
-    parent: dict[str, Any] = (get_parent() if get_parent is not None else None) or {}
-    metadata: dict[str, Any] = parent.get("metadata") or {}
-    cell = metadata.get("cellId")
+    cell, _ = cell_message(shell)
     # IPython counts up before it runs a cell.
     number = shell.execution_count - 1
     return Origin(

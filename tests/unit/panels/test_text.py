@@ -170,8 +170,11 @@ def test_text_prints_as_it_is_with_what_steers_a_terminal_spelled_out(shop):
 @pytest.fixture
 def cell(monkeypatch):
     """The running cell of a notebook."""
-    shell = SimpleNamespace(id="one", kernel=object(), execution_count=1)
-    shell.get_parent = lambda: {"metadata": {"cellId": shell.id}}
+    shell = SimpleNamespace(id="one", kernel=object(), execution_count=1, message="1")
+    shell.get_parent = lambda: {
+        "header": {"msg_id": shell.message},
+        "metadata": {"cellId": shell.id},
+    }
     monkeypatch.setattr(showing, "interactive_shell", lambda: shell)
     return shell
 
@@ -186,13 +189,23 @@ def test_an_unknown_panel_is_refused_before_the_variant_is_run(shop, cell):
 def test_a_cell_that_is_run_again_closes_what_it_showed_before(cell, id, again):
     cell.id = id
     shown = [repl_pair.show(), repl_pair.show(panel="trace")]
-    cell.id, cell.execution_count = "two", 2
+    cell.id, cell.message = "two", "2"
     shown.append(repl_pair.show(panel="trace"))
-    cell.id, cell.execution_count = id, 3
+    cell.id, cell.message = id, "3"
     latest = repl_pair.show()
     assert flush(PANEL_THREAD)
     assert [widget.comm is None for widget in shown] == again
     assert [widget.layout.comm is None for widget in shown] == again
     assert latest.comm is not None
     for widget in (*shown, latest):
+        widget.close()
+
+
+def test_what_a_cell_shows_while_others_run_closes_nothing_that_it_showed(cell):
+    shown = []
+    for cell.execution_count in (1, 2):  # a cell that it runs itself, or that runs beside its task
+        shown.append(repl_pair.show(panel="trace"))
+    assert flush(PANEL_THREAD)
+    assert None not in [widget.comm for widget in shown]
+    for widget in shown:
         widget.close()
