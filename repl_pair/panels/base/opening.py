@@ -46,14 +46,6 @@ class GivenWidget:
     widget: Widget
     close: Undo
 
-    @property
-    def model_id(self) -> str:
-        """Return the id of its model."""
-        return str(self.widget.model_id)
-
-    def __repr__(self) -> str:
-        return repr(self.widget)
-
 
 def open_entry(entry: Entry, context: PanelContext) -> PanelWidget | GivenWidget:
     """Make the widget of a panel; calls its `render`, with the context if it takes a parameter.
@@ -79,10 +71,11 @@ def open_entry(entry: Entry, context: PanelContext) -> PanelWidget | GivenWidget
         return result
 
 
-def ref_of(widget: Any) -> str:
+def ref_of(opened: PanelWidget | GivenWidget) -> str:
     """Name a widget for the script of another panel, which shows it in itself."""
-    kind = "anywidget:" if isinstance(widget, PanelWidget) else "IPY_MODEL_"
-    return f"{kind}{widget.model_id}"
+    if isinstance(opened, PanelWidget):
+        return f"anywidget:{opened.model_id}"
+    return f"IPY_MODEL_{opened.widget.model_id}"
 
 
 def resolve_render(entry: Entry) -> Callable[..., Any]:

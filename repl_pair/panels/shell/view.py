@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from repl_pair.errors import ReplPairError, error_text
 from repl_pair.panels.base.context import OPENED, Focus, PanelContext
-from repl_pair.panels.base.opening import open_entry, ref_of, resolve_render
+from repl_pair.panels.base.opening import GivenWidget, open_entry, ref_of, resolve_render
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
 from repl_pair.panels.base.widget import PanelWidget
@@ -16,6 +16,7 @@ from repl_pair.panels.builtin import VIEWS, find_view, register_panels, shows_at
 from repl_pair.panels.shell.commands import COMMANDS
 from repl_pair.panels.shell.messages import CommandShown, Panels, PanelShown
 from repl_pair.runtime.ops.persons import PANEL_HOSTS
+from repl_pair.runtime.reading.bounded import cut_text
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry, Panel
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -27,6 +28,8 @@ FOLLOWED = {PANELS, *(view.waits_in for view in VIEWS if view.waits_in)}
 """The members of the stores whose changes change what is sent."""
 MAX_FOUND = 20
 """How many variants the palette lists at once."""
+LONGEST = 2000
+"""How much of a widget's repr is the text of its panel, in characters."""
 
 
 class Shell(View[Panels]):
@@ -51,7 +54,7 @@ class Shell(View[Panels]):
         self.token = uuid4().hex
         self._only = only
         self._visible: dict[str, bool] = {}
-        self._open: dict[str, tuple[Entry, Any]] = {}
+        self._open: dict[str, tuple[Entry, PanelWidget | GivenWidget]] = {}
         self._faults: dict[str, str] = {}
         self._opening: set[str] = set()
         register_panels()
@@ -133,11 +136,14 @@ class Shell(View[Panels]):
     def text(self) -> Markdown:
         """Return the text of when the shell was made; of one panel alone, its text or fault now."""
         id = self._only or ""
-        _, widget = self._open.get(id, (None, None))
-        if isinstance(widget, PanelWidget):
-            return widget.view.text()
-        shown = self._faults.get(id) if widget is None else repr(widget)
-        return self._text if shown is None else Markdown(prose(shown))
+        _, opened = self._open.get(id, (None, None))
+        if isinstance(opened, PanelWidget):
+            return opened.view.text()
+        try:
+            shown = self._faults.get(id) if opened is None else repr(opened.widget)
+        except Exception as error:  # noqa: BLE001  whatever a widget's own repr raises
+            shown = error_text(error)
+        return self._text if shown is None else Markdown(cut_text(prose(shown), LONGEST))
 
     def close(self) -> None:
         """Close every panel."""

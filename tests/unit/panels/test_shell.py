@@ -241,12 +241,19 @@ def test_one_panel_is_shown_alone(sent):
     alone.close()
 
 
+class Unwritten(ipywidgets.Label):
+    def __repr__(self):
+        return str(1 / 0)
+
+
 @pytest.mark.parametrize(
     ("render", "text"),
     [
         (lambda: "of acme", "of acme"),
         (lambda: ipywidgets.Label("of a label"), "Label(value='of a label')"),
         (lambda: 1 / 0, "ZeroDivisionError: division by zero"),
+        (lambda: Unwritten(), "ZeroDivisionError: division by zero"),
+        (lambda: ipywidgets.Label("x " * 2000), f"Label(value='{'x ' * 993}x… 2015"),
     ],
 )
 def test_the_text_of_one_panel_alone_is_what_it_shows(sent, render, text):
