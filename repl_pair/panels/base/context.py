@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 from repl_pair.errors import RequestError
 from repl_pair.panels.base.batch import Batch
 from repl_pair.panels.base.describing import hide_of
-from repl_pair.panels.base.panel_thread import PANEL_THREAD, Listener
+from repl_pair.panels.base.panel_thread import PANEL_THREAD, Follows, Listener
 from repl_pair.records import Undo, record
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.kernel.own_host import serve_own_calls
@@ -58,7 +58,7 @@ class Focus:
         return next(((kind, id) for kind, id in ids.items() if id is not None), None)
 
 
-FOLLOWED: ContextVar[ExitStack | None] = ContextVar("repl_pair_followed", default=None)
+FOLLOWED: ContextVar[Follows | None] = ContextVar("repl_pair_followed", default=None)
 """What ends with the panel whose `render` is called."""
 
 
@@ -76,7 +76,7 @@ class PanelContext:
         """How many runs of each variant have not ended; they may wait still."""
         self.refusal = ""
         """Why the focus cannot be run as it stands: an edit that does not fit."""
-        self._follows = ExitStack()
+        self._follows = Follows()
         self.batch = Batch(
             lambda id, modes, done: self.run(id, Focus(modes=modes), done=done),
             lambda: PANEL_THREAD.mark_changed(BATCH, None),
@@ -86,11 +86,11 @@ class PanelContext:
     def follow(self, listener: Listener) -> Undo:
         """Call `listener` with changes of the store and of this context, on the panel thread.
 
-        It ends with the undo, with the panel whose `render` calls this, or with the context.
+        It ends with the undo, with the panel whose `render` calls this or began the task that does,
+        or with the context.
         """
         undo = PANEL_THREAD.subscribe(listener, self)
-        (FOLLOWED.get() or self._follows).callback(undo)
-        return undo
+        return (FOLLOWED.get() or self._follows).add(undo)
 
     def set_focus(self, focus: Focus) -> None:
         """Have all panels show something else."""

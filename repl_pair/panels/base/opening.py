@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from functools import partial
 from typing import Any, Never, cast
 
@@ -10,6 +9,7 @@ from ipywidgets import Widget
 
 from repl_pair.errors import RequestError
 from repl_pair.panels.base.context import FOLLOWED, PanelContext
+from repl_pair.panels.base.panel_thread import Follows
 from repl_pair.panels.base.view import View
 from repl_pair.panels.base.widget import PanelWidget
 from repl_pair.records import Undo, holding, record
@@ -58,17 +58,21 @@ def open_entry(entry: Entry, context: PanelContext) -> PanelWidget | GivenWidget
     parameters = inspect.signature(cast("Any", render)).parameters.values()
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     takes_context = any(each.kind in positional for each in parameters)
-    with ExitStack() as undos:
-        with holding(FOLLOWED, undos):
+    follows = Follows()
+    try:
+        with holding(FOLLOWED, follows):
             result = render(context) if takes_context else render()
         if isinstance(result, Widget) and not isinstance(result, PanelWidget):
-            return GivenWidget(widget=result, close=undos.pop_all().close)
+            return GivenWidget(widget=result, close=follows.close)
         if not isinstance(result, PanelWidget):
             bundle = {"text/plain": result if isinstance(result, str) else repr(result)}
             bundle |= {} if isinstance(result, str) else mime_bundle(result)
             result = PanelWidget(partial(StaticView, bundle=bundle), context)
-        result.undos.push(undos.pop_all())
+        result.undos.callback(follows.close)
         return result
+    except BaseException:
+        follows.close()
+        raise
 
 
 def ref_of(opened: PanelWidget | GivenWidget) -> str:

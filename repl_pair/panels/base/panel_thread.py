@@ -113,6 +113,31 @@ class PanelThread:
                 _attempt(partial(listener, changes))
 
 
+class Follows:
+    """What ends with its owner, such as a panel; what comes after the owner's end ends at once."""
+
+    def __init__(self) -> None:
+        self._undos: dict[object, Undo] = {}
+        self.is_closed = False
+
+    def add(self, undo: Undo) -> Undo:
+        """Call `undo` at the end of the owner; the undo of this calls it before that."""
+        token = object()
+        self._undos[token] = undo
+        if self.is_closed:
+            self._end(token)
+        return partial(self._end, token)
+
+    def close(self) -> None:
+        """End everything."""
+        self.is_closed = True
+        for token in tuple(self._undos):
+            self._end(token)
+
+    def _end(self, token: object) -> None:
+        self._undos.pop(token, lambda: None)()
+
+
 def _attempt(task: Callable[[], None]) -> None:
     try:
         task()

@@ -116,7 +116,7 @@ class PanelWidget(AnyWidget):
         comm: Any = self.comm
         if hasattr(comm, "_reply_subshell_for"):
             comm._reply_subshell_for = _where_sent
-        self.undos.callback(context.follow(view.handle_changes))
+        self.undos.callback(PANEL_THREAD.subscribe(view.handle_changes, context))
         self.on_msg(self._receive)
 
     def send(self, content: Any, buffers: Any = None) -> None:

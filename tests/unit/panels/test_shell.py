@@ -5,6 +5,7 @@ import threading
 import warnings
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 
 import ipywidgets
 import pytest
@@ -14,6 +15,7 @@ from flushing import flush
 import repl_pair
 from repl_pair.errors import RequestError
 from repl_pair.panels.base.context import FOCUS, RUNNING, Focus, PanelContext, head_of
+from repl_pair.panels.base.opening import open_entry
 from repl_pair.panels.base.panel_thread import MANY, PANEL_THREAD, PanelThread
 from repl_pair.panels.base.view import View
 from repl_pair.panels.base.widget import PanelWidget, answer
@@ -122,6 +124,45 @@ def test_what_a_render_follows_ends_with_its_panel_and_its_own_widget_stays(
         assert heard == ([entry] if story == "a" else [])
         shell.close_panel("acme")
     assert getattr(result, "comm", "") is not None
+
+
+@pytest.mark.parametrize("make", [lambda: "text", ipywidgets.IntSlider])
+def test_what_a_task_of_a_render_follows_ends_with_its_panel_and_begins_no_more_then(
+    open_context, make
+):
+    tasks, heard, context = [], [], open_context()
+
+    def render():
+        tasks.append(copy_context())  # as asyncio makes a task
+        return make()
+
+    repl_pair.panel("acme", title="A", placement="right", render=render)
+    opened = open_entry(repl_pair.registry.get("panel", "acme"), context)
+    for story, count in (("a", 1), ("b", 1), ("c", 1)):
+        if story != "b":
+            tasks[0].run(context.follow, lambda changes: heard.extend(changes.keys() & {FOCUS}))
+        context.set_focus(Focus(story=story))
+        assert flush(PANEL_THREAD)
+        assert len(heard) == count
+        opened.close()
+
+
+def test_a_panel_that_a_render_makes_beside_its_own_outlives_it(open_context, sent):
+    made, context = [], open_context()
+
+    class Followed(Counting):
+        def handle_changes(self, changes):
+            sent.extend(changes.keys() & {FOCUS})
+
+    def render():
+        made.append(PanelWidget(Followed, context))
+
+    repl_pair.panel("acme", title="A", placement="right", render=render)
+    open_entry(repl_pair.registry.get("panel", "acme"), context).close()
+    context.set_focus(Focus(story="a"))
+    assert flush(PANEL_THREAD)
+    assert sent == [FOCUS]
+    made[0].close()
 
 
 def test_a_context_that_is_closed_drops_no_run_of_another(eventually, open_context):
