@@ -1,5 +1,6 @@
 """The context of the panels of one shell: what they show, what runs and how, and calls of ops."""
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -62,9 +63,10 @@ FOLLOWED: ContextVar[Follows | None] = ContextVar("repl_pair_followed", default=
 """What ends with the panel whose `render` is called."""
 
 
-_CALLERS: set["PanelContext"] = set()
-"""The open contexts that called ops: one host serves all of them."""
+_CALLERS: set[object] = set()
+"""The open contexts that called ops, and the calls of closed ones: one host serves all of them."""
 _SERVED = ExitStack()
+_SERVING = threading.RLock()
 
 
 class PanelContext:
@@ -150,18 +152,28 @@ class PanelContext:
             self.run(self.focus.variant, self.focus, plays=plays, done=done)
 
     def call(self, op: str, args: Mapping[str, Any], *, done: Done) -> None:
-        """Call an op as the person; `done` takes the reply on the panel thread."""
-        if not OWN_CALLS.has_handler:
-            undo = serve_own_calls()
-            if undo is None:
-                why = f"This kernel runs nothing between its cells, so {op} was not called."
-                reply = error_reply(RequestError("cannot_run", why))
-                PANEL_THREAD.submit(partial(done, reply))
-                return
-            _SERVED.callback(undo)
-        _CALLERS.add(self)
-        view, submit = PERSON, PANEL_THREAD.submit
-        OWN_CALLS.run(op, args, view=view, done=lambda reply: submit(partial(done, reply)))
+        """Call an op as the person; `done` takes the reply on the panel thread.
+
+        A widget of a panel that was closed may still call: what serves it ends with its reply.
+        """
+
+        def end(reply: Reply) -> None:
+            if caller is not self:
+                _end_serving(caller)
+            done(reply)
+
+        submit = PANEL_THREAD.submit
+        with _SERVING:
+            caller = object() if self._follows.is_closed else self
+            _CALLERS.add(caller)
+            if not OWN_CALLS.has_handler:
+                undo = serve_own_calls()
+                if undo is None:
+                    why = f"This kernel runs nothing between its cells, so {op} was not called."
+                    submit(partial(end, error_reply(RequestError("cannot_run", why))))
+                    return
+                _SERVED.callback(undo)
+        OWN_CALLS.run(op, args, view=PERSON, done=lambda reply: submit(partial(end, reply)))
 
     def request_widget(self, host: str, panel_id: str, *, done: Done) -> None:
         """Have a host make the widget of a panel of the person's, between their cells."""
@@ -172,7 +184,12 @@ class PanelContext:
         """End what follows it; with the last context, what serves runs: those that wait go too."""
         self.batch.stop()
         self._follows.close()
-        _CALLERS.discard(self)
+        _end_serving(self)
+
+
+def _end_serving(caller: object) -> None:
+    with _SERVING:
+        _CALLERS.discard(caller)
         if not _CALLERS:
             _SERVED.close()
 

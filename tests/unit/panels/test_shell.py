@@ -25,6 +25,7 @@ from repl_pair.panels.shell.view import Shell
 from repl_pair.runtime.clients.approval import Asker
 from repl_pair.runtime.clients.approvals import QUEUE
 from repl_pair.runtime.clients.clients import paused_since
+from repl_pair.runtime.clients.own_calls import OWN_CALLS, OwnCalls
 from repl_pair.runtime.results.last_results import last_result
 from repl_pair.runtime.results.markdown import Markdown, prose
 from repl_pair.runtime.store import STORE, Collection, Event, Store
@@ -175,6 +176,43 @@ def test_a_context_that_is_closed_drops_no_run_of_another(eventually, open_conte
     second.run("shop.sum/One", done=replies.append)
     first.close()
     gate.set()
+    eventually(lambda: len(replies) == 2)
+    assert [reply["ok"] for reply in replies] == [True, True]
+
+
+@pytest.fixture
+def unserved(monkeypatch):
+    """Own calls without the host of contexts that other tests left open."""
+    monkeypatch.setattr(OWN_CALLS, "_handlers", {})
+    monkeypatch.setattr("repl_pair.panels.base.context._CALLERS", set())
+
+
+def test_what_a_closed_context_calls_is_served_until_its_reply(eventually, unserved):
+    context, replies = PanelContext(), []
+    context.close()
+    for count in (1, 2):
+        context.call("ping", {}, done=replies.append)
+        assert OWN_CALLS.has_handler
+        eventually(lambda count=count: len(replies) == count)
+        assert not OWN_CALLS.has_handler
+    assert [reply["ok"] for reply in replies] == [True, True]
+
+
+def test_a_context_that_is_closed_while_another_begins_a_call_takes_no_host_from_it(
+    eventually, open_context, monkeypatch, unserved
+):
+    first, second, replies = open_context(), open_context(), []
+    first.call("ping", {}, done=replies.append)
+
+    class Closing(OwnCalls):
+        @property
+        def has_handler(self):
+            found = super().has_handler
+            first.close()
+            return found
+
+    monkeypatch.setattr(OWN_CALLS, "__class__", Closing)
+    second.call("ping", {}, done=replies.append)
     eventually(lambda: len(replies) == 2)
     assert [reply["ok"] for reply in replies] == [True, True]
 
