@@ -14,7 +14,7 @@ from repl_pair.panels.base.view import View
 from repl_pair.panels.base.widget import PanelWidget
 from repl_pair.records import Undo, holding, record
 from repl_pair.runtime.capture.bundles import mime_bundle
-from repl_pair.runtime.registry.model import Component, Entry
+from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.markdown import Markdown, prose
 
@@ -83,13 +83,25 @@ def ref_of(opened: PanelWidget | GivenWidget) -> str:
 
 
 def resolve_render(entry: Entry) -> Callable[..., Any]:
-    """Return what renders a panel, or another panel that it names; `bad_arguments` for neither."""
+    """Return what renders a panel; `bad_arguments` where panels only name each other."""
+    return rendering_of(entry).body.render.resolve()
+
+
+def rendering_of(entry: Entry) -> Entry:
+    """Return the panel that renders for one: itself, or the one that it names in the end."""
     seen = [entry.id]
-    render: str | Component = entry.body.render
-    while isinstance(render, str):
-        if render in seen:
-            chain = " → ".join([*seen, render])
+    while isinstance(entry.body.render, str):
+        if entry.body.render in seen:
+            chain = " → ".join([*seen, entry.body.render])
             raise RequestError("bad_arguments", f"No panel renders anything: {chain}.")
-        seen.append(render)
-        render = REGISTRY.get("panel", render).body.render
-    return render.resolve()
+        entry = REGISTRY.get("panel", entry.body.render)
+        seen.append(entry.id)
+    return entry
+
+
+def find_rendering(id: str) -> Entry | None:
+    """Return the panel that renders for one as registered now; None where none does."""
+    try:
+        return rendering_of(REGISTRY.get("panel", id))
+    except RequestError:
+        return None

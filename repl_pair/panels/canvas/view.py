@@ -3,15 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 from uuid import uuid4
 
 from repl_pair.errors import error_text
 from repl_pair.panels.base.context import BODIES, FOCUS, RUNNING, Focus, PanelContext
-from repl_pair.panels.base.opening import open_entry, ref_of
+from repl_pair.panels.base.opening import GivenWidget, find_rendering, open_entry, ref_of
 from repl_pair.panels.base.panel_thread import PANEL_THREAD, Changes
 from repl_pair.panels.base.view import View
-from repl_pair.panels.base.widget import to_html
+from repl_pair.panels.base.widget import PanelWidget, to_html
 from repl_pair.panels.canvas.details import args_lines, data_of, output_of, phase_lines
 from repl_pair.panels.canvas.messages import Args, CanvasPatch, Data, Head, Layout, Output, Phases
 from repl_pair.panels.canvas.summary import about, card_of, lay_out, lay_out_story
@@ -33,10 +32,11 @@ VARIANTS = "registry/variant"
 class _Custom:
     """What a custom workspace shows: the widget of its panel, once that is made, or a fault."""
 
-    def __init__(self, workspace: str, panel: Entry) -> None:
+    def __init__(self, workspace: str, panel: str, rendering: Entry | None) -> None:
         self.workspace = workspace
         self.panel = panel
-        self.widget: Any = None
+        self.rendering = rendering
+        self.widget: PanelWidget | GivenWidget | None = None
         self.fault = ""
 
 
@@ -101,16 +101,20 @@ class CanvasView(View[CanvasPatch]):
             return lay_out_story(self.context, focus.story or "")
         body = REGISTRY.get("workspace", focus.workspace).body
         layout = lay_out(self.context, body)
-        panel = REGISTRY.find("panel", body.render or "")
-        if layout["layout"] != "custom" or panel is None:
+        panel = body.render or ""
+        if layout["layout"] != "custom" or REGISTRY.find("panel", panel) is None:
             return layout
-        custom = self._custom
-        if custom is None or custom.workspace != focus.workspace or custom.panel is not panel:
+        custom, rendering = self._custom, find_rendering(panel)
+        if (
+            custom is None
+            or (custom.workspace, custom.panel) != (focus.workspace, panel)
+            or custom.rendering is not rendering
+        ):
             self._close_custom()
-            custom = self._custom = _Custom(focus.workspace, panel)
+            custom = self._custom = _Custom(focus.workspace, panel, rendering)
             # Made between cells: `render` may be the person's code.
             take = partial(self._take_widget, custom)
-            self.context.request_widget(self._token, panel.id, done=take)
+            self.context.request_widget(self._token, panel, done=take)
         if custom.fault:
             return {**layout, "fault": custom.fault}
         return {**layout, "ref": None if custom.widget is None else ref_of(custom.widget)}
@@ -144,9 +148,11 @@ class CanvasView(View[CanvasPatch]):
     def handle_changes(self, changes: Changes) -> None:
         """Send the head, or the cards, that changed."""
         bodies = any(self._concerns(member, keys) for member, keys in changes.items())
+        custom, target = self._custom, self.context.focus.target
+        if custom is not None and target != ("workspace", custom.workspace):
+            self._close_custom()
         if FOCUS in changes and self._variant != self.context.focus.variant:
             self._variant = self.context.focus.variant
-            self._close_custom()
             if self.runs_on_select and self._variant is not None:
                 self.context.run_focus(done=self._report)
         if FOCUS in changes or bodies:
@@ -164,10 +170,10 @@ class CanvasView(View[CanvasPatch]):
     def open(self, id: str) -> None:
         """Make the widget that a custom workspace still shows, on the caller's thread."""
         custom = self._custom
-        if custom is None or custom.widget is not None or custom.panel.id != id:
+        if custom is None or custom.widget is not None or custom.panel != id:
             return
         try:
-            custom.widget = open_entry(custom.panel, self.context)
+            custom.widget = open_entry(REGISTRY.get("panel", id), self.context)
         except Exception as error:  # noqa: BLE001  whatever a render raises is shown in its place
             custom.fault = error_text(error)
         if self._custom is not custom and custom.widget is not None:

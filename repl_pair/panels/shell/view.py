@@ -8,7 +8,14 @@ from uuid import uuid4
 
 from repl_pair.errors import ReplPairError, error_text
 from repl_pair.panels.base.context import OPENED, Focus, PanelContext
-from repl_pair.panels.base.opening import GivenWidget, open_entry, ref_of, resolve_render
+from repl_pair.panels.base.opening import (
+    GivenWidget,
+    find_rendering,
+    open_entry,
+    ref_of,
+    rendering_of,
+    resolve_render,
+)
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
 from repl_pair.panels.base.widget import PanelWidget
@@ -55,6 +62,7 @@ class Shell(View[Panels]):
         self._only = only
         self._visible: dict[str, bool] = {}
         self._open: dict[str, tuple[Entry, PanelWidget | GivenWidget]] = {}
+        """By panel, the one that renders for it, and what that made."""
         self._faults: dict[str, str] = {}
         self._opening: set[str] = set()
         register_panels()
@@ -74,7 +82,8 @@ class Shell(View[Panels]):
         entry = REGISTRY.get("panel", id)
         self.close_panel(id)
         try:
-            self._open[id] = entry, open_entry(entry, self.context)
+            rendering = rendering_of(entry)
+            self._open[id] = rendering, open_entry(rendering, self.context)
             self._faults.pop(id, None)
         except Exception as error:  # noqa: BLE001  whatever a render raises is shown in its panel
             self._faults[id] = error_text(error)
@@ -159,10 +168,10 @@ class Shell(View[Panels]):
     def _follow_registry(self) -> None:
         """Make the widgets of panels that came and were replaced; drop those that left."""
         entries = self._entries()
-        for id, (entry, _) in list(self._open.items()):
+        for id, (rendering, _) in list(self._open.items()):
             if id not in entries:
                 self.close_panel(id)
-            elif entries[id] is not entry:
+            elif find_rendering(id) is not rendering:
                 self._make_widget(id)
         for id, entry in entries.items():
             if self._is_visible(entry) and id not in self._open:
@@ -203,7 +212,7 @@ class Shell(View[Panels]):
             self._opening.discard(id)
             if not reply["ok"]:
                 self._faults[id] = reply["error"]["message"]
-            if id in self._open and self._open[id][0] is not REGISTRY.find("panel", id):
+            if id in self._open and self._open[id][0] is not find_rendering(id):
                 self._make_widget(id)
             self.send_panels()
 

@@ -9,7 +9,7 @@ from flushing import flush
 
 import repl_pair
 from repl_pair import Sensitive, check
-from repl_pair.panels.base.context import Focus, PanelContext
+from repl_pair.panels.base.context import FOCUS, Focus, PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.canvas.details import LONGEST_STREAM
 from repl_pair.panels.canvas.summary import MAX_CARDS
@@ -394,6 +394,32 @@ def test_each_custom_workspace_shows_its_panel_as_registered_last_made_once(
     assert canvas.on_layout()["ref"] is None
     shows("shop/b")
     assert made == ["a", "b", "b again"]
+
+
+def test_a_custom_workspace_follows_what_its_panel_names_and_closes_it_with_the_focus(
+    eventually, canvas, context
+):
+    followed = []
+
+    def render(context):
+        context.follow(lambda changes: followed.extend(changes.keys() & {FOCUS}))
+
+    repl_pair.panel("outer", title="O", placement="modal", render="inner")
+    repl_pair.workspace("shop/Own", layout="custom", render="outer")
+    context.set_focus(Focus(workspace="shop/Own"))
+    refs = []
+    for title in ("First", "Second"):
+        repl_pair.panel("inner", title=title, placement="modal", render=render)
+        assert canvas.on_layout()["ref"] is None
+        eventually(lambda: canvas.on_layout()["ref"])
+        refs.append(canvas.on_layout()["ref"])
+    assert refs[0] != refs[1]
+    context.set_focus(Focus(story="shop.sum"))
+    assert flush(PANEL_THREAD)
+    followed.clear()
+    context.set_focus(Focus(story="shop.other"))
+    assert flush(PANEL_THREAD)
+    assert followed == []
 
 
 def test_a_custom_workspace_whose_panel_fails_shows_why(eventually, canvas, context):

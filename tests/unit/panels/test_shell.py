@@ -275,6 +275,16 @@ def test_a_panel_renders_by_another_ones_id_looked_up_when_it_is_shown(eventuall
     assert listed(shell, "first")["fault"] is None
 
 
+def test_who_registers_what_another_panel_names_again_replaces_what_that_shows(eventually, shell):
+    refs = []
+    repl_pair.panel("outer", title="O", placement="right", render="inner")
+    for title in ("First", "Second"):
+        repl_pair.panel("inner", title=title, placement="modal", render=lambda: "here")
+        eventually(lambda: listed(shell, "outer")["ref"] not in (None, *refs))
+        refs.append(listed(shell, "outer")["ref"])
+    assert len(refs) == 2
+
+
 def test_panels_that_name_each_other_are_refused_in_their_place(eventually, shell):
     repl_pair.panel("a", title="A", placement="right", render="b")
     repl_pair.panel("b", title="B", placement="right", render="a")
