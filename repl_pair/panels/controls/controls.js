@@ -20,9 +20,9 @@
  * @typedef {{ path: string[], text: string }} Refusal
  * @typedef {{ form?: null, status?: RunStatus, refused?: Refusal }} ControlsPatch
  * @typedef {{ form: ({}) => Form, edit: ({variant: string, path: string[], raw?: any, none?: boolean}) =>
- *   FormState, reset: ({variant: string, path?: string[] | null}) => FormState, run: ({}) => RunStatus, options:
- *   ({runs_on_change: boolean}) => null, code: ({}) => Code, save: ({variant: string, name: string}) => string }}
- *   Asks
+ *   FormState, reset: ({variant: string, path?: string[] | null}) => FormState, run: ({variant: string}) =>
+ *   RunStatus, options: ({runs_on_change: boolean}) => null, code: ({}) => Code, save: ({variant: string, name:
+ *   string}) => string }} Asks
  */
 
 const TYPE_MS = 250;
@@ -90,7 +90,9 @@ async function draw({ root, ask, listen }) {
   }
 
   const run = act(async () => {
-    if (form?.running) return void announce("It is running already.");
+    if (!form?.variant) return;
+    if (form.running) return void announce("It is running already.");
+    const { variant } = form;
     await flush();
     const wrong = root.querySelector("[aria-invalid='true']");
     if (wrong) {
@@ -98,7 +100,7 @@ async function draw({ root, ask, listen }) {
       announce("Nothing was run: a field holds what does not fit.");
       return;
     }
-    take({ values: [], ...(await ask("run")) });
+    take({ values: [], ...(await ask("run", { variant })) });
   });
 
   const reset = act(async (path) => {

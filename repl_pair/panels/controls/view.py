@@ -89,8 +89,9 @@ class ControlsView(View[messages.ControlsPatch]):
         self._set_overrides(reset(form, self.context.focus.overrides, place) if place else {})
         return self._state(form)
 
-    def on_run(self) -> messages.RunStatus:
+    def on_run(self, variant: str) -> messages.RunStatus:
         """Run with the edits; RequestError `bad_arguments` while a field has a fault."""
+        self._form_of(variant)
         self.context.run_focus(done=self._report)
         return self._status()
 
@@ -148,7 +149,7 @@ class ControlsView(View[messages.ControlsPatch]):
     def _form_of(self, variant: str) -> Form:
         """Return the form in focus; RequestError `bad_arguments` where it is not of `variant`."""
         if variant != self.context.focus.variant:
-            why = f"Nothing was changed: {variant} is not in focus any more. Open it again first."
+            why = f"Nothing was done: {variant} is not in focus any more. Open it again first."
             raise RequestError("bad_arguments", why)
         return form_of(self.context.focus)
 

@@ -222,7 +222,7 @@ def test_what_does_not_fit_is_shown_at_its_field_and_not_run(view, context, path
     assert value(state, *path)["value"] == raw
     assert context.focus.overrides == {}
     with pytest.raises(RequestError, match=r"Nothing was run"):
-        view.on_run()
+        view.on_run("shop.place/One")
     assert context.running == {}
     assert RAN == []
 
@@ -393,7 +393,8 @@ def test_what_has_no_input_can_be_replaced(view, context):
 
 
 @pytest.mark.parametrize(
-    ("ask", "given"), [("edit", (["qty"], "4")), ("reset", ()), ("save", ("Three",))]
+    ("ask", "given"),
+    [("edit", (["qty"], "4")), ("reset", ()), ("save", ("Three",)), ("run", ())],
 )
 def test_a_form_that_is_in_focus_no_more_changes_no_other(view, context, ask, given):
     repl_pair.variant("shop.place/Two")
@@ -401,7 +402,7 @@ def test_a_form_that_is_in_focus_no_more_changes_no_other(view, context, ask, gi
     context.set_focus(focus)
     with pytest.raises(RequestError, match=r"shop\.place/One is not in focus any more"):
         getattr(view, f"on_{ask}")("shop.place/One", *given)
-    assert context.focus == focus
+    assert (context.focus, context.running) == (focus, {})
 
 
 def test_another_variant_begins_without_what_did_not_fit(view, context):
@@ -428,7 +429,7 @@ def test_the_form_is_drawn_anew_for_what_others_change_and_not_for_its_own_edits
 
 def test_a_run_uses_the_edits(eventually, view, context):
     edit(view, ["qty"], "4")
-    view.on_run()
+    view.on_run("shop.place/One")
     eventually(lambda: RAN)
     assert RAN[-1]["qty"] == 4
 
