@@ -72,7 +72,7 @@ async function draw({ root, ask, listen, start, model, host, signal }) {
     if (before && before.ref === entry.ref && before.fault === entry.fault) return;
     close(entry.id);
     const controller = new AbortController();
-    signal.addEventListener("abort", () => controller.abort());
+    signal.addEventListener("abort", () => controller.abort(), { signal: controller.signal });
     const body = h("div", { class: "rp-body" });
     const heading = `${entry.id}-${Math.random().toString(36).slice(2)}`;
     const section = h(
