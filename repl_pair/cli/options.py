@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -31,9 +31,9 @@ class Choice:
     needs_stories: bool = True
     """Whether `--here` refuses a project without a file of stories."""
     inject: bool = False
-    allow: str = ""
-    ask: str = ""
-    toolsets: str = ""
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    toolsets: tuple[str, ...] = ()
     tier: str | None = None
     expose_all: bool = False
     as_json: bool = False
@@ -113,15 +113,11 @@ _AS = click.option(
     metavar="NAME",
     help="The agent's name: what it registers, watches and tries belongs to that name.",
 )
+_words = partial(click.option, metavar="A,B", multiple=True)
 _GATES = (
-    click.option("--allow", metavar="A,B", default="", help="Open inspect, write or eval."),
-    click.option(
-        "--ask",
-        metavar="A,B",
-        default="",
-        help="Open them, or mutates, call by call: you approve or deny each.",
-    ),
-    click.option("--toolsets", metavar="A,B", default="", help="Toolsets beside the default ones."),
+    _words("--allow", help="Open inspect, write or eval."),
+    _words("--ask", help="Open them, or mutates, call by call: you approve or deny each."),
+    _words("--toolsets", help="Toolsets beside the default ones."),
     click.option("--tier", metavar="T", help="Only what is registered for exactly this tier."),
 )
 _EXPOSE_ALL = click.option(
@@ -209,9 +205,9 @@ def make_policy(choice: Choice) -> Policy:
     """Read the gates, toolsets and what is seen; `bad_arguments` for words that do not exist."""
     toolsets = sorted({entry["toolset"] for entry in manifest.load()})
     return Policy(
-        allow=parse_words(choice.allow, "access", NAMED),
-        ask=parse_words(choice.ask, "access", NAMED),
-        toolsets=parse_words(choice.toolsets, "toolset", toolsets),
+        allow=parse_words(",".join(choice.allow), "access", NAMED),
+        ask=parse_words(",".join(choice.ask), "access", NAMED),
+        toolsets=parse_words(",".join(choice.toolsets), "toolset", toolsets),
         tier=choice.tier,
         expose_all=choice.expose_all,
     )

@@ -267,6 +267,10 @@ def test_json_that_cannot_be_read_is_refused_with_an_example_of_the_same_option(
         (("--allow", "inspect"), Policy(allow=frozenset({"inspect"}))),
         (("--ask", "inspect"), Policy(ask=frozenset({"inspect"}))),
         (("--toolsets", "values"), Policy(toolsets=frozenset({"values"}))),
+        (
+            ("--ask", "write", "--ask", "inspect", "--toolsets", "story", "--toolsets", "values"),
+            Policy(ask=frozenset({"write", "inspect"}), toolsets=frozenset({"story", "values"})),
+        ),
     ],
 )
 def test_ops_lists_what_the_server_lists(project, pair, envelopes, options, policy):

@@ -180,7 +180,7 @@ def _options(choice: Choice, policy: Policy) -> Iterator[str]:
         "--kernel": None if choice.kernel is None else _place(check_name(choice.kernel)),
         "--allow": ",".join(gate for gate in MEANINGS if gate in policy.allow),
         "--ask": ",".join(gate for gate in MEANINGS if gate in policy.ask),
-        "--toolsets": choice.toolsets,
+        "--toolsets": ",".join(choice.toolsets),
         "--tier": choice.tier,
     }
     for option, value in values.items():
