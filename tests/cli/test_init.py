@@ -372,11 +372,12 @@ def test_without_a_word_it_only_prints(places, pair, host):
 def test_the_options_stand_in_the_entry_and_paths_become_absolute(places, pair, envelopes):
     kernel = places / "project" / "kernel-1.json"
     kernel.write_text("{}")
-    words = ("--kernel", kernel.name, "--allow", "eval, inspect", "--ask", "write")
+    words = ("--kernel", kernel.name, "--allow", "eval, inspect", "--ask", "mutates")
     more = ("--tier", "agent", "--toolsets", "values", "--as", "me", "--expose-all")
+    more += ("--ask", "write", "--toolsets", "story")
     (seen,) = envelopes(pair("init", "cursor", *words, *more, "--json").stdout)
-    options = ("--kernel", str(kernel), "--allow", "inspect,eval", "--ask", "write")
-    options += ("--toolsets", "values", "--tier", "agent", "--expose-all")
+    options = ("--kernel", str(kernel), "--allow", "inspect,eval", "--ask", "write,mutates")
+    options += ("--toolsets", "values,story", "--tier", "agent", "--expose-all")
     assert seen["result"] == {
         "name": "pair",
         "scope": "project",

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from repl_pair.bridge.kernel_info import check_name
-from repl_pair.bridge.policy import Policy
+from repl_pair.bridge.policy import NAMED, Policy
 from repl_pair.cli.answers import FAIL, PASS, Finding, print_findings, print_json, report_refusal
 from repl_pair.cli.options import Choice, agent_name, make_policy, session_options
 from repl_pair.cli.setup.host_files import carry_out, plan
@@ -178,8 +178,8 @@ def _options(choice: Choice, policy: Policy) -> Iterator[str]:
     values = {
         "--as": agent_name(choice),
         "--kernel": None if choice.kernel is None else _place(check_name(choice.kernel)),
-        "--allow": ",".join(gate for gate in MEANINGS if gate in policy.allow),
-        "--ask": ",".join(gate for gate in MEANINGS if gate in policy.ask),
+        "--allow": ",".join(gate for gate in NAMED if gate in policy.allow),
+        "--ask": ",".join(gate for gate in NAMED if gate in policy.ask),
         "--toolsets": ",".join(choice.toolsets),
         "--tier": choice.tier,
     }
