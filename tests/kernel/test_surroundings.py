@@ -1,10 +1,11 @@
 """Kernels whose surroundings the person changed before the first agent attaches."""
 
 import asyncio
+import signal
 
 import pytest
-from bounds import BOUND_S
-from waiting import wait_until
+from bounds import BOUND_S, DEADLINE_S
+from waiting import eventually, wait_until
 
 from repl_pair.wire import View
 
@@ -128,3 +129,29 @@ async def test_what_needs_a_thread_is_refused_at_once_until_one_can_be_started(l
     assert (await ask(link, "list_stories"))["ok"]
     await asyncio.to_thread(person.run, "threading._start_new_thread = start")
     assert "result" in await ask(link, op, **args)
+
+
+HANDLES_SIGNALS = """
+import asyncio, signal, time
+taken = []
+for number in (signal.SIGINT, signal.SIGTERM):
+    asyncio.get_running_loop().add_signal_handler(number, taken.append, number.name)
+"""
+
+
+async def test_a_loop_of_the_persons_takes_their_signals_and_none_that_stops_a_run(
+    link, kernel, person, tmp_path
+):
+    await asyncio.to_thread(person.run, HANDLES_SIGNALS)
+    for code in ("time.sleep(60)", "while True: pass", "await asyncio.sleep(60)"):
+        stopped = await ask(link, "eval_code", code=code, timeout_s=DEADLINE_S)
+        assert stopped["result"]["error"]["type"] == "Stopped"
+    assert (await asyncio.to_thread(person.run, "taken")).value == "[]"
+    kernel.signal(signal.SIGTERM)
+    mark = tmp_path / "mark"
+    code = f"open({str(mark)!r}, 'w'); time.sleep(60)"
+    running = asyncio.create_task(ask(link, "eval_code", code=code))
+    await eventually(mark.exists, what="the run")
+    kernel.signal(signal.SIGINT)
+    assert (await running)["result"]["error"]["type"] == "Stopped"
+    assert (await asyncio.to_thread(person.run, "taken")).value == "['SIGTERM', 'SIGINT']"

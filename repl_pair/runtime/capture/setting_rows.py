@@ -117,8 +117,9 @@ def _stood_before(name: str) -> bool:
 
 _signal: Any = vars(signal)["_signal"]
 """Its functions give no enums, which take most of the time of those of `signal`."""
-_SIGNALS: list[int] = sorted(_signal.valid_signals() - {_signal.SIGINT})
-"""Without the one that stops runs: its handler is put back elsewhere."""
+_OF_STOPS = {_signal.SIGINT, getattr(_signal, "SIGURG", None)}
+_SIGNALS: list[int] = sorted(_signal.valid_signals() - _OF_STOPS)
+"""Without those that stop runs: their handlers are put back elsewhere."""
 
 
 def _signals() -> list[Any]:

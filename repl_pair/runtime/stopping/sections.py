@@ -15,7 +15,8 @@ from repl_pair.runtime.stopping.stop import BY_THE_PERSON, PendingStop, RunStopp
 class SignalSection(Section):
     """A section of the main thread, which the person's interrupt stops too.
 
-    Between cells a kernel ignores SIGINT, so the section installs its own handler. The signal
+    Between cells a kernel ignores SIGINT, so the section installs its own handler. It sends SIGURG
+    itself: a loop of the person's that handles SIGINT learns of each, beside the handler. A signal
     interrupts code that sleeps. Code that awaits is cancelled through its task: no signal is sent
     while the person's code may run on the loop instead, unless the loop does not get to the cancel.
     A signal that meets the loop's own code raises nothing: a task whose step does not get to the
@@ -25,32 +26,33 @@ class SignalSection(Section):
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         self.enter()
-        self._restore = _handle_interrupts(self._on_signal)
+        self._undos = [_handle(one, self._on_signal) for one in (signal.SIGINT, signal.SIGURG)]
 
     def takes_interrupts(self) -> bool:
         """Return whether the handler is still there: code may have set one of its own."""
         return signal.getsignal(signal.SIGINT) == self._on_signal
 
     def clear_pending_stops(self) -> None:
-        """Restore the handler where the run has replaced it."""
-        if not self.takes_interrupts():
-            signal.signal(signal.SIGINT, self._on_signal)
+        """Restore the handlers where the run has replaced them."""
+        for number in (signal.SIGINT, signal.SIGURG):
+            signal.signal(number, self._on_signal)
 
     def close(self) -> None:
-        """Remove the handler when no signal of this section is pending any more."""
+        """Remove the handlers when no signal of this section is pending any more."""
         super().close()
         with self._lock:
             pass  # a thread that was about to send a signal has sent it
         # A signal that was sent to this thread is delivered by the time it returns from a system
         # call, and Python handles it before the call below returns.
         signal.pthread_sigmask(signal.SIG_BLOCK, ())
-        self._restore()
+        for undo in reversed(self._undos):
+            undo()
 
-    def _on_signal(self, _number: int, frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT:
+            self.wanted = self.wanted or BY_THE_PERSON
         stop = self.wanted
-        if stop is None:
-            self.wanted = stop = BY_THE_PERSON
-        if not self.live:
+        if stop is None or not self.live:
             return
         self.when_stopped()
         may_raise = not self._is_in_loop(frame)
@@ -62,10 +64,8 @@ class SignalSection(Section):
             raise asyncio.CancelledError(stop)
 
     def _deliver(self) -> None:
-        # The run may have replaced the handler: the signal must not end the process.
-        is_safe = signal.getsignal(signal.SIGINT) is not signal.SIG_DFL
-        if is_safe and (self._is_in_step() or not self._loop_responded):
-            signal.pthread_kill(self._thread, signal.SIGINT)
+        if self._is_in_step() or not self._loop_responded:
+            signal.pthread_kill(self._thread, signal.SIGURG)
         self._ask_loop()
 
     def _is_in_step(self) -> bool:
@@ -161,13 +161,13 @@ _system_handler = ctypes.PYFUNCTYPE(_POINTER, _INT)(("PyOS_getsig", _PYTHON))
 _set_system_handler = ctypes.PYFUNCTYPE(_POINTER, _INT, _POINTER)(("PyOS_setsig", _PYTHON))
 
 
-def _handle_interrupts(handler: Callable[[int, FrameType | None], None]) -> Undo:
-    """Handle SIGINT; the undo restores the handlers of Python and of the system."""
-    system_handler = _system_handler(signal.SIGINT)
-    before = signal.signal(signal.SIGINT, handler)
+def _handle(number: int, handler: Callable[[int, FrameType | None], None]) -> Undo:
+    """Handle a signal; the undo restores the handlers of Python and of the system."""
+    system_handler = _system_handler(number)
+    before = signal.signal(number, handler)
 
     def undo() -> None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
-        _set_system_handler(signal.SIGINT, system_handler)
+        signal.signal(number, signal.SIG_DFL if before is None else before)
+        _set_system_handler(number, system_handler)
 
     return undo

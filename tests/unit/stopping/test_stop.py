@@ -43,6 +43,7 @@ from repl_pair.runtime.stopping.stop import (
 from repl_pair.wire import ACCESS, View
 
 LATE = Stop("error", "late")
+STOPPING = (signal.SIGINT, signal.SIGURG)
 
 
 def drive(coroutine):
@@ -73,9 +74,9 @@ def in_a_thread(fn):
 def interrupts_are_as_before():
     # A library of an earlier test, such as polars, may have a handler below that of Python.
     signal.signal(signal.SIGINT, signal.getsignal(signal.SIGINT))
-    before = signal.getsignal(signal.SIGINT), system_handler()
+    before = [*map(signal.getsignal, STOPPING), system_handler()]
     yield
-    assert (signal.getsignal(signal.SIGINT), system_handler()) == before
+    assert [*map(signal.getsignal, STOPPING), system_handler()] == before
 
 
 def system_handler():
@@ -271,26 +272,27 @@ def test_a_handler_that_python_does_not_know_of_is_back_after_the_section():
         set_system_handler(own)
 
 
-def test_a_run_that_lets_the_signal_end_the_process_is_not_sent_it():
+def test_a_run_that_lets_an_interrupt_end_the_process_is_stopped_as_any_other():
     section = SignalSection(None)
 
     async def work():
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         in_a_thread(lambda: section.stop(LATE))
-        return "alive"
 
-    assert drive(while_live(section, work)) == "alive"
+    with pytest.raises(RunStopped):
+        drive(while_live(section, work))
     section.close()
 
 
-def test_a_run_that_changed_the_signal_has_not_changed_it_for_what_comes_after_it():
+@pytest.mark.parametrize("number", STOPPING)
+def test_a_run_that_changed_the_signal_has_not_changed_it_for_what_comes_after_it(number):
     section = SignalSection(None)
 
     async def work():
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(number, refuse)
 
     drive(while_live(section, work))
-    signal.raise_signal(signal.SIGINT)
+    signal.raise_signal(number)
     section.close()
 
 
