@@ -83,10 +83,17 @@ def test_what_differs_is_reported(before, after, seen):
     assert seen in "\n".join(compare(before, after))
 
 
-def test_widgets_are_compared_by_their_states_not_their_ids():
-    before = {**widgets("1", children=["IPY_MODEL_2"]), **widgets("2", value=3)}
-    alike = {**widgets("8", children=["IPY_MODEL_9"]), **widgets("9", value=3)}
-    other = {**widgets("8", children=["IPY_MODEL_9"]), **widgets("9", value=4)}
+@pytest.mark.parametrize(
+    "refers",
+    [
+        lambda id: {"children": [f"IPY_MODEL_{id}"]},
+        lambda id: {"start": {"ref": f"anywidget:{id}"}},
+    ],
+)
+def test_widgets_are_compared_by_their_states_not_their_ids(refers):
+    before = {**widgets("1", **refers("2")), **widgets("2", value=3)}
+    alike = {**widgets("8", **refers("9")), **widgets("9", value=3)}
+    other = {**widgets("8", **refers("9")), **widgets("9", value=4)}
     assert compare([view("1")], [view("8")], before, alike) == []
     assert '+   "value": 4' in "\n".join(compare([view("1")], [view("8")], before, other))
 

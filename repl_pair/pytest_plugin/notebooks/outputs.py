@@ -12,7 +12,7 @@ from repl_pair.wire import MIME
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 _WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 _LEFT_OUT = frozenset({MIME, RESULTS_MIME, WIDGET_VIEW})
-_REFERENCE = "IPY_MODEL_"
+_REFERENCE = re.compile(r"(?:IPY_MODEL_|anywidget:)([\w-]+)")
 _OUTPUT = "OutputModel"
 _DEEPEST = 20
 PATTERNS: Mapping[str, str] = {
@@ -72,8 +72,8 @@ def _held_by(id: str, widgets: Mapping[str, Any], depth: int) -> Iterator[Any]:
     children: Any = state.get("children")
     held = cast("Sequence[Any]", children) if isinstance(children, list | tuple) else ()
     for child in held:
-        if isinstance(child, str) and child.startswith(_REFERENCE):
-            yield from _held_by(child.removeprefix(_REFERENCE), widgets, depth - 1)
+        if isinstance(child, str) and (named := _REFERENCE.fullmatch(child)):
+            yield from _held_by(named[1], widgets, depth - 1)
 
 
 def _differing(
@@ -129,8 +129,11 @@ def _widget(id: str, widgets: Mapping[str, Any], depth: int) -> Any:
 
 
 def _plain(value: Any, widgets: Mapping[str, Any], depth: int) -> Any:
-    if isinstance(value, str) and value.startswith(_REFERENCE):
-        return _widget(value.removeprefix(_REFERENCE), widgets, depth - 1)
+    if isinstance(value, str) and (named := _REFERENCE.fullmatch(value)):
+        return _widget(named[1], widgets, depth - 1)
+    if isinstance(value, Mapping):
+        slots = cast("Mapping[str, Any]", value)
+        return {name: _plain(one, widgets, depth) for name, one in slots.items()}
     if isinstance(value, list | tuple):
         return [_plain(one, widgets, depth) for one in cast("Sequence[Any]", value)]
     return value
