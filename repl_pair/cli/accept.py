@@ -25,7 +25,7 @@ def accept(folder: Path, as_json: bool) -> None:
     something was refused, 2 for a folder without outputs.
     """
     with report_refusal(as_json=as_json):
-        load_project()
+        load_project(whole=True)
         found = accept_rendered(folder)
     items = [to_dict(one) for one in found]
     answer(ok_reply({"items": items, "total": len(items)}), lambda _: _show(found), as_json=as_json)

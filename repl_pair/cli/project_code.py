@@ -55,16 +55,18 @@ def rules_here() -> Generator[None]:
 _ACCEPT = "`repl-pair run --here --update` stores what this run gave."
 
 
-def load_project(*, needs_stories: bool = True) -> None:
-    """Load the stories of this project; what they print goes to stderr.
+def load_project(*, needs_stories: bool = True, whole: bool = False) -> None:
+    """Load the stories of this folder, as pytest does; what they print goes to stderr.
 
+    With `whole` those of its project, wherever in it the command was started.
     AuthoringError `bad_body` for a file that does not load, with its line; its traceback goes to
     stderr. NoStories where stories are needed and there is no file.
     """
-    _settings[:] = [read_settings(Path.cwd())]
+    settings = read_settings(Path.cwd())
+    _settings[:] = [settings]
     none = () if needs_stories else (NoStories,)
     with own_stdout(), redirect_stdout(sys.stderr), suppress(*none):
-        load_stories(on_error=_refuse)
+        load_stories(settings.root if whole else None, on_error=_refuse)
 
 
 def settings_here() -> PytestSettings:

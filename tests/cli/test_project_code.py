@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from bounds import BOUND_S
 
+from repl_pair.runtime.snapshots.records import SnapshotKey, Stored
+from repl_pair.runtime.snapshots.store import SnapshotStore
+
 ROOT = Path(__file__).parents[2]
 SECRET = "tok-9f8e7d6c5b"
 WRITES = """
@@ -111,6 +114,17 @@ def test_what_lint_and_pytest_report_of_it_has_no_secret(project, shell, monkeyp
     for text in (ran.stdout, (project / "out.xml").read_text()):
         assert "refused: [redacted]" in text
         assert SECRET not in text
+
+
+def test_accept_knows_the_stories_of_the_whole_project_in_each_of_its_folders(
+    project, pair, monkeypatch
+):
+    key = SnapshotKey(variant_id="shop.double/Good")
+    SnapshotStore(project / "out" / "actual").write(key, Stored(text="1\n"))
+    (project / "tests").mkdir()
+    monkeypatch.chdir("tests")
+    accepted = pair("accept", "../out")
+    assert (accepted.exit_code, accepted.stdout) == (0, "stored shop.double/Good\n")
 
 
 @pytest.mark.parametrize("end", ["--json | head -1", "| head -1", "--json >&-", ">&-"])
