@@ -76,7 +76,8 @@ def show_failure(item: RunningItem, excinfo: pytest.ExceptionInfo[BaseException]
     if isinstance(error, RefusedWarning):
         text = (
             f"{_where(item)}: {item.name}: a filter makes this warning an error\n  {error}\n"
-            f"  Expect it by check.warns(…), or change the filter.\n  {repeat_line(item)}"
+            "  Expect it by check.warns(…), or change the filter.\n"
+            f"  {repeat_line(item, by_pytest=True)}"
         )
         return _failure_repr(item, excinfo, text, str(error).split(": ", 1)[1])
     if isinstance(error, ReplPairError):
@@ -85,11 +86,12 @@ def show_failure(item: RunningItem, excinfo: pytest.ExceptionInfo[BaseException]
     return None
 
 
-def repeat_line(item: RunningItem) -> str:
+def repeat_line(item: RunningItem, *, by_pytest: bool = False) -> str:
     """Return the command that runs the variant again, as a shell takes it: fixtures need pytest."""
     choice = item.choice
-    if choice.fixtures or hasattr(item, "callspec"):
-        return shlex.join(["pytest", item.nodeid])
+    if by_pytest or choice.fixtures or hasattr(item, "callspec"):
+        filters: list[str] = item.config.getoption("pythonwarnings") or []
+        return shlex.join(["pytest", *(f"-W{one}" for one in filters), item.nodeid])
     modes = [word for mode in choice.modes for word in ("--mode", mode)]
     plays = [] if choice.play is None else ["--play", choice.play]
     return shlex.join(["repl-pair", "run", "--here", choice.entry.id, *modes, *plays])

@@ -688,7 +688,8 @@ def test_warnings_of_a_run_are_pytests(pytester, run):
     run().stdout.fnmatch_lines(["*stories_a.py:9: Old: gone soon"])
     strict = run("-W", "error::DeprecationWarning")
     strict.assert_outcomes(failed=1)
-    strict.stdout.fnmatch_lines(["FAILED stories_a.py::a.b/Old - *Old: gone soon"])
+    again = "  pytest -Werror::DeprecationWarning stories_a.py::a.b/Old"
+    strict.stdout.fnmatch_lines([again, "FAILED stories_a.py::a.b/Old - *Old: gone soon"])
 
 
 def test_warnings_that_are_asserted_are_none_of_pytests(pytester, run):
