@@ -42,8 +42,8 @@ DEPTH, WIDTH = 2, 100
 """How far below a variable secrets are always looked for, and in what of how many parts."""
 SECRET_WIDTH = 1_000
 """Of how many parts at most what has a secret name is always searched."""
-SECRET_PARTS, PASS_PARTS = 3_000, 10_000
-"""How many parts on all its levels are read of one such, and of all in one pass."""
+SECRETS, PASS_PARTS = 3_000, 25_000
+"""How many secrets of one such are known; how many parts beyond `WIDTH` of each one pass reads."""
 
 DEEP = 5_000
 """How many parts of lists, and of what stands deeper, are read before an op of an agent's."""
@@ -116,11 +116,11 @@ def learn_held(
     for secret in _secrets_in(spaces, deep):
         if type(secret) is str or type(secret) is int:
             needles.add(secret, rank=rank)
-        elif left > 0:
-            most = min(left, SECRET_PARTS)
-            search = Search(parts=most, secrets=most, rows=0)
+        else:
+            most = WIDTH + left // 2
+            search = Search(parts=most, secrets=SECRETS, rows=0)
             copy = copy_plain(Secret(secret), needles=needles, rank=rank, search=search)
-            left -= most - copy.room
+            left -= max(0, most - copy.room - WIDTH)
 
 
 _learned: dict[Any, Any] = {}

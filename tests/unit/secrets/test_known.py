@@ -1,12 +1,15 @@
 """Who learns a secret: all what the person holds, its call alone what an agent's data made."""
 
+from dataclasses import dataclass
+
 import pytest
 from hypothesis import given, strategies as st
+from pydantic import SecretStr
 
 from repl_pair.runtime.secrets import known
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import SENT_WORDS, SHARED, CallSecrets, Known, made_of, within
-from repl_pair.runtime.secrets.learning import PASS_PARTS, SECRET_PARTS, SECRET_WIDTH, learn_held
+from repl_pair.runtime.secrets.learning import PASS_PARTS, SECRET_WIDTH, SECRETS, learn_held
 from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.wire import REDACTED
 
@@ -129,9 +132,28 @@ def test_many_levels_of_what_has_a_secret_name_share_one_budget(needles):
         for k in range(9)
     ]
     learn_held([*spaces, {"last_password": "c4nary-named-last"}], needles=needles)
-    assert sum(text.startswith("t0k-0-") for text in needles.ranks) > SECRET_PARTS // 2
+    assert sum(text.startswith("t0k-0-") for text in needles.ranks) > SECRETS // 2
     assert len(needles) < PASS_PARTS
     assert needles.scrub("c4nary-named-last")[1]
+
+
+@dataclass
+class Key:
+    id: int
+    secret: str
+    scope: str = "read"
+
+
+def test_small_secrets_are_known_however_many_and_behind_whatever_is_large(needles):
+    words = [f"Rk5wQ{n:04d}zT8mVb3X" for n in range(2_000)]
+    large = {f"{n}_credentials": [[i, i + 1, n] for i in range(900)] for n in "abcdefgh"}
+    typed = [{f"u{n}": SecretStr(one) for n, one in enumerate(words[at::20])} for at in range(10)]
+    named = [[{"password": one}, {"api_tokens": [one]}] for one in words[10::20]]
+    keys = {"api_keys": [Key(n, one) for n, one in enumerate(words[:900])]}
+    spaces = [keys, large, *typed, *(space for pair in named for space in pair)]
+    learn_held(spaces, needles=needles)
+    expected = [*words[:900], *(one for at in range(11) for one in words[at::20])]
+    assert not set(expected) - needles.ranks.keys()
 
 
 def test_what_a_pass_over_the_variables_meets_stays_known_however_much_it_is(needles):
