@@ -130,7 +130,7 @@ async def load_data(
             _refuse_chosen_secret(frame, ref, value)
         loader = registered("loader", ref.loader)
         if inside or (loader is not None and takes_of(loader).gives_secret):
-            copy_plain(Secret(value), needles=NEEDLES, rank=Rank.HELD)
+            copy_plain(Secret(value), needles=NEEDLES, rank=Rank.FOUND)
             frame.sensitive.append((*at, *place))
     return thaw(frozen, hint, load=lambda ref: loaded[id(ref)], where=where)
 

@@ -216,7 +216,7 @@ def mode_args(mode: Entry) -> dict[str, Any]:
         fitted[name] = reduce(freeze, hints, value)
     if not is_agents(mode.origin):
         for secret in secrets_in(fitted):
-            NEEDLES.add(secret, rank=Rank.HELD)
+            NEEDLES.add(secret, rank=Rank.FOUND)
     for name, value in fitted.items():
         if type(value) is not Secret and (name in known.held or is_secret_key(name)):
             fitted[name] = Secret(value)

@@ -91,7 +91,7 @@ def scrub_known(text: str) -> str:
 
 def learn_declared(value: Any, places: Collection[Place]) -> None:
     """Learn what stands at places of a value that are declared secret; none of its code runs."""
-    copy_plain(value, needles=NEEDLES, sensitive=places, rank=Rank.HELD)
+    copy_plain(value, needles=NEEDLES, sensitive=places, rank=Rank.FOUND)
 
 
 def learn_defaults(component: Callable[..., Any]) -> None:
@@ -153,7 +153,7 @@ def learn_before_output(components: Iterable[Callable[..., Any]]) -> None:
     values = [value for space in spaces for value in space.values()]
     classes = {id(value): value for value in values if is_of(value, type)}
     roots = [*spaces, *(_attributes(cls) for cls in classes.values() if _is_persons(root_of(cls)))]
-    found = copy_plain(roots, needles=NEEDLES, rank=Rank.HELD, depth=DEEPEST, search=SEARCH)
+    found = copy_plain(roots, needles=NEEDLES, rank=Rank.FOUND, depth=DEEPEST, search=SEARCH)
     _unsearched = found.left_out
 
 

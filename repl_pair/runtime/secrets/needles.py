@@ -36,9 +36,11 @@ class Rank(IntEnum):
 
     MET = 0
     """In what a run made, or in what leaves."""
-    HELD = 1
-    """In the person's variables, or from a loader."""
-    GIVEN = 2
+    FOUND = 1
+    """From a loader, in a mode, or in a search of all that the person holds."""
+    HELD = 2
+    """In the person's variables, by a pass over them."""
+    GIVEN = 3
     """In the environment, or in what the person registered."""
 
 
@@ -109,11 +111,11 @@ class Needles:
         """Forget those met longest ago of each rank that has more than `limit` beside the kept."""
         with self._lock:
             dropped, oldest = list[str](), self._pass - PASSES
-            kept = {text: at for text, at in self._met_in.items() if at > oldest}
-            self._met_in = kept
-            for rank in (Rank.MET, Rank.HELD):
+            for text in [text for text, at in self._met_in.copy().items() if at <= oldest]:
+                self._met_in.pop(text, None)
+            for rank in (Rank.MET, Rank.FOUND, Rank.HELD):
                 loose = [t for t, known in self.ranks.copy().items() if known is rank]
-                loose = [text for text in loose if text not in kept]
+                loose = [text for text in loose if text not in self._met_in]
                 if len(loose) > self.limit:
                     dropped += loose[: len(loose) - self.limit * 3 // 4]
             if dropped:

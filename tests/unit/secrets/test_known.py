@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import SecretStr
 
-from repl_pair.runtime.secrets import known
+from repl_pair.runtime.secrets import known, learning
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import SENT_WORDS, SHARED, CallSecrets, Known, made_of, within
 from repl_pair.runtime.secrets.learning import PASS_PARTS, SECRET_WIDTH, SECRETS, learn_held
@@ -108,6 +108,18 @@ def test_each_rank_is_trimmed_by_itself(needles):
     assert len(needles) == 1 + 80 + 75
     assert "met-in-a-result-499" in needles.ranks
     assert "held-by-the-person-0" in needles.ranks
+
+
+def test_what_loaders_and_members_give_goes_by_the_limit_though_no_pass_begins(
+    needles, monkeypatch
+):
+    monkeypatch.setattr(learning, "NEEDLES", needles)
+    needles.limit = 100
+    needles.add("held-by-the-person-1", rank=Rank.HELD)
+    for n in range(500):
+        learning.learn_declared(f"t0ken-{n}-of-a-loader", [()])
+    needles.trim()
+    assert len(needles) == 1 + 75
 
 
 def test_a_number_met_in_a_call_is_hidden_in_it_as_a_number(needles):

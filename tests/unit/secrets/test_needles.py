@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 from starlette.datastructures import Secret as StarletteSecret
 
 from repl_pair.runtime.planning.identity import content_hash
+from repl_pair.runtime.secrets import needles as needles_module
 from repl_pair.runtime.secrets.forms import forms_of, url_passwords
 from repl_pair.runtime.secrets.learning import collect_environment
 from repl_pair.runtime.secrets.needles import PASSES, Needles, Rank
@@ -297,6 +298,28 @@ def test_what_the_latest_passes_met_is_kept_beyond_the_limit():
     needles.begin_pass()
     needles.trim()
     assert not set(held) <= needles.ranks.keys()
+
+
+class Interrupted(int):
+    """A number in whose comparison a finalizer learns a secret."""
+
+    def __rsub__(self, other):
+        return self
+
+    def __lt__(self, other):
+        self.needles.add(f"of-a-finalizer-{other}", rank=Rank.HELD)
+        return False
+
+    __ge__ = __lt__
+
+
+def test_a_finalizer_may_learn_a_secret_while_the_oldest_are_forgotten(monkeypatch):
+    passes = Interrupted()
+    passes.needles = needles = Needles()
+    needles.add("held-in-a-pass-1", rank=Rank.HELD)
+    monkeypatch.setattr(needles_module, "PASSES", passes)
+    needles.trim()
+    assert needles.scrub("held-in-a-pass-1, of-a-finalizer-0")[1] == 2
 
 
 def test_while_the_oldest_are_forgotten_another_thread_finds_all_that_is_known(monkeypatch):
