@@ -8,7 +8,7 @@ from typing import Any
 
 from repl_pair.runtime.reading.fields import Pairs, read_fields
 from repl_pair.runtime.reading.table_views import show_array, show_frame, show_polars, show_series
-from repl_pair.runtime.reading.tables import field_pairs
+from repl_pair.runtime.reading.tables import named_fields
 from repl_pair.runtime.values.classes import (
     is_exactly,
     lineage,
@@ -62,7 +62,7 @@ def _read_scalar(value: Any) -> Any:
     plain: Any = generic.item(value)
     dtype = generic.dtype.__get__(value)
     if dtype.names:
-        return field_pairs(plain, dtype)
+        return named_fields(plain, dtype)
     if dtype.kind == "M" and plain is not None:  # of nanoseconds, it is a whole number
         return sys.modules["numpy"].datetime64.__str__(value)
     if real_class(plain) is real_class(value):

@@ -92,6 +92,8 @@ def labels_beside(value: Any, key: Key | Cut) -> list[Any]:
             return [value.name]
         # A row of an array or of polars has its names in it.
         is_row = is_polars(value) or is_plain(value, "ndarray")
+        if not is_row and not is_plain(value, "void", "DataFrame", "Series"):
+            return []
         may_be_value = key == "value" or not (is_row or type(key) is str)
         names = names_of_values(value) if may_be_value else []
         if is_plain(value, "Series"):

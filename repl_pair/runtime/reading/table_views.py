@@ -8,12 +8,13 @@ from repl_pair.runtime.reading.fields import Pairs
 from repl_pair.runtime.reading.tables import (
     column_names,
     dtype_text,
-    field_pairs,
+    hide_beside,
     hide_labelled,
     is_null,
     is_plain,
     is_plain_table,
     masked_cells,
+    named_fields,
     shape_of_table,
 )
 from repl_pair.runtime.values.classes import is_of, is_polars, name_of, real_class
@@ -45,7 +46,7 @@ def show_array(value: Any, rows: int = END_ROWS) -> dict[str, Any]:
             texts[sys.modules["numpy"].isnat(some)] = None
             some = texts
         if names:
-            rows = [field_pairs(row, plain.dtype) for row in some.tolist()]
+            rows = [named_fields(row, plain.dtype) for row in some.tolist()]
             hidden = [False] * len(rows) if mask is None else cut(mask, part).tolist()
             return [None if is_hidden else row for row, is_hidden in zip(rows, hidden, strict=True)]
         if mask is not None:
@@ -66,9 +67,9 @@ def show_frame(value: Any, rows: int = END_ROWS) -> Any:
 
     def read(part: slice) -> Any:
         some = small.iloc[part]
-        columns = [map(_cell, some.iloc[:, at].tolist()) for at in range(len(labels))]
-        rows = [Pairs(list(zip(labels, row, strict=True))) for row in zip(*columns, strict=True)]
-        return hide_labelled(rows, value, part)
+        columns = [list(map(_cell, some.iloc[:, at].tolist())) for at in range(len(labels))]
+        columns = hide_beside(labels, hide_labelled(columns, value, part))
+        return [Pairs(list(zip(labels, row, strict=True))) for row in zip(*columns, strict=True)]
 
     out: dict[str, Any] = {"type": "DataFrame", "shape": list(value.shape), "columns": labels}
     more = {"more_columns": left} if (left := value.shape[1] - len(labels)) else {}
@@ -90,7 +91,7 @@ def show_series(value: Any, rows: int = END_ROWS) -> Any:
         items = list(map(_cell, some.tolist()))
         if is_secret:
             return Secret(items)
-        return items if is_index else hide_labelled(items, value, part)
+        return items if is_index else hide_labelled([items], value, part)[0]
 
     out = {"type": name_of(real_class(value)), "dtype": dtype_text(value.dtype)}
     out |= {"shape": [len(value)]} | ({} if value.name is None else {"name": value.name})

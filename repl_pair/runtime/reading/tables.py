@@ -5,10 +5,10 @@ numpy, pandas and polars are found through `sys.modules`; nothing is imported.
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
-from repl_pair.runtime.reading.fields import Pairs
 from repl_pair.runtime.values.classes import is_exactly, is_genuine, is_of, is_polars, real_class
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.library import columns_of
@@ -19,7 +19,7 @@ _WIDTH = re.compile(r"(?<=[<>|=][SUV])\d+")
 _MOMENT = re.compile(r"-?[0-9]+(-[0-9]{2}){0,2}([T ][0-9:.]*)?")
 """What numpy reads without a warning in the person's kernel: no zone."""
 MAX_NAMES = 100_000
-"""Of a table that has names beside values, how many are looked at."""
+"""Of a table that has names beside values, how many different ones are looked at."""
 A_SECRET = "secret"
 """Stands for names that were not looked at: each may be that of a secret."""
 
@@ -142,32 +142,63 @@ def _secret_fields(array: Any) -> Iterator[Any]:
         yield from [array[name]] if is_secret_label(name) else _secret_fields(array[name])
 
 
-def hide_labelled(items: list[Any], table: Any, part: slice = slice(None)) -> list[Any]:
-    """Return the items or rows in a part of a table of pandas, as Secrets by label or name."""
+def hide_labelled(columns: list[list[Any]], table: Any, part: slice = slice(None)) -> list[Any]:
+    """Return the first columns of a frame of pandas, or the one of a series, in a part of its rows.
+
+    Cells are Secrets by the label of their row; in rows `value` by a name in the same column.
+    """
     labels: list[Any] = table.index[part].tolist()
-    values = {at for at, label in enumerate(labels) if type(label) is str and label == "value"}
-    if values and not any(map(names_secret, names_of_rows(table))):
-        values = set[int]()
-    if not values and not any(map(is_secret_label, labels)):
-        return items
-    pairs = enumerate(zip(labels, items, strict=True))
-    return [Secret(i) if at in values or is_secret_label(name) else i for at, (name, i) in pairs]
+    rows = {at for at, label in enumerate(labels) if is_secret_label(label)}
+    values = {at for at, label in enumerate(labels) if _is_value(label)}
+    named = [any(map(names_secret, names)) for names in names_of_rows(table)] if values else []
+    hidden = [rows | values if is_named else rows for is_named in named] or [rows] * len(columns)
+    return [_hide_at(some, cells) for some, cells in zip(hidden, columns, strict=False)]
+
+
+def hide_beside(names: Sequence[Any], columns: list[list[Any]]) -> list[list[Any]]:
+    """Return the columns of a frame: cells of `value` are Secrets by a name in the same row."""
+    slots = [columns[at] for at in _slots_of_names(names)]
+    rows = enumerate(zip(*slots, strict=True))
+    secret = {at for at, cells in rows if any(map(names_secret, cells))}
+    named = zip(names, columns, strict=True)
+    return [_hide_at(secret, cells) if _is_value(name) else cells for name, cells in named]
+
+
+def _hide_at(rows: set[int], cells: list[Any]) -> list[Any]:
+    return [Secret(one) if at in rows else one for at, one in enumerate(cells)] if rows else cells
+
+
+def _is_value(label: Any) -> bool:
+    return type(label) is str and label == "value"
 
 
 def names_of_values(table: Any) -> list[Any]:
     """Return the names in a table that has their values in another column, field or row."""
-    columns: list[list[Any]] = []
+    columns = names_of_rows(table) if is_plain(table, "DataFrame", "Series") else []
     if is_plain(table, "ndarray", "void"):
         fields, plain = table.dtype.names or (), sys.modules["numpy"].asarray(table)
         columns = [plain[fields[at]].ravel().tolist() for at in _slots_of_names(fields)]
-    elif is_polars(table, "DataFrame"):
-        columns = [table.to_series(at).to_list() for at in _slots_of_names(table.columns)]
-    elif is_plain(table, "DataFrame"):
-        at_names = _slots_of_names(table.columns.tolist())
-        columns = [table.iloc[:, at].tolist() for at in at_names] + [names_of_rows(table)]
-    elif is_plain(table, "Series"):
-        columns = [names_of_rows(table)]
-    return [A_SECRET] if sum(map(len, columns)) > MAX_NAMES else [n for one in columns for n in one]
+    elif names := column_names(table):
+        columns += [_texts_at(table, at) for at in _slots_of_names(names)]
+    return _distinct(chain.from_iterable(columns))
+
+
+def _distinct(cells: Iterable[Any]) -> list[Any]:
+    """Return each text among cells once, and what else may be a name; A_SECRET for too many."""
+    found = dict[Any, Any]()
+    for cell in cells:
+        if type(cell) is str or is_of(cell, str, tuple):
+            found[cell if type(cell) is str else id(cell)] = cell
+        if len(found) > MAX_NAMES:
+            return [A_SECRET]
+    return [*found.values()]
+
+
+def _texts_at(frame: Any, at: int) -> list[Any]:
+    """Return the cells of a column: texts once each; of objects the hash may be the person's."""
+    column = frame.to_series(at) if is_polars(frame) else frame.iloc[:, at]
+    once = column.unique() if str(column.dtype) in ("str", "string", "String") else column
+    return once.to_list() if is_polars(frame) else once.tolist()
 
 
 def _slots_of_names(labels: Sequence[Any]) -> list[int]:
@@ -175,20 +206,24 @@ def _slots_of_names(labels: Sequence[Any]) -> list[int]:
     return [at for at, text in enumerate(texts) if text in NAME_SLOTS] if "value" in texts else []
 
 
-def names_of_rows(table: Any) -> list[Any]:
-    """Return the names in the rows of a table of pandas that has their values in another row."""
-    if not label_positions(table.index, "value"):
+def names_of_rows(table: Any) -> list[list[Any]]:
+    """Return the names in each column of a table of pandas that has their values in another row."""
+    slots = [at for slot in NAME_SLOTS for at in label_positions(table.index, slot)]
+    if not slots or not label_positions(table.index, "value"):
         return []
-    rows = [table.iloc[at] for slot in NAME_SLOTS for at in label_positions(table.index, slot)]
-    return rows if table.ndim == 1 else [cell for row in rows for cell in row.tolist()]
+    width = 1 if table.ndim == 1 else table.shape[1]
+    if len(slots) * width > MAX_NAMES:
+        return [[A_SECRET]] * width
+    cells = table.iloc[slots].to_numpy(dtype=object)
+    return [cells.tolist()] if table.ndim == 1 else cells.T.tolist()
 
 
-def field_pairs(row: Any, dtype: Any) -> Any:
-    """Return a row of an array as Pairs where its dtype has names, and so what stands in it."""
+def named_fields(row: Any, dtype: Any) -> Any:
+    """Return a row of an array as a dict where its dtype has names, and so what stands in it."""
     if not dtype.names:
         return row
     named = zip(dtype.names, row, strict=True)
-    return Pairs([(name, field_pairs(cell, dtype.fields[name][0])) for name, cell in named])
+    return {name: named_fields(cell, dtype.fields[name][0]) for name, cell in named}
 
 
 def is_plain(value: Any, *names: str) -> bool:

@@ -1,10 +1,15 @@
 """Arrays and frames opened whole: as rows, with dtypes and labels, or the secret columns alone."""
 
 import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from repl_pair.runtime.reading.parts import KeyNames
-from repl_pair.runtime.reading.tables import hide_labelled
+from repl_pair.runtime.reading.tables import (
+    hide_beside,
+    hide_labelled,
+    named_fields,
+)
 from repl_pair.runtime.values.classes import is_polars, kind_of
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.library import columns_of
@@ -18,25 +23,31 @@ def as_rows(table: Any) -> Any:
         return table.rows(named=True)
     if kind_of(table) != "frame":
         return _items(table)
-    names = _column_names(table)
-    columns = [table.iloc[:, at].tolist() for at in range(len(names))]
-    rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-    return hide_labelled(rows, table)
+    names, columns = _column_names(table), _columns(table)
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def as_columns(table: Any) -> Any:
     """Return a table with its dtypes and labels, whole."""
     if is_polars(table, "DataFrame"):
-        named = columns_of(table)
-        return {"columns": {name: {"dtype": dtype, "items": i} for name, dtype, i in named}}
+        listed = hide_beside(table.columns, [items for _, _, items in columns_of(table)])
+        return {"columns": _with_dtypes(table.columns, table.dtypes, listed)}
     if kind_of(table) != "frame":
         labels = {"index": _labels(table.index)} if kind_of(table) == "series" else {}
         return {"dtype": str(table.dtype), "items": _items(table)} | labels
-    columns = {
-        name: {"dtype": str(table.dtypes.iloc[at]), "items": table.iloc[:, at].tolist()}
-        for at, name in enumerate(_column_names(table))
-    }
+    columns = hide_beside(table.columns.tolist(), _columns(table))
+    columns = _with_dtypes(_column_names(table), table.dtypes, columns)
     return {"columns": columns, "index": _labels(table.index)}
+
+
+def _columns(frame: Any) -> list[list[Any]]:
+    columns = [frame.iloc[:, at].tolist() for at in range(len(frame.columns))]
+    return hide_labelled(columns, frame)
+
+
+def _with_dtypes(names: Sequence[str], dtypes: Any, columns: list[list[Any]]) -> dict[str, Any]:
+    named = zip(names, dtypes, columns, strict=True)
+    return {name: {"dtype": str(dtype), "items": items} for name, dtype, items in named}
 
 
 def secret_columns(table: Any) -> Any:
@@ -59,11 +70,20 @@ def _items(table: Any) -> Any:
     if kind_of(table) == "index":
         return _labels(table)
     if kind_of(table) == "array":
-        return plain_array(table).tolist()
+        return each_row(plain_array(table), named_fields)
     items = table.to_list() if is_polars(table) else table.tolist()
     if is_secret_label(table.name):
         return Secret(items)
-    return items if is_polars(table) else hide_labelled(items, table)
+    return items if is_polars(table) else hide_labelled([items], table)[0]
+
+
+def each_row(array: Any, read: Callable[[Any, Any], Any]) -> Any:
+    """Return the items of an array as lists; `read` gets each row of fields, and its dtype."""
+
+    def open_up(items: Any, depth: int) -> Any:
+        return [open_up(one, depth - 1) for one in items] if depth else read(items, array.dtype)
+
+    return open_up(array.tolist(), array.ndim if array.dtype.names else 0)
 
 
 def _labels(index: Any) -> Any:

@@ -1,12 +1,14 @@
 """The state of values that pickle refuses though they are data, or keeps as nobody could read."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from repl_pair.errors import text_of
 from repl_pair.runtime.reading.fields import read_fields
+from repl_pair.runtime.reading.tables import hide_beside, hide_labelled
+from repl_pair.runtime.reading.whole_tables import each_row
 from repl_pair.runtime.snapshots.made_up import hide_addresses
-from repl_pair.runtime.snapshots.secret_parts import hide_in_array
+from repl_pair.runtime.snapshots.secret_parts import hide_fields
 from repl_pair.runtime.snapshots.states import State, Unstorable, Words, hide_declared
 from repl_pair.runtime.values.classes import (
     is_library_scalar,
@@ -78,6 +80,7 @@ def _arrow(value: Any) -> State:
         raise Unstorable(text_of(error)) from error
     if not hasattr(value, "columns"):
         return State(name_of(real_class(value)), (Words(str(value.type)), listed[0]))
+    listed = hide_beside([field.name for field in value.schema], listed)
     named = zip(value.schema, listed, strict=True)
     columns = (
         _column(field.name, field, items)._replace(fields=_about(field)) for field, items in named
@@ -92,19 +95,23 @@ def _about(schema: Any) -> dict[str, Any]:
 
 def _row(value: Any) -> State:
     """Write a row of a query by columns, whose names need not differ."""
-    named = zip(value._fields, value, strict=True)
-    cells = (State("column", (), {str(name): part}) for name, part in named)
+    names = [str(name) for name in value._fields]
+    columns = zip(names, hide_beside(names, [[part] for part in value]), strict=True)
+    cells = (State("column", (), {name: part}) for name, (part,) in columns)
     return State(name_of(real_class(value)), tuple(cells))
 
 
 def _polars(value: Any) -> State:
-    columns = (_column(*one) for one in exact_columns(value))
+    found = exact_columns(value)
+    names, listed = [one[0] for one in found], [one[2] for one in found]
+    columns = map(_column, names, [one[1] for one in found], hide_beside(names, listed))
     return State(name_of(real_class(value)), tuple(columns))
 
 
 def _scalar(value: Any) -> State | Words:
-    named = getattr(getattr(value, "dtype", None), "names", None) or ()
-    return _array(value.reshape(())) if any(map(is_secret_label, named)) else _by_repr(value)
+    named = getattr(getattr(value, "dtype", None), "names", None)
+    is_secret = named and hide_fields(row := value.item(), value.dtype) is not row
+    return _array(value.reshape(())) if is_secret else _by_repr(value)
 
 
 def _by_repr(value: Any) -> Words:
@@ -117,7 +124,7 @@ def _by_repr(value: Any) -> Words:
 def _array(value: Any) -> State:
     fields = {"dtype": Words(str(value.dtype)), "shape": value.shape}
     fields |= {"fill_value": value.fill_value} if hasattr(value, "fill_value") else {}
-    items = hide_in_array(plain_array(value)).tolist()
+    items = each_row(plain_array(value), hide_fields)
     return State(name_of(real_class(value)), (items,), fields | _added(value))
 
 
@@ -126,10 +133,10 @@ def _added(value: Any) -> dict[str, Any]:
 
 
 def _frame(value: Any) -> State:
-    columns = [value.iloc[:, at] for at in range(value.shape[1])]
-    labels = value.columns
-    rows = [at for at, label in enumerate(value.index) if is_secret_label(label)]
-    written = [_column(one.name, one.dtype, one.tolist(), rows) for one in columns]
+    labels, names = value.columns, value.columns.tolist()
+    listed = [value.iloc[:, at].tolist() for at in range(len(names))]
+    listed = hide_beside(names, hide_labelled(listed, value))
+    written = map(_column, names, value.dtypes, listed)
     fields: dict[str, Any] = {"index": _index(value.index)}
     if str(labels.dtype) == "category":  # its labels alone are those of any other index
         fields["columns"] = _index(labels)
@@ -139,8 +146,7 @@ def _frame(value: Any) -> State:
 
 
 def _series(value: Any) -> State:
-    rows = [at for at, label in enumerate(value.index) if is_secret_label(label)]
-    column = _column(value.name, value.dtype, value.tolist(), rows)
+    column = _column(value.name, value.dtype, *hide_labelled([value.tolist()], value))
     fields = {"index": _index(value.index), **_added(value)}
     return State(name_of(real_class(value)), (column,), fields)
 
@@ -151,16 +157,14 @@ def _index(value: Any) -> State:
     return State(name_of(real_class(value)), tuple(columns))
 
 
-def _column(name: Any, dtype: Any, items: Any, secret: Collection[int] = ()) -> State:
-    """Return a column of a table, without what stands in its rows `secret`."""
-    values: list[Any] = [Secret(x) if at in secret else x for at, x in enumerate(items)]
+def _column(name: Any, dtype: Any, items: Any) -> State:
     is_secret = is_secret_label(name)
     kind: Any = Words(str(dtype))
     if str(dtype) == "category":  # neither text of it names them all
         names: Any = _index(dtype.categories)
         names = Secret(names) if is_secret else names
         kind = State("category", (names,), {"ordered": dtype.ordered})
-    return State("column", (name, kind, Secret(values) if is_secret else values))
+    return State("column", (name, kind, Secret(items) if is_secret else items))
 
 
 def _unit(value: Any) -> State:

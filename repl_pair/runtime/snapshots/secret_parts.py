@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import is_not
 from typing import Any
 
 from repl_pair.runtime.reading.fields import read_fields
@@ -13,8 +14,10 @@ from repl_pair.runtime.values.marks import (
     is_secret_key,
     is_secret_label,
     is_secret_name,
+    names_own_value,
     names_secret,
 )
+from repl_pair.runtime.values.value_parts import judged_name
 
 _OF_URLS = {"userinfo": "://{}@", "netloc": "://{}"}
 """Fields of parsed URLs that may hold a password, and where they stand in a URL."""
@@ -28,9 +31,10 @@ _PIN = 1000
 
 def is_secret_slot(key: Any, part: Any) -> bool:
     """Return whether what stands under a key is a secret; what is missing or counts is none."""
-    if part is None or type(part) is bool or not is_of(key, str, bytes):
+    if part is None or type(part) is bool:
         return False
-    key = str.__str__(key) if is_of(key, str) else bytes.decode(key, "latin-1")
+    text = bytes.decode(key, "latin-1") if is_of(key, bytes) else ""
+    key = judged_name(key, str.__str__(key) if is_of(key, str) else text)
     if is_secret_name(key):
         is_count = is_exactly(part, int, float) and (-_PIN < part < _PIN or not is_name(key))
         return not is_count
@@ -87,16 +91,15 @@ def _hide(secret: list[Any], part: Any, depth: int) -> Any:
     return part
 
 
-def hide_in_array(array: Any) -> Any:
-    """Return an array with no value in fields with a secret name, which its items do not have."""
-    names = array.dtype.names or ()
-    secret = [name for name in names if is_secret_label(name)]
-    if not secret:
-        return array
-    array = array.astype([(n, object if n in secret else array.dtype[n]) for n in names])
-    for name in secret:
-        array[name] = Secret(None)
-    return array
+def hide_fields(row: Any, dtype: Any) -> Any:
+    """Return a row of an array with Secrets in its fields by name; the row itself without any."""
+    if not dtype.names:
+        return row
+    pairs = zip(dtype.names, row, strict=True)
+    cells = {name: hide_fields(cell, dtype.fields[name][0]) for name, cell in pairs}
+    beside = {"value"} if names_own_value(cells) else set[str]()
+    made = [Secret(c) if n in beside or is_secret_label(n) else c for n, c in cells.items()]
+    return tuple(made) if any(map(is_not, made, row)) else row
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from IPython.display import HTML, JSON, Image, Javascript, Latex, Markdown, display
 from matplotlib.figure import Figure
@@ -310,6 +311,35 @@ def test_no_secret_stands_in_what_was_raised_printed_or_emitted(component, play,
     repl_pair.variant("tells/It", play=[*play, check.no_secret()])
     *_, found = repl_pair.run("tells/It").assertions
     assert found.reason.startswith(f"a secret stands at {places}")
+
+
+NAMED = pd.DataFrame({"id": [1, 2], "name": ["region", "api_token"], "value": ["eu", "hun7r"]})
+FIELDS = np.array([(1, ("hun7r",))], [("id", "i4"), ("login", [("password", "U9")])])
+TABLES = {
+    "names and values": NAMED,
+    "names as labels": NAMED.set_index("name"),
+    "two columns of names": pd.concat([NAMED[["id"]].set_axis(["name"], axis=1), NAMED], axis=1),
+    "rows of names and values": NAMED.T,
+    "a series of a name and a value": NAMED.T[1],
+    "polars": pl.DataFrame(NAMED.to_dict("list")),
+    "fields of names and values": np.array(
+        [*NAMED.itertuples(index=False, name=None)],
+        [("id", "i4"), ("name", "U9"), ("value", "U9")],
+    ),
+    "a field in a field": FIELDS,
+    "a grid of fields": FIELDS.reshape(1, 1),
+    "a row of fields": FIELDS[0],
+}
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_a_secret_in_a_table_is_found_and_is_in_no_snapshot(store, table):
+    repl_pair.story("table", component=lambda: table)
+    repl_pair.variant("table/It", play=[check.no_secret(), check.matches_snapshot()])
+    found, snapshot = repl_pair.run("table/It").assertions
+    assert "a secret stands at result" in found.reason
+    assert "hun7r" not in snapshot.actual
+    assert "[redacted]" in snapshot.actual
 
 
 def test_text_outputs_are_a_part_of_it(store):

@@ -649,6 +649,8 @@ UNNAMED = {
     "headers": httpx.Headers({"X-Api-Key": "pw-1"}),
     "request": httpx.Request("GET", "https://h/", headers={"Authorization": "Bearer pw-1"}),
     "pair with a name of its own class": [(Header("Authorization"), "pw-1")],
+    "key that is a member": {enum.Enum("Col", "API_KEY").API_KEY: "pw-1"},
+    "key that is a tuple": {("api_key", 1): "pw-1"},
     "key of its own class": {Header("Authorization"): "pw-1"},
     "pair of bytes": [(b"cookie", b"pw-1")],
     "key of bytes": {b"password": b"pw-1"},
