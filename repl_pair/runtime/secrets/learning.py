@@ -12,6 +12,7 @@ from typing import Any, cast
 from repl_pair.runtime.ipython import user_namespace
 from repl_pair.runtime.reading.exceptions import attributes_of
 from repl_pair.runtime.reading.fields import MACHINERY, keys_are, read_fields
+from repl_pair.runtime.reading.parts import key_text
 from repl_pair.runtime.secrets.forms import url_passwords
 from repl_pair.runtime.secrets.known import NEEDLES, SPACES
 from repl_pair.runtime.secrets.needles import Needles, Rank
@@ -118,7 +119,7 @@ def learn_held(
             needles.add(secret, rank=rank)
         else:
             most = WIDTH + left // 2
-            search = Search(parts=most, secrets=SECRETS, rows=0)
+            search = Search(most, SECRETS, rows=0)
             copy = copy_plain(Secret(secret), needles=needles, rank=rank, search=search)
             left -= max(0, most - copy.room - WIDTH)
 
@@ -142,8 +143,7 @@ def learn_before_output(components: Iterable[Callable[..., Any]]) -> None:
     gives how many parts the budget left out.
     """
     global _unsearched
-    components = list(components)
-    for component in components:
+    for component in (components := list(components)):
         learn_defaults(component)
     modules = [sys.modules.get(getattr(one, "__module__", None) or "") for one in components]
     spaces = [_data_in(namespace()), *map(_variables, modules)]
@@ -240,10 +240,10 @@ def _secrets_in(spaces: Iterable[dict[Any, Any]], left: int) -> Iterator[Any]:
             kind = real_class(value)
             if id(kind) in _NO_DATA and not (kind is int and abs(value) >= _LEAST_NUMBER):
                 continue
-            if secret_names is None:
-                is_secret = type(name) is str and is_secret_name(name)
+            if type(name) is str and secret_names is not None:
+                is_secret = name in secret_names
             else:
-                is_secret = type(name) is str and name in secret_names
+                is_secret = type(name) is not int and is_secret_name(key_text(name))
             if kind is str or kind is int:
                 if is_secret:
                     yield value

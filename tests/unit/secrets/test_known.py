@@ -1,6 +1,7 @@
 """Who learns a secret: all what the person holds, its call alone what an agent's data made."""
 
 from dataclasses import dataclass
+from enum import Enum
 
 import pytest
 from hypothesis import given, strategies as st
@@ -136,6 +137,14 @@ def test_the_parts_of_what_has_a_secret_name_are_learned_also_where_they_are_man
     tokens = [(f"u{n}", f"Rk5wQ{n:03d}zT8mVb3X") for n in range(SECRET_WIDTH)]
     learn_held([{"access_tokens": make(tokens)}], needles=needles)
     assert needles.scrub(tokens[-1][1])[0] == "[redacted]"
+
+
+@pytest.mark.parametrize("key", [Enum("Col", "API_KEY").API_KEY, ("api_key", 1)])
+@pytest.mark.parametrize("others", [0, 1_500])
+def test_what_stands_under_a_member_or_tuple_with_a_secret_name_is_learned(needles, key, others):
+    held = {f"setting_{n}": n for n in range(others)}
+    learn_held([{**held, key: SECRET}], needles=needles)
+    assert needles.scrub(SECRET)[1]
 
 
 def test_many_levels_of_what_has_a_secret_name_share_one_budget(needles):
