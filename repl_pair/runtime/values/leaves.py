@@ -5,6 +5,7 @@ Python, taken from JSON where a parameter declares it, described by a schema and
 """
 
 import base64
+import re
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -144,9 +145,9 @@ LEAVES: dict[type, Leaf] = {
             lambda z: [z.real.hex(), z.imag.hex()],
             lambda parts: complex(*map(float.fromhex, parts)),
         ),
-        # Neither NaN and infinities nor the sign of a zero come back from the sum of two numbers.
+        # Neither NaN and infinities nor the sign of a zero come back from a sum or a minus.
         python=lambda z: PythonText(
-            f'complex("{z}")' if "n" in repr(z) or "-0" in repr(z) else repr(z)
+            f'complex("{z}")' if re.search("n|-0|^-", repr(z)) else repr(z)
         ),
         show=complex.__repr__,
     ),

@@ -252,6 +252,7 @@ VALUES = st.recursive(
 @settings(max_examples=150, deadline=None)
 @example(complex("nan"))
 @example(complex(-0.0, 1))
+@example(complex(0, -1))
 @given(VALUES)
 def test_text_of_data_is_that_data(value):
     writer = Writer()
