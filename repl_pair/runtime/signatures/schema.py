@@ -36,7 +36,7 @@ from repl_pair.runtime.values.hints import (
     read_hint,
 )
 from repl_pair.runtime.values.leaves import leaf_json, leaf_of, nearest_leaf
-from repl_pair.runtime.values.marks import holds_named_secret
+from repl_pair.runtime.values.marks import holds_named_secret, is_secret_key
 from repl_pair.runtime.values.moments import has_standard_zone
 from repl_pair.runtime.values.takes import field_names, takes_of
 from repl_pair.wire import NULLABLE
@@ -216,14 +216,17 @@ def _json_of(value: Any, schema: Schema) -> Any:
     if any(cls is plain for plain in (bool, int, float, str)):
         return value if cls is not float or isfinite(value) else MISSING
     if is_of(value, list, tuple):
-        if is_named_tuple(cls) and any(map(declares_secret, class_hints(cls).values())):
-            return MISSING
         plain: Any = list if is_of(value, list) else tuple
+        is_named = plain is tuple and is_named_tuple(cls)
+        is_object = is_named and schema.get("type") != "array"
+        if is_named and any(map(declares_secret, class_hints(cls).values())):
+            return MISSING
+        if is_named and not is_object and any(map(is_secret_key, cls._fields)):
+            return MISSING
         items = [_json_of(item, schema.get("items", {})) for item in plain.__iter__(value)]
         is_pair = plain is tuple and holds_named_secret(items)  # no list would show that
         if is_pair or any(item is MISSING for item in items):
             return MISSING
-        is_object = plain is tuple and is_named_tuple(cls) and schema.get("type") != "array"
         return dict(zip(cls._fields, items, strict=True)) if is_object else items
     json = leaf_json(value) if nearest_leaf(cls) is cls and has_standard_zone(value) else value
     return MISSING if json is value else json

@@ -285,6 +285,16 @@ def test_a_default_is_not_given_that_has(what):
     assert "default" not in parameters_schema(component)["properties"]["a"]
 
 
+def test_a_default_with_a_field_named_as_a_secret_is_given_as_no_list():
+    login = NamedTuple("login", [("user", str), ("password", str)])("ann", "c")
+
+    def component(a: tuple[str, str] = login, b: Any = login): ...
+
+    properties = parameters_schema(component)["properties"]
+    assert "default" not in properties["a"]
+    assert properties["b"]["default"] == {"user": "ann", "password": "c"}  # hidden on its way out
+
+
 def test_the_schema_of_a_class_is_that_of_its_constructor():
     assert parameters_schema(Line)["required"] == ["sku", "price"]
 
