@@ -217,7 +217,7 @@ def _json_of(value: Any, schema: Schema) -> Any:
         return value if cls is not float or isfinite(value) else MISSING
     if is_of(value, list, tuple):
         plain: Any = list if is_of(value, list) else tuple
-        is_named = plain is tuple and is_named_tuple(cls)
+        is_named = is_named_tuple(cls)
         is_object = is_named and schema.get("type") != "array"
         if is_named and any(map(declares_secret, class_hints(cls).values())):
             return MISSING

@@ -17,7 +17,8 @@ from repl_pair.runtime.values.classes import (
     type_name,
 )
 from repl_pair.runtime.values.declared_fields import is_typed_dict
-from repl_pair.runtime.values.hints import Container, Hint, class_hints, read_hint, required_keys
+from repl_pair.runtime.values.hints import Container, Hint, class_hints, read_hint
+from repl_pair.runtime.values.written_hints import required_keys
 
 Check = Callable[[Any, str], str]
 """Takes a value and its place; returns why it does not fit, empty where it does."""

@@ -1,8 +1,5 @@
-"""Type hints as the runtime reads them: resolved one by one, flattened, a marker never lost."""
+"""Type hints as the runtime reads them: flattened, a marker never lost."""
 
-import inspect
-import re
-import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -26,7 +23,6 @@ from repl_pair.runtime.values.classes import (
     is_map_class,
     is_secret_class,
     name_of,
-    per_class,
     real_class,
     spell,
 )
@@ -37,13 +33,8 @@ from repl_pair.runtime.values.declared_fields import (
     is_mark,
     is_named_tuple,
 )
-from repl_pair.runtime.values.marks import Sensitive
+from repl_pair.runtime.values.written_hints import WRAPPERS, hints_of, kept_hints, word_of
 
-if sys.version_info >= (3, 14):
-    import annotationlib
-
-_SECRET_WORDS = re.compile(r"\b(Sensitive|Secret(Str|Bytes)?)\b")
-_WRAPPERS = frozenset({"Required", "NotRequired", "ReadOnly", "Final", "ClassVar"})
 Fields = Callable[[type], Mapping[str, Any]]
 """Gives the hints of the fields of a class."""
 
@@ -154,7 +145,7 @@ def _unwrap(hint: Any, above: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], tu
         if origin is Annotated:
             metadata += hint.__metadata__
             hint = hint.__origin__
-        elif _word(origin) in _WRAPPERS:
+        elif word_of(origin) in WRAPPERS:
             hint = get_args(hint)[0]
         elif real_class(hint) is NewType:
             hint = hint.__supertype__
@@ -169,7 +160,7 @@ def _unwrap(hint: Any, above: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], tu
 
 def class_hints(cls: type) -> dict[str, Hint]:
     """Return the hints of a class's fields, its bases' included, resolved as far as they can be."""
-    kept = _kept_hints(cls)
+    kept = kept_hints(cls)
     known = kept.get("all")
     if known is None:
         hints, is_complete = hints_of(cls)
@@ -179,25 +170,6 @@ def class_hints(cls: type) -> dict[str, Hint]:
         if is_complete:
             kept["all"] = known
     return known
-
-
-@per_class
-def _kept_hints(_cls: type) -> dict[str, dict[str, Any]]:
-    """Give what holds the hints of a class once they are resolved: as written, and all read."""
-    return {}
-
-
-def required_keys(cls: Any) -> list[str]:
-    """Name the keys that a TypedDict must have; under postponed annotations its own are wrong."""
-    hints, found = hints_of(cls)[0], list[str]()
-    for name, hint in hints.items():
-        words: set[str] = set()
-        while (origin := get_origin(hint)) is Annotated or _word(origin) in _WRAPPERS:
-            words.add(_word(origin))
-            hint = hint.__origin__ if origin is Annotated else get_args(hint)[0]
-        if "Required" in words or (name in cls.__required_keys__ and "NotRequired" not in words):
-            found.append(name)
-    return found
 
 
 def _is_unpacked(arg: Any) -> bool:
@@ -215,10 +187,6 @@ def _unpack(arg: Any) -> tuple[Any, ...]:
 def _is_alias(hint: Any) -> bool:
     cls = real_class(hint)
     return name_of(cls) == "TypeAliasType" and is_genuine(cls, "typing", "typing_extensions")
-
-
-def _word(origin: Any) -> str:
-    return getattr(origin, "_name", None) or ""
 
 
 def item_hint(hint: Hint, key: Any, fields: Fields = class_hints) -> Hint:
@@ -241,7 +209,7 @@ def declares_secret(hint: Hint) -> bool:
             if container.has_fields and id(container.cls) not in classes:
                 classes.add(id(container.cls))
                 pending.extend(class_hints(container.cls).values())
-                is_settled = is_settled and "all" in _kept_hints(container.cls)
+                is_settled = is_settled and "all" in kept_hints(container.cls)
     found = any(one.sensitive for one in pending)
     if is_settled:
         vars(hint)["declares"] = found
@@ -258,37 +226,3 @@ def _items_of(container: Container, key: Any, fields: Fields) -> tuple[Hint, ...
     if not container.is_fixed:
         return container.values
     return container.parts[key : key + 1] if isinstance(key, int) else ()
-
-
-def hints_of(target: Any) -> tuple[dict[str, Any], bool]:
-    """Return the hints of a callable or class, and whether all of them could be resolved."""
-    is_class = isinstance(target, type)
-    kept = _kept_hints(target) if is_class else {}
-    if "written" in kept:
-        return kept["written"], True
-    try:
-        hints = typing.get_type_hints(target, include_extras=True)
-    except Exception:  # noqa: BLE001  annotations are the person's code and may raise anything
-        return _resolve_singly(target), False
-    kept["written"] = hints
-    return hints, True
-
-
-def _resolve_singly(target: Any) -> dict[str, Any]:
-    hints: dict[str, Any] = {}
-    for owner in reversed(target.__mro__) if isinstance(target, type) else (target,):
-        module = getattr(sys.modules.get(owner.__module__), "__dict__", {})
-        scope: Mapping[str, Any] = getattr(owner, "__globals__", module)
-        if sys.version_info >= (3, 14):
-            form = annotationlib.Format.FORWARDREF
-            annotations = annotationlib.get_annotations(owner, format=form)
-        else:
-            annotations = inspect.get_annotations(owner)
-        for name, annotation in annotations.items():
-            holder = types.SimpleNamespace(__annotations__={name: annotation})
-            try:
-                hints |= typing.get_type_hints(holder, dict(scope), include_extras=True)
-            except Exception:  # noqa: BLE001  annotations are the person's code and may raise anything
-                text = annotation if isinstance(annotation, str) else repr(annotation)
-                hints[name] = Annotated[Any, Sensitive] if _SECRET_WORDS.search(text) else Any
-    return hints

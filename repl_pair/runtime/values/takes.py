@@ -25,10 +25,9 @@ from repl_pair.runtime.values.declared_fields import (
 from repl_pair.runtime.values.hints import (
     Hint,
     class_hints,
-    hints_of,
     read_hint,
-    required_keys,
 )
+from repl_pair.runtime.values.written_hints import hints_of, required_keys
 
 Share: TypeAlias = Annotated[float, "a share from 0 to 1"] | None
 """The hint of an option that is a share, where it is given."""
