@@ -6,7 +6,7 @@ from functools import partial
 from uuid import uuid4
 
 from repl_pair.errors import error_text
-from repl_pair.panels.base.context import BODIES, FOCUS, RUNNING, Focus, PanelContext
+from repl_pair.panels.base.context import BATCH, BODIES, FOCUS, RUNNING, Focus, PanelContext
 from repl_pair.panels.base.opening import GivenWidget, find_rendering, open_entry, ref_of
 from repl_pair.panels.base.panel_thread import PANEL_THREAD, Changes
 from repl_pair.panels.base.view import View
@@ -146,7 +146,10 @@ class CanvasView(View[CanvasPatch]):
         self.runs_on_select = bool(runs_on_select)
 
     def handle_changes(self, changes: Changes) -> None:
-        """Send the head, or the cards, that changed."""
+        """Send the head, or the cards, that changed, and why not all that is laid out was run."""
+        progress, variant = self.context.batch.progress, self.context.focus.variant
+        if BATCH in changes and variant is None and progress.is_over and progress.fault:
+            self.send({"refused": progress.fault})
         bodies = any(self._concerns(member, keys) for member, keys in changes.items())
         custom, target = self._custom, self.context.focus.target
         if custom is not None and target != ("workspace", custom.workspace):
@@ -159,7 +162,6 @@ class CanvasView(View[CanvasPatch]):
             self._send_head(all=True)
             return
         changed = [changes[member] for member in (RUNNING, RESULTS.name) if member in changes]
-        variant = self.context.focus.variant
         if any(ids is None or variant in ids for ids in changed):
             self._send_head(all=RESULTS.name in changes)
         elif variant is None:

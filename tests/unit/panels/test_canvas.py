@@ -442,6 +442,16 @@ def test_all_of_a_workspace_runs_with_its_modes(eventually, canvas, context):
     assert {last_result(id).active_modes for id in ids} == {("ten",)}
 
 
+def test_why_not_all_of_a_workspace_was_run_is_shown_in_its_place(
+    eventually, canvas, context, sent
+):
+    repl_pair.workspace("shop/All", layout="grid", variants=["shop.sum/One", "shop.sum/Two"])
+    repl_pair.story("shop.sum", component=lambda count=1: count)
+    context.set_focus(Focus(workspace="shop/All"))
+    canvas.on_run()
+    eventually(lambda: any("no argument" in one.get("refused", "") for one in sent))
+
+
 def test_a_run_from_elsewhere_is_sent_as_a_patch(canvas, context, sent):
     run()
     flush(PANEL_THREAD)
