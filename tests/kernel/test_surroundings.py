@@ -98,7 +98,8 @@ async def test_modules_of_the_package_that_sys_modules_lost_are_the_same_afterwa
     await asyncio.to_thread(person.run, story)
     assert (await ask(link, "run_variant", variant_id="late/One"))["result"]["status"] == "pass"
     purge = "for name in [one for one in sys.modules if one.startswith('repl_pair')]:\n"
-    await asyncio.to_thread(person.run, purge + "    del sys.modules[name]")
+    in_a_thread = "import repl_pair.runtime.registry.model"
+    await asyncio.to_thread(person.run, f"{purge}    del sys.modules[name]\n{in_a_thread}")
     again = "repl_pair.variant('late/Two', play=[repl_pair.check.path_equals('result', 2)])"
     await asyncio.to_thread(person.run, f"import repl_pair\n{again}")
     assert (await ask(link, "run_variant", variant_id="late/Two"))["result"]["status"] == "fail"

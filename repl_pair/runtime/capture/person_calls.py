@@ -43,8 +43,8 @@ def hook_prompts(shell: Any | None) -> Undo:
     kernel = getattr(getattr(shell, "kernel", None), "_trait_values", {})
     places = [place for own, name, kept in _PROMPTS for place in ((own, name), (kernel, kept))]
     for names, slot in places:
-        while slot in names and not any(names[slot] is hook for hook in _prompt_hooks.values()):
-            own = names[slot]
+        # A kernel that has run no cell keeps None.
+        while (own := names.get(slot)) is not None and not _is_hook(own):
             if id(own) not in _prompt_hooks:
                 _prompt_hooks[id(own)] = replacement_of(own, for_run(_refuse_to_ask))
             _swap(names, slot, own, _prompt_hooks[id(own)])
@@ -65,6 +65,10 @@ def _release_prompts(places: Sequence[tuple[dict[str, Any], str]]) -> None:
     while any(_swap(*at, hook, hook.__wrapped__) for at in places for hook in hooks):
         pass
     _prompt_hooks.clear()
+
+
+def _is_hook(own: Any) -> bool:
+    return any(own is hook for hook in _prompt_hooks.values())
 
 
 def _swap(names: dict[str, Any], slot: str, was: Any, to: Any) -> bool:

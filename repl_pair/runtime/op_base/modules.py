@@ -6,6 +6,7 @@ An op's module is imported when the op is first called. `make docs` writes `OPS`
 
 import sys
 from types import ModuleType
+from typing import Any
 
 OPS = """kernel.host_ops describe ping
 ops.changes read_changes read_more search_kept
@@ -48,10 +49,13 @@ def hold_modules() -> None:
     """Put back what `sys.modules` lost of this package, and hold what is loaded now.
 
     `patch.dict(sys.modules)` drops at its end what was imported meanwhile, and a second copy of a
-    module would have ops and a registry of its own.
+    module, which a thread may import before this is called, would have ops and a registry of its
+    own.
     """
-    for name in _HELD.keys() - sys.modules.keys():
-        sys.modules[name] = _HELD[name]
+    for name, module in [*_HELD.items()]:
+        found: Any = sys.modules.get(name, name)
+        if found is not module and found is not None:  # None keeps a module from being imported
+            sys.modules[name] = module
     if (seen := len(sys.modules)) == _seen[0]:
         return
     own = {n: m for n, m in sys.modules.copy().items() if f"{n}.".startswith(_PACKAGE)}

@@ -3,8 +3,9 @@
 import ast
 import linecache
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from repl_pair.runtime.ipython import ipython_module, known_shells
 from repl_pair.runtime.planning.source_index import MAX_CELLS, parse
@@ -36,8 +37,21 @@ def without_magics(source: str) -> str:
         return source
     try:
         return ast.unparse(_Expander().visit(parse(source)))
-    except (SyntaxError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError):  # a number may be too long to be written
         return source
+
+
+def _body_of(text: str) -> list[ast.stmt]:
+    """Return what a magic runs, without its options; nothing of what does not parse."""
+    machinery = ipython_module("core.inputtransformer2")
+    words = text.split(" ") if text.startswith("-") else [text]
+    for at in range(len(words)):
+        code = " ".join(words[at:])
+        if machinery is not None:
+            code = machinery.TransformerManager().transform_cell(code)
+        with suppress(SyntaxError, ValueError):
+            return cast("ast.Module", parse(without_magics(code))).body
+    return []
 
 
 class _Expander(ast.NodeTransformer):
@@ -47,9 +61,6 @@ class _Expander(ast.NodeTransformer):
                 func=ast.Attribute(attr="run_cell_magic" | "run_line_magic"),
                 args=[ast.Constant(value=name), *_, ast.Constant(value=str(text))],
             ) if name in _IN_NAMESPACE:
-                machinery = ipython_module("core.inputtransformer2")
-                if machinery is not None:
-                    text = machinery.TransformerManager().transform_cell(text)
-                return ast.parse(without_magics(text)).body or node
+                return _body_of(text) or node
             case _:
                 return node

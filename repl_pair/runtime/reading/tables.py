@@ -165,7 +165,14 @@ def hide_beside(names: Sequence[Any], columns: list[list[Any]]) -> list[list[Any
 
 
 def _hide_at(rows: set[int], cells: list[Any]) -> list[Any]:
-    return [Secret(one) if at in rows else one for at, one in enumerate(cells)] if rows else cells
+    if not rows:
+        return cells
+    return [Secret(c) if at in rows and not is_open(c) else c for at, c in enumerate(cells)]
+
+
+def is_open(cell: Any) -> bool:
+    """Return whether a cell is no secret whatever its name: what is missing, or true or false."""
+    return cell is True or cell is False or is_null(cell)
 
 
 def _is_value(label: Any) -> bool:

@@ -5,11 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from repl_pair.runtime.reading.parts import KeyNames
-from repl_pair.runtime.reading.tables import (
-    hide_beside,
-    hide_labelled,
-    named_fields,
-)
+from repl_pair.runtime.reading.tables import hide_beside, hide_labelled, named_fields
 from repl_pair.runtime.values.classes import is_polars, kind_of
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.library import columns_of
@@ -23,7 +19,9 @@ def as_rows(table: Any) -> Any:
         return table.rows(named=True)
     if kind_of(table) != "frame":
         return _items(table)
-    names, columns = _column_names(table), _columns(table)
+    names, columns, labels = _column_names(table), _columns(table), table.columns.tolist()
+    if names != [str(label) for label in labels]:  # a row has one of two that are called alike
+        columns = hide_beside(labels, columns)
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 

@@ -12,7 +12,6 @@ from typing import Any, cast
 from repl_pair.runtime.ipython import user_namespace
 from repl_pair.runtime.reading.exceptions import attributes_of
 from repl_pair.runtime.reading.fields import MACHINERY, keys_are, read_fields
-from repl_pair.runtime.reading.parts import key_text
 from repl_pair.runtime.secrets.forms import url_passwords
 from repl_pair.runtime.secrets.known import NEEDLES, SPACES
 from repl_pair.runtime.secrets.needles import Needles, Rank
@@ -38,6 +37,7 @@ from repl_pair.runtime.values.marks import (
 )
 from repl_pair.runtime.values.paths import Place
 from repl_pair.runtime.values.takes import takes_of
+from repl_pair.runtime.values.value_parts import judged_name
 
 DEPTH, WIDTH = 2, 100
 """How far below a variable secrets are always looked for, and in what of how many parts."""
@@ -240,10 +240,11 @@ def _secrets_in(spaces: Iterable[dict[Any, Any]], left: int) -> Iterator[Any]:
             kind = real_class(value)
             if id(kind) in _NO_DATA and not (kind is int and abs(value) >= _LEAST_NUMBER):
                 continue
-            if type(name) is str and secret_names is not None:
-                is_secret = name in secret_names
+            if type(name) is str:
+                is_secret = is_secret_name(name) if secret_names is None else name in secret_names
             else:
-                is_secret = type(name) is not int and is_secret_name(key_text(name))
+                text = name.decode("latin-1") if type(name) is bytes else ""
+                is_secret = type(name) is not int and is_secret_name(judged_name(name, text))
             if kind is str or kind is int:
                 if is_secret:
                     yield value

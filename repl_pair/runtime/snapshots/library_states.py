@@ -136,7 +136,9 @@ def _frame(value: Any) -> State:
     labels, names = value.columns, value.columns.tolist()
     listed = [value.iloc[:, at].tolist() for at in range(len(names))]
     listed = hide_beside(names, hide_labelled(listed, value))
-    written = map(_column, names, value.dtypes, listed)
+    # A list of the labels has not their classes, such as `numpy.int64`.
+    labelled = [value.iloc[:, at].name for at in range(len(names))]
+    written = map(_column, labelled, value.dtypes, listed)
     fields: dict[str, Any] = {"index": _index(value.index)}
     if str(labels.dtype) == "category":  # its labels alone are those of any other index
         fields["columns"] = _index(labels)

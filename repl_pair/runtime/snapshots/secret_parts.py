@@ -6,6 +6,7 @@ from operator import is_not
 from typing import Any
 
 from repl_pair.runtime.reading.fields import read_fields
+from repl_pair.runtime.reading.tables import is_open
 from repl_pair.runtime.values.classes import is_exactly, is_of, real_class
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.marks import (
@@ -98,7 +99,8 @@ def hide_fields(row: Any, dtype: Any) -> Any:
     pairs = zip(dtype.names, row, strict=True)
     cells = {name: hide_fields(cell, dtype.fields[name][0]) for name, cell in pairs}
     beside = {"value"} if names_own_value(cells) else set[str]()
-    made = [Secret(c) if n in beside or is_secret_label(n) else c for n, c in cells.items()]
+    hidden = {name for name in cells if name in beside or is_secret_label(name)}
+    made = [Secret(c) if n in hidden and not is_open(c) else c for n, c in cells.items()]
     return tuple(made) if any(map(is_not, made, row)) else row
 
 

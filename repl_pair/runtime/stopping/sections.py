@@ -157,17 +157,19 @@ _PYTHON, _INT, _POINTER = ctypes.pythonapi, ctypes.c_int, ctypes.c_void_p
 _raise_in = ctypes.PYFUNCTYPE(_INT, ctypes.c_ulong, _POINTER)(
     ("PyThreadState_SetAsyncExc", _PYTHON)
 )
-_system_handler = ctypes.PYFUNCTYPE(_POINTER, _INT)(("PyOS_getsig", _PYTHON))
-_set_system_handler = ctypes.PYFUNCTYPE(_POINTER, _INT, _POINTER)(("PyOS_setsig", _PYTHON))
+_sigaction = ctypes.PYFUNCTYPE(_INT, _INT, _POINTER, _POINTER)(("sigaction", _PYTHON))
+_LARGEST_ACTION = 512
+"""In bytes; more than the structure takes on any system."""
 
 
 def _handle(number: int, handler: Callable[[int, FrameType | None], None]) -> Undo:
-    """Handle a signal; the undo restores the handlers of Python and of the system."""
-    system_handler = _system_handler(number)
+    """Handle a signal; the undo restores the handler of Python, and that of C with its flags."""
+    action = ctypes.create_string_buffer(_LARGEST_ACTION)
+    _sigaction(number, None, action)
     before = signal.signal(number, handler)
 
     def undo() -> None:
         signal.signal(number, signal.SIG_DFL if before is None else before)
-        _set_system_handler(number, system_handler)
+        _sigaction(number, action, None)
 
     return undo

@@ -156,9 +156,10 @@ def names_sensitive(hint: Any, names: dict[str, Any], depth: int = 6) -> bool:
         return False
     if any(map(is_mark, getattr(hint, "__metadata__", ()))):  # texts beside a mark are docs
         return True
-    inner = [] if get_origin(hint) is Literal else [getattr(hint, slot, ()) for slot in _WITHIN]
-    inner.append([behind(hint, slot) for slot in _BEHIND])
-    return any(names_sensitive(part, names, depth - 1) for parts in inner for part in parts)
+    parts = [behind(hint, slot) for slot in _BEHIND]
+    within = () if get_origin(hint) is Literal else [behind(hint, slot) for slot in _WITHIN]
+    parts += [part for one in within if type(one) is tuple for part in cast("Any", one)]
+    return any(names_sensitive(part, names, depth - 1) for part in parts)
 
 
 def is_mark(hint: Any) -> bool:

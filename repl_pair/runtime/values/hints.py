@@ -11,7 +11,6 @@ from typing import (
     Literal,
     NewType,
     TypeVar,
-    Unpack,
     get_args,
     get_origin,
 )
@@ -153,7 +152,8 @@ def _unwrap(hint: Any, above: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], tu
             is_met, above = any(alias is one for one in above), (*above, alias)
             hint = Any if is_met else behind(alias, "__value__")
         elif isinstance(hint, TypeVar):
-            hint = Any if hint.__bound__ is None else hint.__bound__
+            bound = behind(hint, "__bound__")
+            hint = Any if bound is None else bound
         else:
             return hint, metadata, above
 
@@ -173,14 +173,18 @@ def class_hints(cls: type) -> dict[str, Hint]:
 
 
 def _is_unpacked(arg: Any) -> bool:
-    return get_origin(arg) is Unpack or (type(arg) is types.GenericAlias and arg.__unpacked__)
+    return _is_unpack(arg) or (type(arg) is types.GenericAlias and arg.__unpacked__)
+
+
+def _is_unpack(arg: Any) -> bool:
+    return word_of(get_origin(arg)) == "Unpack"  # that of `typing_extensions` is another
 
 
 def _unpack(arg: Any) -> tuple[Any, ...]:
     """Return what stands in an arg that is an unpacked tuple; any other arg alone."""
     if not _is_unpacked(arg):
         return (arg,)
-    inner = get_args(get_args(arg)[0] if get_origin(arg) is Unpack else arg)
+    inner = get_args(get_args(arg)[0] if _is_unpack(arg) else arg)
     return tuple(p for i in inner if i is not Ellipsis for p in _unpack(i)) or (Any,)
 
 

@@ -44,12 +44,16 @@ def parts_by_base_class(value: object) -> Made | None:
 
 def judged_name(key: Any, text: str) -> str:
     """Return by which words a key may name a secret: of a member its name, of others the text."""
+    if type(key) is str:
+        return text
     if type(key) is tuple:
         parts = cast("tuple[Any, ...]", key)
         return " ".join(judged_name(part, part if type(part) is str else "") for part in parts)
     if is_exactly(key, frozen.EnumMember):
         return key.name
-    return name_of_member(key) if is_of(key, Enum) else text
+    # A class of members may define `name`, but not this.
+    name = object.__getattribute__(key, "_name_") if is_of(key, Enum) else None
+    return name if type(name) is str else text
 
 
 def _dataclass(value: Any) -> Parts:

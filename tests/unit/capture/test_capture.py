@@ -533,6 +533,13 @@ def prompts(monkeypatch):
     return SimpleNamespace(owner=owner, kernel=kernel, shell=shell, begin=begin, end=end)
 
 
+def test_a_kernel_that_has_run_no_cell_keeps_no_input_during_a_run_either(prompts):
+    prompts.kernel["_kept"] = None
+    undo = person_calls.hook_prompts(prompts.shell)
+    assert prompts.kernel["_kept"] is None
+    undo()
+
+
 def cell_input(prompt=""):
     return prompt
 

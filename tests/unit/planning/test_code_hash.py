@@ -735,7 +735,8 @@ print(json.dumps([
     hashes("RATE = 1\\n", "def render(order): return order * RATE"),
     hashes("0, RATE\\nRATES = RATE"),
     hashes("RATE = 2"),
-    *map(hashes, ["%%time\\n1\\nRATE = 3", "%time RATE = 4", "%%capture\\n%time RATE = 5"]),
+    *map(hashes, ["%%time\\n1\\nRATE = 3", "%time RATE = 4"]),
+    hashes("%%capture\\n%prun -q -l 5 1\\n%time -n RATE = 5"),
     *map(hashes, ["__file__ = 'notebook.py'", "RATE = 6", "%%timeit -n1 -r1\\nRATE = 7"]),
 ]))
 """

@@ -70,6 +70,8 @@ def test_of_rows_of_names_and_values_only_values_of_secrets_are_hidden():
     assert as_rows(frame.T[0]) == ["password", Secret("hun7r")]
     assert as_rows(frame.T[1]) == ["region", "eu-7"]
     assert as_rows(pandas.DataFrame(index=["password", "b"])) == []
+    doubled = pandas.concat([frame[["name"]].shift(), frame], axis=1)
+    assert [row["value"] for row in as_rows(doubled)] == [Secret("hun7r"), Secret("eu-7")]
     many = pandas.Series(range(202), index=["name", "value"] * 101)
     assert as_rows(many[:200]) == [*range(200)]
     assert as_rows(many)[:4] == [0, Secret(1), 2, Secret(3)]

@@ -342,6 +342,27 @@ def test_a_secret_in_a_table_is_found_and_is_in_no_snapshot(store, table):
     assert "[redacted]" in snapshot.actual
 
 
+UNSET = {"name": ["db_password", "api_token"], "value": [None, True]}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pd.DataFrame(UNSET),
+        pd.DataFrame(UNSET).T,
+        pl.DataFrame(UNSET, strict=False),
+        np.array([("api_token", True)], [("name", "U9"), ("value", "?")]),
+    ],
+    ids=["frame", "rows", "polars", "fields"],
+)
+def test_what_is_missing_or_true_beside_the_name_of_a_secret_is_none(store, table):
+    repl_pair.story("table", component=lambda: table)
+    repl_pair.variant("table/It", play=[check.no_secret(), check.matches_snapshot()])
+    found, snapshot = repl_pair.run("table/It").assertions
+    assert found.passed, found.reason
+    assert "[redacted]" not in snapshot.actual
+
+
 def test_text_outputs_are_a_part_of_it(store):
     class Rich:
         def _repr_markdown_(self):

@@ -303,6 +303,10 @@ APART = {
     "timedelta": (dt.timedelta(1), dt.timedelta(0, 1)),
     "zone": (BERLIN, ROME),
     "UUID": (uuid.UUID(int=1), uuid.UUID(int=2)),
+    "class of a column label": (
+        pd.DataFrame([[1]], columns=pd.Index([3], dtype="int64")),
+        pd.DataFrame([[1]], columns=pd.Index([3], dtype=object)),
+    ),
     "path and text": (pathlib.Path("a"), "a"),
     "kind of path": (pathlib.PurePosixPath("a"), pathlib.PureWindowsPath("a")),
     "flags of a pattern": (re.compile("a"), re.compile("a", re.IGNORECASE)),

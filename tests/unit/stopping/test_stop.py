@@ -272,6 +272,27 @@ def test_a_handler_that_python_does_not_know_of_is_back_after_the_section():
         set_system_handler(own)
 
 
+def action(number):
+    """Return the handler, the begin of the mask and the flags: the rest is not set."""
+    found = ctypes.create_string_buffer(512)
+    ctypes.CDLL(None).sigaction(number, None, found)
+    return found.raw[:16], found.raw[136:140]
+
+
+@pytest.mark.parametrize("number", STOPPING)
+def test_the_flags_of_a_handler_are_back_after_the_section(number):
+    own = signal.signal(number, lambda *_: None)
+    try:
+        signal.siginterrupt(number, False)
+        before = action(number)
+        section = SignalSection(None)
+        assert action(number) != before
+        section.close()
+        assert action(number) == before
+    finally:
+        signal.signal(number, own)
+
+
 def test_a_run_that_lets_an_interrupt_end_the_process_is_stopped_as_any_other():
     section = SignalSection(None)
 

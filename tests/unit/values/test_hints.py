@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, TypeVar, Unpack
 
 import pytest
+import typing_extensions
 from typing_extensions import TypeAliasType
 
 from repl_pair.errors import RequestError
@@ -58,7 +59,7 @@ def test_an_alias_in_itself_is_looked_into_once(hint, is_secret, made):
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="`type` statements are of Python 3.12")
 def test_an_alias_of_an_undefined_name_takes_any_value():
     space: dict[str, Any] = {}
-    exec("type Alias = Undefined\ndef component() -> Alias: ...", space)
+    exec("type Alias = Undefined\ndef component[T: Undefined](x: T) -> Alias: ...", space)
     assert type_schema(space["Alias"]) == type_schema(Any)
     assert not takes_of(space["component"]).gives_secret
     assert not names_sensitive(space["Alias"], {})
@@ -69,6 +70,9 @@ MARKED = {
     "a mark below Sensitive": Annotated[str, type("Mark", (Sensitive,), {})],
     "an alias with an arg": TypeAliasType("Tok", Annotated[T, Sensitive], type_params=(T,))[str],
     "an unpacked part": tuple[int, *tuple[Annotated[str, Sensitive], ...]],
+    "Unpack of typing_extensions": tuple[
+        int, typing_extensions.Unpack[tuple[Annotated[str, Sensitive], ...]]  # noqa: UP044
+    ],
     "Unpack": tuple[int, Unpack[tuple[Annotated[str, Sensitive], ...]]],  # noqa: UP044
 }
 
