@@ -142,7 +142,7 @@ async def same_as(look, before, expression="_fingerprint()"):
 
     try:
         await eventually(is_same, what="the fingerprint", bound_s=5.0)
-    except TimeoutError:
+    except pytest.fail.Exception:
         assert differences(after, before) == {}
 
 

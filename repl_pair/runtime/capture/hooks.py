@@ -3,6 +3,7 @@
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from repl_pair.records import Undo
 from repl_pair.runtime.capture import (
@@ -45,14 +46,17 @@ def hook_prompts() -> None:
     """Hook `input` and `getpass` where they are not, at the begin of a run."""
     with _lock:
         if "prompts" not in _installed:
-            _installed["prompts"] = [person_calls.hook_prompts(kernel_shell())]
+            places = person_calls.prompt_places(kernel_shell())
+            _installed["prompts"] = [partial(person_calls.release_prompts, places)]
+            person_calls.hook_prompts(places)
 
 
 def release_prompts() -> None:
     """Remove the hooks of `input` and `getpass`, at the end of the last run."""
     with _lock:
-        for undo in _installed.pop("prompts", ()):
+        for undo in _installed.get("prompts", ()):
             undo()
+        _installed.pop("prompts", None)
 
 
 def uninstall() -> None:

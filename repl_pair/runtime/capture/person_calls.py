@@ -4,8 +4,7 @@ import builtins
 import getpass
 import os
 from collections.abc import Iterator, Sequence
-from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.captured import Captured, current_capture
@@ -34,21 +33,32 @@ def hook_calls(shell: Any | None) -> Iterator[Undo]:
         yield wrap(kernel, "_input_request", for_run(_refuse_to_ask))
 
 
-def hook_prompts(shell: Any | None) -> Undo:
-    """Hook `input` and `getpass.getpass`, which ipykernel replaces during each cell.
+Places: TypeAlias = Sequence[tuple[dict[str, Any], str]]
+"""Names and a slot in each, where a function stands that asks."""
 
-    It keeps what they were meanwhile, which is hooked too: a run may outlive the cell.
+
+def prompt_places(shell: Any | None) -> Places:
+    """Return where `input` and `getpass.getpass` stand: ipykernel replaces them during each cell.
+
+    It keeps what they were meanwhile, which is a place too: a run may outlive the cell.
     """
-    # A trait of the kernel: traitlets keeps those in a dict of their own.
-    kernel = getattr(getattr(shell, "kernel", None), "_trait_values", {})
-    places = [place for own, name, kept in _PROMPTS for place in ((own, name), (kernel, kept))]
+    own: dict[str, Any] = getattr(getattr(shell, "kernel", None), "__dict__", {})
+    kept_in = (own, own.get("_trait_values", {}))  # one of the two that it keeps is a trait
+    return [
+        place
+        for names, name, kept in _PROMPTS
+        for place in ((names, name), *((one, kept) for one in kept_in))
+    ]
+
+
+def hook_prompts(places: Places) -> None:
+    """Hook the functions in these places."""
     for names, slot in places:
         # A kernel that has run no cell keeps None.
         while (own := names.get(slot)) is not None and not _is_hook(own):
             if id(own) not in _prompt_hooks:
                 _prompt_hooks[id(own)] = replacement_of(own, for_run(_refuse_to_ask))
             _swap(names, slot, own, _prompt_hooks[id(own)])
-    return partial(_release_prompts, places)
 
 
 _PROMPTS: Sequence[tuple[Any, str, str]] = (
@@ -59,7 +69,8 @@ _prompt_hooks: dict[int, Any] = {}
 """The hooks by the id of what they hook, which each keeps."""
 
 
-def _release_prompts(places: Sequence[tuple[dict[str, Any], str]]) -> None:
+def release_prompts(places: Places) -> None:
+    """Remove the hooks; it may be called again where a stop interrupts it."""
     hooks = [*_prompt_hooks.values()]
     # A cell that begins or ends meanwhile takes a hook from one place to the other.
     while any(_swap(*at, hook, hook.__wrapped__) for at in places for hook in hooks):

@@ -522,6 +522,7 @@ def prompts(monkeypatch):
     monkeypatch.setattr(person_calls, "_PROMPTS", ((owner, "input", "_kept"),))
     monkeypatch.setattr(person_calls, "_prompt_hooks", {})
     shell = SimpleNamespace(kernel=SimpleNamespace(_trait_values=kernel))
+    places = person_calls.prompt_places(shell)
 
     def begin():
         dict.update(kernel, _kept=dict.get(owner, "input"))
@@ -530,14 +531,14 @@ def prompts(monkeypatch):
     def end():
         dict.update(owner, input=dict.get(kernel, "_kept"))
 
-    return SimpleNamespace(owner=owner, kernel=kernel, shell=shell, begin=begin, end=end)
+    return SimpleNamespace(owner=owner, kernel=kernel, places=places, begin=begin, end=end)
 
 
 def test_a_kernel_that_has_run_no_cell_keeps_no_input_during_a_run_either(prompts):
     prompts.kernel["_kept"] = None
-    undo = person_calls.hook_prompts(prompts.shell)
+    person_calls.hook_prompts(prompts.places)
     assert prompts.kernel["_kept"] is None
-    undo()
+    person_calls.release_prompts(prompts.places)
 
 
 def cell_input(prompt=""):
@@ -554,9 +555,12 @@ def test_a_cell_that_begins_or_ends_just_as_a_run_does_keeps_its_input(
     if is_in_cell:
         prompts.begin()
     names = getattr(prompts, where)
-    undo = person_calls.hook_prompts(prompts.shell) if is_at_release else None
+    steps = [person_calls.hook_prompts, person_calls.release_prompts]
+    if is_at_release:
+        steps.pop(0)(prompts.places)
     names.act, names.at = (prompts.end if is_in_cell else prompts.begin), at
-    (undo or person_calls.hook_prompts(prompts.shell))()
+    for step in steps:
+        step(prompts.places)
     if names.at > 0:  # it was not read so often
         names.at = 0
         names.act()
