@@ -61,6 +61,7 @@ globals().update(sized)
 del sized
 def paired(headers=(("Authorization", "hun7r"),), at=("token", "hun7r")): pass
 def cut(url="x" * 50 + {SECRET!r}): pass
+exec('def nested(pin: typing.Optional["_Pin"] = "hun7r"): pass')
 def declared(pin: typing.Annotated[str, repl_pair.Sensitive] = "hun7r"): pass
 @dataclasses.dataclass
 class Declared:
@@ -135,6 +136,7 @@ SAID = {
         " = [redacted])"
     },
     "Settings": {"type": "type"},
+    "nested": {"signature": "(pin=[redacted])"},
     "renamed": {"signature": "(pin: _Pin = [redacted])"},
     "twice": {"signature": "(at='[redacted]')"},
     "cached": {"signature": "(a: int)"},

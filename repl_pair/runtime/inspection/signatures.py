@@ -126,8 +126,7 @@ def _parameters(
         defaults |= keywords
     held = _annotations(function)
     declared: dict[str, Any] = held if real_class(held) is dict and keys_are(str, held) else {}
-    is_text = any(type(hint) is str for hint in declared.values())
-    names = names_of_holder(function) if is_text else {}
+    names = names_of_holder(function) if declared else {}
     secret |= {name for name, hint in declared.items() if names_sensitive(hint, names)}
     secret |= {name for name, hint in hints.items() if names_secret(hint)}
 
