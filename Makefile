@@ -38,8 +38,8 @@ browser:
 demo: $(READY)
 	$(BIN)/repl-pair demo
 
-# Tests wait as much as they work, so three share two cores; the one that measures frames is alone.
-FRAMES := tests/browser/test_explorer_at_size.py
+# Tests wait as much as they work, so three share two cores; the one that counts what a page meets is alone.
+ALONE := tests/browser/test_explorer_at_size.py
 # A worker takes a file at a time, in the order of their names: the last ones are short.
 SHARED := --dist loadfile --no-loadscope-reorder
 # More arguments for pytest, e.g. ARGS=--shuffle=7
@@ -57,8 +57,8 @@ test: $(READY)
 test-all: $(READY)
 	$(PYTHON) tests/browser/install.py || test -z "$$CI"
 	$(BIN)/python -m pip install --quiet --upgrade --no-deps --target .pytest-asyncio pytest-asyncio
-	$(PYTEST) -m "full or hypothesis" --numprocesses 3 $(SHARED) --ignore $(FRAMES)
-	$(PYTEST) $(FRAMES)
+	$(PYTEST) -m "full or hypothesis" --numprocesses 3 $(SHARED) --ignore $(ALONE)
+	$(PYTEST) $(ALONE)
 	$(BIN)/python -m pip install --quiet --upgrade --target .pytest8 pytest==8.4.2
 	PYTHONPATH=.pytest8 $(PYTEST) tests/pytest_plugin/test_collecting.py \
 	  tests/pytest_plugin/test_choosing.py tests/pytest_plugin/test_running.py

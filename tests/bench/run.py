@@ -82,6 +82,7 @@ def main() -> None:
     parser.add_argument("--only", choices=names(), help="measure this one alone")
     parser.add_argument("--write", action="store_true", help="put the table into the docs")
     options = parser.parse_args()
+    sys.path += [str(ROOT / "tests" / folder) for folder in ("browser", "suite")]
     if options.only and options.write:
         parser.error("--write needs all figures: leave --only out")
     text = table(list(measure_all([options.only] if options.only else names())))
