@@ -6,7 +6,7 @@ from enum import Enum
 from inspect import Parameter
 from itertools import islice
 from math import isfinite
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from repl_pair.runtime.signatures.arguments import Bounds, Example, Longest
 from repl_pair.runtime.values.classes import (
@@ -48,6 +48,8 @@ Schema = dict[str, Any]
 
 _MOST_PARTS, _MOST_BITS = 200, 4096
 """Of a default that is given."""
+MAX_CLASSES = 500
+"""Classes and containers that the schema of a type shows; k that each name all others have k!."""
 _ROWS = {*LISTS, *ORDERED, *SETS, id(Iterable), id(Collection)}
 
 
@@ -101,10 +103,17 @@ def mark_nullable(schema: Schema, hint: Hint) -> Schema:
 
 def type_schema(hint: Any) -> Schema:
     """Return the schema of a type hint; None as an alternative is left out."""
-    return _hint_schema(read_hint(hint), ())
+    return _hint_schema(read_hint(hint), _Above((), []))
 
 
-def _hint_schema(hint: Hint, above: tuple[Any, ...]) -> Schema:
+class _Above(NamedTuple):
+    """What a part of a schema stands in, and all that the schema has shown before it."""
+
+    classes: tuple[Any, ...]
+    shown: list[Any]
+
+
+def _hint_schema(hint: Hint, above: _Above) -> Schema:
     found: list[Schema] = []
     arms = hint.arms
     if len(arms) > 1 and any(has_fields(hint_class(arm)) for arm in arms):
@@ -125,11 +134,11 @@ def _hint_schema(hint: Hint, above: tuple[Any, ...]) -> Schema:
     return schema
 
 
-def _arm_schema(arm: Any, above: tuple[Any, ...]) -> Schema:
+def _arm_schema(arm: Any, above: _Above) -> Schema:
     if get_origin(arm) is Literal:
         choices = [c.name if isinstance(c, Enum) else c for c in get_args(arm) if c is not None]
         kinds = {real_class(choice) for choice in choices}
-        schema = _arm_schema(kinds.pop(), ()) if len(kinds) == 1 else {PARTIAL: True}
+        schema = _arm_schema(kinds.pop(), above) if len(kinds) == 1 else {PARTIAL: True}
         return schema | {"enum": choices}
     cls = hint_class(arm)
     if cls is None:
@@ -143,13 +152,15 @@ def _arm_schema(arm: Any, above: tuple[Any, ...]) -> Schema:
         return {"type": "string"}
     is_record = has_fields(cls)
     own = current_class(cls) if is_record else arm
-    if any(own is one for one in above):  # the class, or the alias of the arm, stands in itself
+    # The class, or the alias of the arm, stands in itself.
+    if any(own is one for one in above.classes) or len(above.shown) >= MAX_CLASSES:
         return {"type": "object", PARTIAL: True} if is_record else {PARTIAL: True}
-    above = (*above, own)
+    above.shown.append(own)
+    above = _Above((*above.classes, own), above.shown)
     return _fields_schema(own, above) if is_record else _container_schema(cls, arm, above)
 
 
-def _fields_schema(cls: Any, above: tuple[Any, ...]) -> Schema:
+def _fields_schema(cls: Any, above: _Above) -> Schema:
     hints = class_hints(cls)
     names, needed = field_names(cls)
     return {
@@ -160,7 +171,7 @@ def _fields_schema(cls: Any, above: tuple[Any, ...]) -> Schema:
     }
 
 
-def _container_schema(cls: Any, arm: Any, above: tuple[Any, ...]) -> Schema:
+def _container_schema(cls: Any, arm: Any, above: _Above) -> Schema:
     hint, args = read_hint(arm), get_args(arm)
     if id(cls) in MAPS:
         return {"type": "object"} | _inner("additionalProperties", item_hint(hint, None), above)
@@ -173,7 +184,7 @@ def _container_schema(cls: Any, arm: Any, above: tuple[Any, ...]) -> Schema:
     return {PARTIAL: True}
 
 
-def _inner(key: str, hint: Hint, above: tuple[Any, ...]) -> Schema:
+def _inner(key: str, hint: Hint, above: _Above) -> Schema:
     schema = _hint_schema(hint, above)
     return {key: schema} if hint.arms or schema != {PARTIAL: True} else {}
 

@@ -1,7 +1,8 @@
 """JSON Schema from signatures, and the validator for it."""
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, Flag
@@ -19,6 +20,7 @@ from pydantic import BaseModel, Field, SecretStr
 import repl_pair
 from repl_pair.runtime.signatures.arguments import Bounds, check_arguments, read_call_arguments
 from repl_pair.runtime.signatures.schema import (
+    MAX_CLASSES,
     parameters_schema,
     type_schema,
 )
@@ -418,6 +420,13 @@ def test_faults_inside_objects_name_their_place():
         "by.k: expected integer, got str 'x'.",
         "pair: expected 2 items, got 1.",
     ]
+
+
+def test_the_schema_of_classes_that_each_name_all_others_has_a_bound():
+    classes = [make_dataclass(f"Part{n}", [f"to_{k}" for k in range(12)]) for n in range(12)]
+    for cls in classes:
+        cls.__annotations__.update({f"to_{k}": other for k, other in enumerate(classes)})
+    assert 0 < json.dumps(type_schema(classes[0])).count('"required"') <= MAX_CLASSES
 
 
 json_values = st.recursive(
