@@ -48,6 +48,10 @@ named = {{"name": ["DB_PASSWORD"], "value": [{SHORT!r}]}}
 v_polars = polars.DataFrame(named)
 v_fields = numpy.array([("DB_PASSWORD", {SHORT!r})], dtype=[("name", "U11"), ("value", "U8")])
 v_twice = pandas.concat([pandas.DataFrame(named), pandas.DataFrame({{"name": ["x"]}})], axis=1)
+more = {{f"c{{n}}": ["x"] for n in range(25)}}
+v_far = pandas.DataFrame({{"value": named["value"], **more, "name": named["name"]}})
+v_far_polars = polars.DataFrame(v_far.to_dict("list"))
+v_levels = pandas.DataFrame({{("a", slot): cells for slot, cells in named.items()}})
 v_late = pandas.DataFrame({{"name": ["x"] * 1_500, "value": "x"}})
 v_late = pandas.concat([v_late, pandas.DataFrame(named)], ignore_index=True)
 v_upright = pandas.DataFrame(named).T
@@ -75,7 +79,8 @@ v_plain = ("plain", "plain")
 SECRET = [
     "header", "headers", "variable", "variables", "record", "bytes", "row", "labels", "columns",
     "turned", "structured", "grid", "scalar", "cookies", "cookie", "jar",
-    "polars", "fields", "twice", "upright", "series", "long", "nested",
+    "polars", "fields", "twice", "far", "far_polars", "levels",
+    "upright", "series", "long", "nested",
     "slotted", "login", "named", "command", "words", "key",
 ]  # fmt: skip
 

@@ -6,15 +6,14 @@ Labels are never hashed, nor compared with one of another class: they may be the
 from collections import deque
 from typing import Any, NamedTuple
 
+from repl_pair.runtime.reading.table_names import A_SECRET, names_of_values
 from repl_pair.runtime.reading.table_views import END_ROWS, SHOWN_COLUMNS
 from repl_pair.runtime.reading.tables import (
-    A_SECRET,
     column_names,
     dtype_text,
     is_plain,
     is_plain_index,
     label_positions,
-    names_of_values,
     shape_of_table,
 )
 from repl_pair.runtime.values.classes import is_exactly, is_polars

@@ -5,11 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from repl_pair.runtime.reading.fields import Pairs
+from repl_pair.runtime.reading.table_names import hide_beside, hide_labelled, shown_columns
 from repl_pair.runtime.reading.tables import (
     column_names,
     dtype_text,
-    hide_beside,
-    hide_labelled,
     is_null,
     is_plain,
     is_plain_table,
@@ -19,6 +18,7 @@ from repl_pair.runtime.reading.tables import (
 )
 from repl_pair.runtime.values.classes import is_of, is_polars, name_of, real_class
 from repl_pair.runtime.values.frozen import Secret
+from repl_pair.runtime.values.library import columns_of
 from repl_pair.runtime.values.marks import is_secret_label
 
 END_ROWS = 5
@@ -62,14 +62,14 @@ def show_frame(value: Any, rows: int = END_ROWS) -> Any:
     """Return what is shown of a frame of pandas: its first columns, index and rows."""
     if not is_plain_table(value):
         return f"<{name_of(real_class(value))}>"
-    small = value.iloc[:, :SHOWN_COLUMNS]
-    labels = small.columns.tolist()
+    small = value.iloc[:, shown_columns(value.columns.tolist(), SHOWN_COLUMNS)]
+    names = small.columns.tolist()
+    labels = names[:SHOWN_COLUMNS]
 
     def read(part: slice) -> Any:
         some = small.iloc[part]
-        columns = [list(map(_cell, some.iloc[:, at].tolist())) for at in range(len(labels))]
-        columns = hide_beside(labels, hide_labelled(columns, value, part))
-        return [Pairs(list(zip(labels, row, strict=True))) for row in zip(*columns, strict=True)]
+        columns = [list(map(_cell, some.iloc[:, at].tolist())) for at in range(len(names))]
+        return _rows(names, hide_labelled(columns, value, part))
 
     out: dict[str, Any] = {"type": "DataFrame", "shape": list(value.shape), "columns": labels}
     more = {"more_columns": left} if (left := value.shape[1] - len(labels)) else {}
@@ -114,14 +114,20 @@ def show_polars(value: Any, rows: int = END_ROWS) -> Any:
         out |= {"dtype": str(value.dtype), "name": value.name}
         return out | _ends(len(value), read_items, rows)
     names = value.columns[:SHOWN_COLUMNS]
-    small = value[:, :SHOWN_COLUMNS]
+    small = value[:, shown_columns(value.columns, SHOWN_COLUMNS)]
 
     def read_rows(part: slice) -> Any:
-        rows = small[part].rows()
-        return [Pairs(list(zip(names, map(_cell, row), strict=True))) for row in rows]
+        columns = [list(map(_cell, one)) for _, _, one in columns_of(small[part])]
+        return _rows(small.columns, columns)
 
     more = {"more_columns": left} if (left := value.shape[1] - len(names)) else {}
     return out | {"columns": names} | more | _ends(len(value), read_rows, rows)
+
+
+def _rows(names: list[Any], columns: list[list[Any]]) -> list[Pairs]:
+    """Return the rows of the columns that are shown; the others name what stands in these."""
+    rows = zip(*hide_beside(names, columns), strict=True)
+    return [Pairs(list(zip(names[:SHOWN_COLUMNS], row, strict=False))) for row in rows]
 
 
 def show_more(value: Any) -> dict[str, Any] | None:

@@ -1,27 +1,18 @@
-"""What is known of arrays and frames without running code of the person's: shape, labels, secrets.
+"""What is known of arrays and frames without running code of the person's: shape, labels, dtypes.
 
 numpy, pandas and polars are found through `sys.modules`; nothing is imported.
 """
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from typing import Any
 
 from repl_pair.runtime.values.classes import is_exactly, is_genuine, is_of, is_polars, real_class
-from repl_pair.runtime.values.frozen import Secret
-from repl_pair.runtime.values.library import columns_of
-from repl_pair.runtime.values.marks import NAME_SLOTS, is_secret_label, names_secret
 
 _TABLES, _OF_NUMPY = ("numpy", "pandas"), ("ndarray", "void")
 _WIDTH = re.compile(r"(?<=[<>|=][SUV])\d+")
 _MOMENT = re.compile(r"-?[0-9]+(-[0-9]{2}){0,2}([T ][0-9:.]*)?")
 """What numpy reads without a warning in the person's kernel: no zone."""
-MAX_NAMES = 100_000
-"""Of a table that has names beside values, how many different ones are looked at."""
-A_SECRET = "secret"
-"""Stands for names that were not looked at: each may be that of a secret."""
 
 
 def is_null(value: Any) -> bool:
@@ -112,117 +103,6 @@ def dtype_text(dtype: Any) -> str:
     if names := getattr(dtype, "names", None):
         return ", ".join(f"{name}: {dtype_text(dtype.fields[name][0])}" for name in names)
     return _WIDTH.sub("", str(dtype))
-
-
-def secret_cells(value: Any, rows: int) -> list[Any]:
-    """Return what stands under the names of secrets in the first rows of a plain table."""
-    numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
-    if numpy and real_class(value) is numpy.ndarray and value.dtype.names:
-        return [cell for field in _secret_fields(value) for cell in field.ravel()[:rows].tolist()]
-    if is_polars(value):
-        columns = columns_of(value.head(rows))
-        return [cell for name, _, items in columns if is_secret_label(name) for cell in items]
-    if not is_plain_table(value) or (pandas and is_of(value, pandas.Index)):
-        return []
-    first = value.iloc[:rows]
-    labels: list[Any] = first.index.tolist()
-    labelled = [at for at, label in enumerate(labels) if is_secret_label(label)]
-    named: list[Any] = labels if any(map(is_secret_label, first.index.names)) else []
-    if pandas and real_class(value) is pandas.Series:
-        cells = first.tolist()
-        return named + (cells if is_secret_label(value.name) else [cells[at] for at in labelled])
-    names = enumerate(first.columns.tolist())
-    columns = [first.iloc[:, at].tolist() for at, label in names if is_secret_label(label)]
-    rows_of = [first.iloc[at].tolist() for at in labelled]
-    return [cell for cells in (named, *columns, *rows_of) for cell in cells]
-
-
-def _secret_fields(array: Any) -> Iterator[Any]:
-    for name in array.dtype.names or ():
-        yield from [array[name]] if is_secret_label(name) else _secret_fields(array[name])
-
-
-def hide_labelled(columns: list[list[Any]], table: Any, part: slice = slice(None)) -> list[Any]:
-    """Return the first columns of a frame of pandas, or the one of a series, in a part of its rows.
-
-    Cells are Secrets by the label of their row; in rows `value` by a name in the same column.
-    """
-    labels: list[Any] = table.index[part].tolist()
-    rows = {at for at, label in enumerate(labels) if is_secret_label(label)}
-    values = {at for at, label in enumerate(labels) if _is_value(label)}
-    named = [any(map(names_secret, names)) for names in names_of_rows(table)] if values else []
-    hidden = [rows | values if is_named else rows for is_named in named] or [rows] * len(columns)
-    return [_hide_at(some, cells) for some, cells in zip(hidden, columns, strict=False)]
-
-
-def hide_beside(names: Sequence[Any], columns: list[list[Any]]) -> list[list[Any]]:
-    """Return the columns of a frame: cells of `value` are Secrets by a name in the same row."""
-    slots = [columns[at] for at in _slots_of_names(names)]
-    rows = enumerate(zip(*slots, strict=True))
-    secret = {at for at, cells in rows if any(map(names_secret, cells))}
-    named = zip(names, columns, strict=True)
-    return [_hide_at(secret, cells) if _is_value(name) else cells for name, cells in named]
-
-
-def _hide_at(rows: set[int], cells: list[Any]) -> list[Any]:
-    if not rows:
-        return cells
-    return [Secret(c) if at in rows and not is_open(c) else c for at, c in enumerate(cells)]
-
-
-def is_open(cell: Any) -> bool:
-    """Return whether a cell is no secret whatever its name: what is missing, or true or false."""
-    return cell is True or cell is False or is_null(cell)
-
-
-def _is_value(label: Any) -> bool:
-    return type(label) is str and label == "value"
-
-
-def names_of_values(table: Any) -> list[Any]:
-    """Return the names in a table that has their values in another column, field or row."""
-    columns = names_of_rows(table) if is_plain(table, "DataFrame", "Series") else []
-    if is_plain(table, "ndarray", "void"):
-        fields, plain = table.dtype.names or (), sys.modules["numpy"].asarray(table)
-        columns = [plain[fields[at]].ravel().tolist() for at in _slots_of_names(fields)]
-    elif names := column_names(table):
-        columns += [_texts_at(table, at) for at in _slots_of_names(names)]
-    return _distinct(chain.from_iterable(columns))
-
-
-def _distinct(cells: Iterable[Any]) -> list[Any]:
-    """Return each text among cells once, and what else may be a name; A_SECRET for too many."""
-    found = dict[Any, Any]()
-    for cell in cells:
-        if type(cell) is str or is_of(cell, str, tuple):
-            found[cell if type(cell) is str else id(cell)] = cell
-        if len(found) > MAX_NAMES:
-            return [A_SECRET]
-    return [*found.values()]
-
-
-def _texts_at(frame: Any, at: int) -> list[Any]:
-    """Return the cells of a column: texts once each; of objects the hash may be the person's."""
-    column = frame.to_series(at) if is_polars(frame) else frame.iloc[:, at]
-    once = column.unique() if str(column.dtype) in ("str", "string", "String") else column
-    return once.to_list() if is_polars(frame) else once.tolist()
-
-
-def _slots_of_names(labels: Sequence[Any]) -> list[int]:
-    texts = [label if type(label) is str else "" for label in labels]
-    return [at for at, text in enumerate(texts) if text in NAME_SLOTS] if "value" in texts else []
-
-
-def names_of_rows(table: Any) -> list[list[Any]]:
-    """Return the names in each column of a table of pandas that has their values in another row."""
-    slots = [at for slot in NAME_SLOTS for at in label_positions(table.index, slot)]
-    if not slots or not label_positions(table.index, "value"):
-        return []
-    width = 1 if table.ndim == 1 else table.shape[1]
-    if len(slots) * width > MAX_NAMES:
-        return [[A_SECRET]] * width
-    cells = table.iloc[slots].to_numpy(dtype=object)
-    return [cells.tolist()] if table.ndim == 1 else cells.T.tolist()
 
 
 def named_fields(row: Any, dtype: Any) -> Any:

@@ -1,11 +1,12 @@
-"""Arrays and frames opened whole: as rows, with dtypes and labels, or the secret columns alone."""
+"""Arrays and frames opened whole: as rows, with their labels, or the secret columns alone."""
 
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from repl_pair.runtime.reading.parts import KeyNames
-from repl_pair.runtime.reading.tables import hide_beside, hide_labelled, named_fields
+from repl_pair.runtime.reading.table_names import hide_beside, hide_labelled
+from repl_pair.runtime.reading.tables import named_fields
 from repl_pair.runtime.values.classes import is_polars, kind_of
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.library import columns_of
@@ -26,15 +27,15 @@ def as_rows(table: Any) -> Any:
 
 
 def as_columns(table: Any) -> Any:
-    """Return a table with its dtypes and labels, whole."""
+    """Return what stands in a table and its labels, whole."""
     if is_polars(table, "DataFrame"):
         listed = hide_beside(table.columns, [items for _, _, items in columns_of(table)])
-        return {"columns": _with_dtypes(table.columns, table.dtypes, listed)}
+        return {"columns": _items_by_name(table.columns, listed)}
     if kind_of(table) != "frame":
         labels = {"index": _labels(table.index)} if kind_of(table) == "series" else {}
-        return {"dtype": str(table.dtype), "items": _items(table)} | labels
+        return {"items": _items(table)} | labels
     columns = hide_beside(table.columns.tolist(), _columns(table))
-    columns = _with_dtypes(_column_names(table), table.dtypes, columns)
+    columns = _items_by_name(_column_names(table), columns)
     return {"columns": columns, "index": _labels(table.index)}
 
 
@@ -43,9 +44,8 @@ def _columns(frame: Any) -> list[list[Any]]:
     return hide_labelled(columns, frame)
 
 
-def _with_dtypes(names: Sequence[str], dtypes: Any, columns: list[list[Any]]) -> dict[str, Any]:
-    named = zip(names, dtypes, columns, strict=True)
-    return {name: {"dtype": str(dtype), "items": items} for name, dtype, items in named}
+def _items_by_name(names: Sequence[str], columns: list[list[Any]]) -> dict[str, Any]:
+    return {name: {"items": items} for name, items in zip(names, columns, strict=True)}
 
 
 def secret_columns(table: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from repl_pair.runtime.reading.closed_values import is_closed_class, names_namespace
 from repl_pair.runtime.reading.parts import MAX_BYTES, Elided, copy_dict, describe
 from repl_pair.runtime.reading.table_counts import count_cells
-from repl_pair.runtime.reading.tables import secret_cells
+from repl_pair.runtime.reading.table_names import secret_cells
 from repl_pair.runtime.secrets.forms import secrets_beside_sentence, url_passwords
 from repl_pair.runtime.secrets.needles import Needles, Rank
 from repl_pair.runtime.secrets.plain_copy import Hidden, PlainCopy, Search, Share, Span

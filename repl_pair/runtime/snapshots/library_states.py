@@ -5,7 +5,7 @@ from typing import Any
 
 from repl_pair.errors import text_of
 from repl_pair.runtime.reading.fields import read_fields
-from repl_pair.runtime.reading.tables import hide_beside, hide_labelled
+from repl_pair.runtime.reading.table_names import hide_beside, hide_labelled
 from repl_pair.runtime.reading.whole_tables import each_row
 from repl_pair.runtime.snapshots.made_up import hide_addresses
 from repl_pair.runtime.snapshots.secret_parts import hide_fields

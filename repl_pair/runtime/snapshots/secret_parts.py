@@ -6,7 +6,7 @@ from operator import is_not
 from typing import Any
 
 from repl_pair.runtime.reading.fields import read_fields
-from repl_pair.runtime.reading.tables import is_open
+from repl_pair.runtime.reading.table_names import is_open
 from repl_pair.runtime.values.classes import is_exactly, is_of, real_class
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.marks import (

@@ -2,21 +2,11 @@
 
 import numpy
 import pandas
-import polars
 import pytest
 
-from repl_pair.runtime.reading import tables
 from repl_pair.runtime.reading.table_counts import count_cells
-from repl_pair.runtime.reading.table_parts import labels_beside
 from repl_pair.runtime.reading.table_views import show_array, show_more
-from repl_pair.runtime.reading.tables import (
-    A_SECRET,
-    dtype_text,
-    label_positions,
-    shape_of_table,
-)
-from repl_pair.runtime.reading.whole_tables import as_rows
-from repl_pair.runtime.values.frozen import Secret
+from repl_pair.runtime.reading.tables import dtype_text, label_positions, shape_of_table
 
 
 def test_a_masked_cell_is_none_and_counts_as_null():
@@ -45,36 +35,6 @@ def test_a_text_of_a_moment_means_all_that_stands_in_it_as_in_pandas(text):
 @pytest.mark.filterwarnings("error")
 def test_a_moment_with_a_zone_or_of_now_is_no_label_and_makes_no_warning(text):
     assert label_positions(pandas.date_range("2024-01-01", periods=2, freq="h"), text) == []
-
-
-@pytest.fixture
-def few_names(monkeypatch):
-    monkeypatch.setattr(tables, "MAX_NAMES", 100)
-
-
-@pytest.mark.usefixtures("few_names")
-@pytest.mark.parametrize(("names", "beside"), [("ab" * 51, ["a", "b"]), (range(101), [A_SECRET])])
-def test_more_different_names_beside_values_than_are_looked_at_count_as_those_of_secrets(
-    names, beside
-):
-    frame = pandas.DataFrame({"name": map(str, names), "value": 1})
-    for table in (frame, frame.astype(object), polars.DataFrame(frame.to_dict("list"))):
-        assert sorted(labels_beside(table, "value")) == beside
-        assert labels_beside(table, "name") == []
-
-
-@pytest.mark.usefixtures("few_names")
-def test_of_rows_of_names_and_values_only_values_of_secrets_are_hidden():
-    frame = pandas.DataFrame({"name": ["password", "region"], "value": ["hun7r", "eu-7"]})
-    assert as_rows(frame.T)[1] == {"0": Secret("hun7r"), "1": "eu-7"}
-    assert as_rows(frame.T[0]) == ["password", Secret("hun7r")]
-    assert as_rows(frame.T[1]) == ["region", "eu-7"]
-    assert as_rows(pandas.DataFrame(index=["password", "b"])) == []
-    doubled = pandas.concat([frame[["name"]].shift(), frame], axis=1)
-    assert [row["value"] for row in as_rows(doubled)] == [Secret("hun7r"), Secret("eu-7")]
-    many = pandas.Series(range(202), index=["name", "value"] * 101)
-    assert as_rows(many[:200]) == [*range(200)]
-    assert as_rows(many)[:4] == [0, Secret(1), 2, Secret(3)]
 
 
 class Name(str):
