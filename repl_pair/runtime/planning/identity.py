@@ -7,8 +7,9 @@ from enum import Enum
 from functools import lru_cache
 from hashlib import sha256
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
+from repl_pair.runtime.planning.cells import run_in
 from repl_pair.runtime.planning.free_names import free_names
 from repl_pair.runtime.planning.source_index import Index
 from repl_pair.runtime.planning.sources import (
@@ -53,12 +54,19 @@ def content_hash(slots: Mapping[str, Any]) -> str:
     return f"rp1:{_digest(slots, _hide_url_passwords)}"
 
 
-def code_hash(
+class Code(NamedTuple):
+    """The hash of code, and the names that it reads of a namespace in which cells run."""
+
+    hash: str
+    names: frozenset[str] = frozenset()
+
+
+def read_code(
     functions: Sequence[Callable[..., Any]],
     *,
     named: Mapping[str, Callable[..., Any]] = _NONE,
     classes: Iterable[type[Any]] = (),
-) -> str:
+) -> Code:
     """Hash the syntax of functions and classes, and of what they reach in their module.
 
     Docstrings, comments, positions and formatting do not show; bodies, defaults, decorators and
@@ -75,9 +83,10 @@ def code_hash(
     wrapped = [tuple(layers_of(function)) for function in functions]
     indexes: dict[str, Index] = {}
     parts = {("", text) for layers in wrapped for text in _given_texts(layers, indexes)}
-    for target, syntax, is_other in _walk(_behind(wrapped, classes, indexes), named, indexes):
+    met: dict[Any, Target | Assigned] = {}
+    for target, syntax, is_other in _walk(_behind(wrapped, classes, indexes), named, indexes, met):
         if target is None or is_other or not syntax:
-            return UNKNOWN
+            return Code(UNKNOWN)
         if type(target) is Assigned:
             parts.add((target.name, syntax))
             continue
@@ -85,7 +94,9 @@ def code_hash(
         parts.update((full_name(target), text) for text in _given_texts((target,), indexes))
     roots = (unwrap(layers[-1]) for layers in wrapped)
     names = tuple(None if root is None else full_name(root) for root in roots)
-    return _hash(names, tuple(sorted(parts)))
+    read = (each for each in met.values() if type(each) is Assigned)
+    in_cells = frozenset(each.name for each in read if run_in(namespace_of(each.reader)))
+    return Code(_hash(names, tuple(sorted(parts))), in_cells)
 
 
 def edited_file(
@@ -94,10 +105,10 @@ def edited_file(
     named: Mapping[str, Callable[..., Any]] = _NONE,
     classes: Iterable[type[Any]] = (),
 ) -> str:
-    """Return the file that `code_hash` finds edited and not reloaded, "" where there is none."""
+    """Return the file that `read_code` finds edited and not reloaded, "" where there is none."""
     indexes: dict[str, Index] = {}
     wrapped = map(tuple, map(layers_of, functions))
-    for target, _, is_other in _walk(_behind(wrapped, classes, indexes), named, indexes):
+    for target, _, is_other in _walk(_behind(wrapped, classes, indexes), named, indexes, {}):
         if target is not None and is_other:
             return file_of(target.reader if type(target) is Assigned else target)
     return ""
@@ -156,14 +167,14 @@ def _walk(
     roots: Iterable[Target | None],
     named: Mapping[str, Callable[..., Any]],
     indexes: dict[str, Index],
+    found: dict[Any, Target | Assigned],
 ) -> Iterator[tuple[Target | Assigned | None, str, bool]]:
     """Give each definition that is reached, its syntax, and whether that was edited.
 
     None stands for what is neither function nor class; the syntax is "" where the source of one
-    is not to be had.
+    is not to be had. `found` takes all that is reached.
     """
     waiting: deque[Target | Assigned | None] = deque(roots)
-    found: dict[Any, Target | Assigned] = {}
     left = MAX_REACHED
     while waiting and left:
         target = waiting.popleft()

@@ -6,7 +6,14 @@ from typing import Any, TypedDict
 
 from repl_pair.records import record
 from repl_pair.runtime.authoring.shared import SETTINGS
-from repl_pair.runtime.planning.identity import UNKNOWN, code_hash, content_hash, edited_file
+from repl_pair.runtime.planning.bound_names import bound_at
+from repl_pair.runtime.planning.identity import (
+    UNKNOWN,
+    Code,
+    content_hash,
+    edited_file,
+    read_code,
+)
 from repl_pair.runtime.registry.model import (
     Decorator,
     Entry,
@@ -124,8 +131,18 @@ class Plan:
             active_modes=self.modes,
             substrate=self.substrate,
             content_hash=content_hash(self.slots),
-            code_hash=code_hash(self._functions(), **self._beside()),
+            code_hash=self._code[0].hash,
         )
+
+    @property
+    def bound(self) -> Mapping[str, int]:
+        """What `bound_at` gave of each name that the code reads of a notebook, as of `identity`."""
+        return self._code[1]
+
+    @cached_property
+    def _code(self) -> tuple[Code, Mapping[str, int]]:
+        code = read_code(self._functions(), **self._beside())
+        return code, {name: bound_at(name) for name in code.names}
 
     @property
     def edited_file(self) -> str:

@@ -5,6 +5,7 @@ from typing import Any, NotRequired, TypedDict
 
 from repl_pair.errors import ReplPairError
 from repl_pair.records import record
+from repl_pair.runtime.planning.bound_names import bound_at
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.model import KINDS, Entry
@@ -33,9 +34,11 @@ def _revision_now(member: str, key: str) -> int:
 def is_current(record: RunRecord, hashes: dict[tuple[Any, ...], str] | None = None) -> bool:
     """Return whether neither registration nor code, nor the file of what ran, changed since.
 
+    Nor may a cell have run that gave a name which the code reads its value.
+
     `hashes` keeps those of the code that variants share, for calls at the same moment.
     """
-    if is_stale(record) or record.identity is None:
+    if is_stale(record) or record.identity is None or _is_bound_again(record):
         return False
     was, hashes = record.identity.code_hash, {} if hashes is None else hashes
     if (key := _shared_code(was, record.dependencies)) not in hashes:
@@ -45,6 +48,10 @@ def is_current(record: RunRecord, hashes: dict[tuple[Any, ...], str] | None = No
     return hashes[key] == was
 
 
+def _is_bound_again(record: RunRecord) -> bool:
+    return any(bound_at(name) != number for name, number in record.bound.items())
+
+
 def _shared_code(code_hash: str, rests: Iterable[Dependency]) -> tuple[Any, ...]:
     """Return what variants have in common whose code is the same now if it was then."""
     collection = KINDS["variant"].collection
@@ -52,8 +59,9 @@ def _shared_code(code_hash: str, rests: Iterable[Dependency]) -> tuple[Any, ...]
 
 
 def counts_as_verdict(record: RunRecord) -> bool:
-    """Return whether a run is of the current variant, and nothing was registered again."""
-    return not is_stale(record) and has_current_identity(record)
+    """Return whether a run is of the current variant, and nothing was registered or bound again."""
+    again = is_stale(record) or _is_bound_again(record)
+    return not again and has_current_identity(record)
 
 
 def has_current_identity(record: RunRecord) -> bool:

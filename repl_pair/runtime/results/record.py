@@ -88,6 +88,8 @@ class RunRecord(Report):
     """What the run met that is a secret for its record alone."""
     registered: RegisteredAt = field(default_factory=RegisteredAt)
     dependencies: tuple[Dependency, ...] = ()
+    bound: Mapping[str, int] = field(default_factory=dict[str, int], compare=False)
+    """Which cell had given each name that the code reads its value, as `Plan.bound`."""
 
     __repr__ = Report.__repr__
 

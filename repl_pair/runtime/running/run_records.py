@@ -54,6 +54,7 @@ def record_of(
         what_if=plan.what_if,
         registered=registered_at(plan),
         dependencies=(*plan.dependencies, *frame.scope.dependencies()),
+        bound=plan.bound,
     )
 
 
@@ -90,6 +91,7 @@ def stopped_record(plan: Plan, stop: Stop, frame: Frame | None = None) -> RunRec
         what_if=plan.what_if,
         registered=registered_at(plan),
         dependencies=plan.dependencies,
+        bound=plan.bound,
     )
 
 

@@ -179,7 +179,8 @@ def _unpickle(result: TaskResult, sent: SentRun) -> RunRecord:
         run = replace(bare, logs=(f"The record could not be unpacked: {type(error).__name__}",))
     if run.identity is None:
         return run
-    return replace(run, identity=sent.task.identity, dependencies=sent.plan.dependencies)
+    rests, bound = sent.plan.dependencies, sent.plan.bound
+    return replace(run, identity=sent.task.identity, dependencies=rests, bound=bound)
 
 
 def _workers_of(executor: Executor) -> int | None:

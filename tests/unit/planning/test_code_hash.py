@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import repl_pair
-from repl_pair.runtime.planning.identity import MAX_REACHED, UNKNOWN, code_hash, edited_file
+from repl_pair.runtime.planning.identity import MAX_REACHED, UNKNOWN, edited_file, read_code
 from repl_pair.runtime.planning.source_index import Index, index
 
 ROOT = Path(__file__).parents[3]
@@ -41,6 +41,10 @@ def define() -> Iterator[Callable[[str], dict[str, Any]]]:
     yield run
     for name in names:
         linecache.cache.pop(name, None)
+
+
+def code_hash(functions, **beside):
+    return read_code(functions, **beside).hash
 
 
 BASE = """
@@ -712,7 +716,7 @@ def test_what_a_function_reads_is_asked_nothing(tmp_path, monkeypatch, asked):
 CELLS = """
 import json
 from IPython.core.interactiveshell import InteractiveShell
-from repl_pair.runtime.planning.identity import code_hash
+from repl_pair.runtime.planning.identity import read_code
 
 shell = InteractiveShell.instance()
 
@@ -720,7 +724,7 @@ def hashes(*cells):
     for cell in cells:
         shell.run_cell(cell, store_history=STORED).raise_error()
     names = shell.user_ns
-    return [code_hash([names[name]]) for name in ("render", "Order", "Bare")]
+    return [read_code([names[name]]).hash for name in ("render", "Order", "Bare")]
 
 HELPER = "def helper(x):\\n    return x\\n"
 RENDER = "%time 1\\ndef render(order):\\n    'Doc.'\\n    return helper(order)\\n"
@@ -805,7 +809,7 @@ AUTORELOAD = """
 import os, sys
 from pathlib import Path
 from IPython.core.interactiveshell import InteractiveShell
-from repl_pair.runtime.planning.identity import code_hash, edited_file
+from repl_pair.runtime.planning.identity import read_code, edited_file
 
 sys.path.insert(0, os.getcwd())
 shop = Path("reloaded_shop.py").absolute()
@@ -815,12 +819,12 @@ shell = InteractiveShell.instance()
 for cell in ("%load_ext autoreload", "%autoreload 2", "from reloaded_shop import Order, price"):
     shell.run_cell(cell).raise_error()
 price, order = shell.user_ns["price"], shell.user_ns["Order"]
-print(code_hash([price])[:4], code_hash([order])[:4])
+print(read_code([price]).hash[:4], read_code([order]).hash[:4])
 shop.write_text(first.replace("n=1", "n=20").replace("= 7", "= 80"))
 print(edited_file([price]) == edited_file([order]) == str(shop))
 shell.run_cell("pass").raise_error()
 print(price(), order.rate, [edited_file([price]), edited_file([order])])
-print(code_hash([price])[:4], code_hash([order])[:4])
+print(read_code([price]).hash[:4], read_code([order]).hash[:4])
 """
 
 
@@ -838,7 +842,7 @@ NOT_RELOADED = """
 import os, sys
 from pathlib import Path
 from IPython.core.interactiveshell import InteractiveShell
-from repl_pair.runtime.planning.identity import code_hash
+from repl_pair.runtime.planning.identity import read_code
 
 sys.path.insert(0, os.getcwd())
 shop = Path("late_shop.py").absolute()
@@ -857,7 +861,7 @@ shop.write_text(first)
 import late_shop
 
 def report():
-    print(*[code_hash([one])[:4] for one in (late_shop.price, late_shop.Order)])
+    print(*[read_code([one]).hash[:4] for one in (late_shop.price, late_shop.Order)])
 
 def edit(*changes):
     text = first
@@ -895,7 +899,7 @@ PATCHED = """
 import os, sys
 from pathlib import Path
 from IPython.core.interactiveshell import InteractiveShell
-from repl_pair.runtime.planning.identity import code_hash, edited_file
+from repl_pair.runtime.planning.identity import read_code, edited_file
 
 sys.path.insert(0, os.getcwd())
 shop = Path("patched_shop.py").absolute()
@@ -921,7 +925,7 @@ def report(reloads=True):
     if reloads:
         shell.run_cell("pass").raise_error()
     roots = [patched_shop.helper], [patched_shop.Cart], [patched_shop.Cart.add]
-    print(*[edited_file(root) and "edited" or code_hash(root)[4:12] for root in roots],
+    print(*[edited_file(root) and "edited" or read_code(root).hash[4:12] for root in roots],
           patched_shop.Cart().add())
 
 def edit(old, new, **how):
@@ -967,9 +971,9 @@ def test_what_autoreload_patched_is_hashed_as_a_fresh_import_is(tmp_path):
     assert "edited" not in last
     fresh = (
         "import sys; sys.path.insert(0, '.'); import patched_shop as shop\n"
-        "from repl_pair.runtime.planning.identity import code_hash\n"
+        "from repl_pair.runtime.planning.identity import read_code\n"
         "roots = shop.helper, shop.Cart, shop.Cart.add\n"
-        "print(*[code_hash([root])[4:12] for root in roots], shop.Cart().add())"
+        "print(*[read_code([root]).hash[4:12] for root in roots], shop.Cart().add())"
     )
     assert run_script(fresh, tmp_path)[-1].split() == last
 
