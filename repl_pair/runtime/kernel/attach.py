@@ -114,7 +114,7 @@ def admit(client: Mapping[str, Any]) -> Reply:
             CLIENTS.add(known)
             is_new, host = not _hosts, _host()
             if is_new and isinstance(host, ControlHost):
-                host.shorten_turns()
+                host.turns.shorten_beside_cell()
             return ok_reply(host.greeting())
         except KernelError as error:
             CLIENTS.remove(known.id)

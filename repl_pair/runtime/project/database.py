@@ -1,4 +1,4 @@
-"""The database of a project: opened at first use, in SQLite, with each change one transaction."""
+"""The database of a project: opened at first use, each change one transaction; its watchers."""
 
 import os
 import threading
@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 
 from repl_pair.errors import RequestError
 from repl_pair.records import Undo, mutable
+from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.project.root import FOLDER, NAME, find_root, working_folder
-from repl_pair.runtime.project.watching import Watchers
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
     from repl_pair.runtime.project.connections import Connections
+
+POLL_S = 0.25
+"""How soon changes by other processes are noticed while somebody watches."""
 
 
 class Database:
@@ -125,6 +128,58 @@ class Database:
             return self.version()
         except RequestError as error:
             return error.message
+
+
+class Watchers:
+    """The watchers of a database in this process; `read_version` differs after each change.
+
+    While there are any, one thread looks for changes by other processes.
+    """
+
+    def __init__(self, read_version: Callable[[], object]) -> None:
+        self._read_version = read_version
+        self._lock = threading.Lock()
+        self._watchers: dict[object, Callable[[], None]] = {}
+        self._reported: object = None
+        self._end = threading.Event()
+
+    @property
+    def are_any(self) -> bool:
+        """Return whether anybody watches."""
+        return bool(self._watchers)
+
+    def add(self, fn: Callable[[], None]) -> Undo:
+        """Call `fn` after each change until the undo, on any thread; it must not raise."""
+        token = object()
+        with self._lock:
+            if not self._watchers:
+                self._reported, self._end = self._read_version(), threading.Event()
+                start_thread(self._look, self._end, name="project")
+            self._watchers[token] = fn
+
+        def undo() -> None:
+            with self._lock:
+                if self._watchers.pop(token, None) is not None and not self._watchers:
+                    self._end.set()
+
+        return undo
+
+    def report(self) -> None:
+        """Call the watchers after a change by this process."""
+        if self._watchers:
+            self._reported = self._read_version()
+            self._call()
+
+    def _look(self, end: threading.Event) -> None:
+        while not end.wait(POLL_S):
+            version = self._read_version()
+            if version != self._reported:
+                self._reported = version
+                self._call()
+
+    def _call(self) -> None:
+        for fn in tuple(self._watchers.values()):
+            fn()
 
 
 @mutable

@@ -2,8 +2,8 @@
 
 import pytest
 
-from repl_pair.runtime.kernel import control_host
-from repl_pair.runtime.kernel.control_host import CROWDED_S, NAP_S, RECENT_S, Throttle
+from repl_pair.runtime.kernel import turns
+from repl_pair.runtime.kernel.turns import CROWDED_S, NAP_S, RECENT_S, Throttle
 
 
 class World:
@@ -28,9 +28,9 @@ class World:
 @pytest.fixture
 def world(monkeypatch):
     world = World()
-    monkeypatch.setattr(control_host, "time", world)
-    monkeypatch.setattr(control_host, "monotonic", world.monotonic)
-    monkeypatch.setattr(control_host, "CELLS", world)
+    monkeypatch.setattr(turns, "time", world)
+    monkeypatch.setattr(turns, "monotonic", world.monotonic)
+    monkeypatch.setattr(turns, "CELLS", world)
     return world
 
 
