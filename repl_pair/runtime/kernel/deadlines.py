@@ -1,4 +1,4 @@
-"""Deadlines of jobs: the wait for a lane, the run, the grace after a stop; jobs that do not end."""
+"""Deadlines of jobs: the wait for a lane, the run, the grace after a stop."""
 
 import heapq
 import itertools
@@ -6,77 +6,17 @@ import logging
 import threading
 from _queue import Empty, SimpleQueue  # gevent replaces that of `queue`
 from collections.abc import Callable
-from typing import Any
 
 from repl_pair.records import Undo, mutable
 from repl_pair.runtime.capture.own_threads import ServiceThread
-from repl_pair.runtime.kernel.jobs import Job
-from repl_pair.runtime.registry.exposure import is_seen
-from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.kernel.jobs import STUCK, Job
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.wire import View, monotonic
 
-MAX_JOBS = 10
 MAX_CANCELLED = 64
 """How many timers that were cancelled are kept beside as many as are due."""
 LINGER_S = 0.5
 """How long the idle thread of timers stays: a short wait costs less than a new thread."""
-
-_log = logging.getLogger(__name__)
-
-
-class Stuck:
-    """The jobs that do not end after a stop, and how many ended late; see `STUCK`."""
-
-    def __init__(self) -> None:
-        self._jobs: dict[str, Job] = {}
-        self.ended_late = 0
-
-    def add(self, job: Job) -> None:
-        """Add a job that did not end in its time; it is removed when it ends."""
-        if not self.holds(job):
-            self._jobs[job.call.id] = job
-            job.at_end(lambda: self._forget(job))
-
-    def holds(self, job: Job) -> bool:
-        """Return whether a job is among those that do not end."""
-        return job.call.id in self._jobs
-
-    def report(self, view: View) -> dict[str, Any]:
-        """Return `{"count", "runs", "ended_late"}` without empty slots, the oldest jobs first."""
-        jobs = list(self._jobs.values())
-        slots = {
-            "count": len(jobs),
-            "runs": [
-                {
-                    "what": name_of(job, view),
-                    "lane": job.lane,
-                    "stopping_s": round(job.stopping_s or 0.0, 1),
-                    "reason": "" if job.requested_stop is None else job.requested_stop.reason,
-                }
-                for job in jobs[:MAX_JOBS]
-            ],
-            "ended_late": self.ended_late,
-        }
-        return {name: value for name, value in slots.items() if value}
-
-    def _forget(self, job: Job) -> None:
-        if self._jobs.pop(job.call.id, None) is not None:
-            self.ended_late += 1
-
-
-def name_of(job: Job, view: View) -> str:
-    """Describe what a job runs; its variant or function is named to a view that may see it."""
-    for slot, kind, what in (("variant_id", "variant", "run"), ("function", "function", "call")):
-        id = job.args.get(slot)
-        entry = None if id is None else REGISTRY.find(kind, id)
-        if entry is not None and is_seen(view, entry):
-            return f"a {what} of {id}"
-    return f"a call of {job.op.name}"
-
-
-STUCK = Stuck()
-"""The jobs of this process that do not end."""
 
 TICK_S = 1.0
 """How often a caller that waits for the main lane gets a progress message."""
@@ -87,6 +27,8 @@ ON_ITS_WAY_S = 0.5
 _BUSY = "the main lane is busy"
 AGAIN_S, LATER_S = 0.05, 1.0
 """How often a stop is repeated, within the grace and after it."""
+
+_log = logging.getLogger(__name__)
 
 
 @mutable

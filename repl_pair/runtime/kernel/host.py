@@ -2,7 +2,6 @@
 
 import os
 import threading
-from collections import deque
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any
@@ -15,7 +14,6 @@ from repl_pair.runtime.kernel.deadlines import GRACE_S, LATER_S, Deadlines
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.kernel.lanes import Lanes
 from repl_pair.runtime.notices.deferred_writes import LATER
-from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.modules import hold_modules
 from repl_pair.runtime.op_base.table import steps_if_not_started
 from repl_pair.runtime.secrets.known import within
@@ -31,12 +29,12 @@ from repl_pair.runtime.stopping.stop import (
 from repl_pair.runtime.store import STORE, Change
 from repl_pair.version import VERSION
 from repl_pair.wire import (
-    PERSON,
     PROTOCOL,
     EventContent,
     Greeting,
-    ProgressContent,
+    OnReply,
     Reply,
+    SendProgress,
     error_reply,
     monotonic,
 )
@@ -70,12 +68,7 @@ class Host:
             "clock": monotonic(),
         }
 
-    def submit(
-        self,
-        content: Mapping[str, Any],
-        reply: Callable[[Reply], None],
-        progress: Callable[[ProgressContent], None],
-    ) -> None:
+    def submit(self, content: Mapping[str, Any], reply: OnReply, progress: SendProgress) -> None:
         """Accept a request and return at once; `reply` is called exactly once, on any thread."""
         answer = reply
         try:
@@ -144,7 +137,7 @@ class Host:
 
     def _unfinished_reply(self, job: Job, stop: Stop) -> Reply:
         try:
-            with caused_by(_cause_of(job.call)):
+            with caused_by(job.call.cause):
                 return _packaging().package_unfinished(job, stop)
         except Exception:  # noqa: BLE001  the caller must get an answer even then
             return _packaging().no_answer(job)
@@ -171,7 +164,7 @@ class Host:
 
         try:
             job.admit()
-            with within(call.secrets), caused_by(_cause_of(call)):
+            with within(call.secrets), caused_by(call.cause):
                 value = await (while_live(section, work) if op.stoppable else work())
             if op.access in ("read", "inspect"):
                 check_pause(call.view)  # it may have waited, and is about what is there by now
@@ -192,11 +185,6 @@ def refuse_defect(what: str, error: Exception) -> Reply:
         return error_reply(defect(what, missing), boot=BOOT.id)
 
 
-def _cause_of(call: Call) -> str:
-    """Return who causes what a call does: a watch, which no client calls, runs for the person."""
-    return PERSON if call.client is None else call.view.principal
-
-
 EVENTS_PER_MESSAGE = 50
 """A loop of registrations becomes few messages, and none of them is large."""
 
@@ -212,7 +200,7 @@ class Outbox:
     ) -> None:
         self._schedule = schedule
         self._send = send
-        self._waiting: deque[EventContent] = deque()
+        self._waiting: list[EventContent] = []
         self._lock = threading.Lock()
 
     def put(self, event: EventContent) -> None:
@@ -225,8 +213,7 @@ class Outbox:
 
     def _flush(self) -> None:
         with self._lock:
-            events = list(self._waiting)
-            self._waiting.clear()
+            events, self._waiting = self._waiting, []
         for first in range(0, len(events), EVENTS_PER_MESSAGE):
             self._send({"events": events[first : first + EVENTS_PER_MESSAGE]})
 

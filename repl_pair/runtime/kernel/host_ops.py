@@ -3,7 +3,7 @@
 from typing import Any, TypedDict
 
 from repl_pair.runtime.clients.clients import CLIENTS
-from repl_pair.runtime.kernel.deadlines import STUCK
+from repl_pair.runtime.kernel.jobs import STUCK
 from repl_pair.runtime.kernel.kernel_lanes import MAIN_LOOP
 from repl_pair.runtime.op_base.answers import Ping
 from repl_pair.runtime.op_base.call import Call

@@ -1,4 +1,4 @@
-"""One call in the kernel: begun once, answered once, stopped until it has ended."""
+"""One call in the kernel: begun once, answered once, stopped until it has ended, or stuck."""
 
 import logging
 import threading
@@ -8,8 +8,12 @@ from typing import Any
 
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.table import WAIT_S, Op
+from repl_pair.runtime.registry.exposure import is_seen
+from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.stopping.stop import Section, Stop
-from repl_pair.wire import Reply, monotonic
+from repl_pair.wire import Reply, View, monotonic
+
+MAX_JOBS = 10
 
 _log = logging.getLogger(__name__)
 
@@ -140,3 +144,69 @@ class Job:
         if self._stopped_at is None and not self.ended:
             self._stopped_at = monotonic()
             self.on_stop()
+
+
+class Stuck:
+    """The jobs that do not end after a stop, and how many ended late; see `STUCK`."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, Job] = {}
+        self.ended_late = 0
+
+    def add(self, job: Job) -> None:
+        """Add a job that did not end in its time; it is removed when it ends."""
+        if not self.holds(job):
+            self._jobs[job.call.id] = job
+            job.at_end(lambda: self._forget(job))
+
+    def holds(self, job: Job) -> bool:
+        """Return whether a job is among those that do not end."""
+        return job.call.id in self._jobs
+
+    def report(self, view: View) -> dict[str, Any]:
+        """Return `{"count", "runs", "ended_late"}` without empty slots, the oldest jobs first."""
+        jobs = list(self._jobs.values())
+        slots = {
+            "count": len(jobs),
+            "runs": [
+                {
+                    "what": name_of(job, view),
+                    "lane": job.lane,
+                    "stopping_s": round(job.stopping_s or 0.0, 1),
+                    "reason": "" if job.requested_stop is None else job.requested_stop.reason,
+                }
+                for job in jobs[:MAX_JOBS]
+            ],
+            "ended_late": self.ended_late,
+        }
+        return {name: value for name, value in slots.items() if value}
+
+    def _forget(self, job: Job) -> None:
+        if self._jobs.pop(job.call.id, None) is not None:
+            self.ended_late += 1
+
+
+STUCK = Stuck()
+"""The jobs of this process that do not end."""
+
+
+def name_of(job: Job, view: View) -> str:
+    """Describe what a job runs; its variant or function is named to a view that may see it."""
+    for slot, kind, what in (("variant_id", "variant", "run"), ("function", "function", "call")):
+        id = job.args.get(slot)
+        entry = None if id is None else REGISTRY.find(kind, id)
+        if entry is not None and is_seen(view, entry):
+            return f"a {what} of {id}"
+    return f"a call of {job.op.name}"
+
+
+def describe_holder(holder: Job | None, view: View) -> str | None:
+    """Describe the job whose turn it is, to a view; None where there is none, or it just ends."""
+    if holder is None:
+        return None
+    if not STUCK.holds(holder):
+        return None if holder.answered else f"another call of {holder.op.name} is running"
+    return (
+        f"{name_of(holder, view)} that was asked to stop {holder.stopping_s:.0f} s ago still "
+        "runs; Stop (the square) or a restart ends it"
+    )

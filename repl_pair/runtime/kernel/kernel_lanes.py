@@ -6,9 +6,8 @@ from contextvars import Context
 from typing import Any
 
 from repl_pair.records import Undo
-from repl_pair.runtime.kernel.deadlines import name_of
-from repl_pair.runtime.kernel.jobs import Job
-from repl_pair.runtime.kernel.lanes import JobQueue, Lanes, Perform, describe_holder
+from repl_pair.runtime.kernel.jobs import Job, describe_holder, name_of
+from repl_pair.runtime.kernel.lanes import JobQueue, Lanes, Perform
 from repl_pair.runtime.kernel.pending_cells import PendingCells
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.stopping.sections import main_section

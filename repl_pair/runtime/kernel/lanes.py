@@ -11,8 +11,7 @@ from functools import partial
 from typing import Any
 
 from repl_pair.runtime.capture.own_threads import start_thread
-from repl_pair.runtime.kernel.deadlines import STUCK, name_of
-from repl_pair.runtime.kernel.jobs import Job
+from repl_pair.runtime.kernel.jobs import STUCK, Job, describe_holder
 from repl_pair.runtime.stopping.loops import WaitFor, drive, end_tasks, on_loop
 from repl_pair.runtime.stopping.sections import ThreadSection, main_section
 from repl_pair.runtime.stopping.stop import BY_THE_PERSON, PendingStop, Section, Task
@@ -246,15 +245,3 @@ def run_blocking(job: Job, perform: Perform, wait_for: WaitFor) -> None:
         else:
             STUCK.add(job)
             section.left_running.add_done_callback(lambda _result: job.end())
-
-
-def describe_holder(holder: Job | None, view: View) -> str | None:
-    """Describe the job whose turn it is, to a view; None where there is none, or it just ends."""
-    if holder is None:
-        return None
-    if not STUCK.holds(holder):
-        return None if holder.answered else f"another call of {holder.op.name} is running"
-    return (
-        f"{name_of(holder, view)} that was asked to stop {holder.stopping_s:.0f} s ago still "
-        "runs; Stop (the square) or a restart ends it"
-    )

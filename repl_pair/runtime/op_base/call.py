@@ -13,7 +13,7 @@ from repl_pair.runtime.secrets.known import CallSecrets
 from repl_pair.runtime.stopping.loops import WaitFor, on_this_loop
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.runtime.stopping.waiting import WaitEvent
-from repl_pair.wire import View
+from repl_pair.wire import PERSON, View
 
 
 @mutable
@@ -56,6 +56,11 @@ class Call:
     def owner(self) -> str:
         """Return whose work session it belongs to: its client's, without one its principal's."""
         return self.client or self.view.principal
+
+    @property
+    def cause(self) -> str:
+        """Return who causes what it does: a watch, which no client calls, runs for the person."""
+        return PERSON if self.client is None else self.view.principal
 
     @property
     def decided(self) -> bool:

@@ -10,8 +10,8 @@ from waiting import wait_until
 
 from repl_pair.runtime.kernel import deadlines
 from repl_pair.runtime.kernel.deadlines import Deadlines
-from repl_pair.runtime.kernel.jobs import Job
-from repl_pair.runtime.kernel.lanes import JobQueue, describe_holder
+from repl_pair.runtime.kernel.jobs import Job, describe_holder
+from repl_pair.runtime.kernel.lanes import JobQueue
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.stopping.stop import Section
