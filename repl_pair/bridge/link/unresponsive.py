@@ -17,7 +17,7 @@ from repl_pair.bridge.link.link import OnProgress
 from repl_pair.bridge.link.readings import take_readings
 from repl_pair.bridge.silence.refusals import REMOVED, gone, silent
 from repl_pair.bridge.silence.remembered import Memory, Refresher
-from repl_pair.bridge.silence.states import IN_A_CELL, Silence, judge, judge_by_process, judge_slow
+from repl_pair.bridge.silence.states import IN_A_CELL, Silence, judge, judge_slow
 from repl_pair.errors import KernelError
 from repl_pair.wire import FEATURE, Reply, Request, View, error_reply
 
@@ -88,6 +88,10 @@ class ExaminedLink(Protocol):
         """Whether a client is being attached now."""
         ...
 
+    def judge_without_heartbeat(self) -> Silence:
+        """Return the state of the kernel where its heartbeat is known to be silent."""
+        ...
+
 
 class SilenceMonitor:
     """Examines a kernel while a caller of one link waits for it longer than `AFTER_S`.
@@ -150,17 +154,11 @@ class SilenceMonitor:
         silence = self._last[1] if self._last and recent else await self._examine(waiting.since)
         if silence is None:
             alive = await asyncio.to_thread(heartbeat_answers, info)
-            silence = _NO_ANSWER_YET if alive else self.judge_without_heartbeat()
+            silence = _NO_ANSWER_YET if alive else self._link.judge_without_heartbeat()
         if silence.state == "slow_op":
             others = self._answered_at >= waiting.since
             silence = judge_slow(self._link.process, now() - waiting.since, answers_others=others)
         return silent(kernel, silence, waiting.request.op)
-
-    def judge_without_heartbeat(self) -> Silence:
-        """Return the state of a kernel whose heartbeat is known to be silent."""
-        line = self._link.line
-        connected = line is not None and not line.closed.is_set()
-        return judge_by_process(self._link.process, connected=connected)
 
     async def close(self) -> None:
         """End all examinations and readings."""
