@@ -24,6 +24,7 @@ from measure import (
 
 import repl_pair
 from repl_pair.bridge.link.direct_link import DirectLink
+from repl_pair.bridge.link.iopub import listen
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
 from repl_pair.wire import Event
 
@@ -156,7 +157,7 @@ async def push_row(count: int) -> Row:
             events, base = Arrivals(), Arrivals()
             link.subscribe(events.note_event)
             line, attachment = await link.attached()
-            await line.listen(attachment.ident, BARE, base.note)
+            await listen(line, attachment.ident, BARE, base.note)
             taken = [
                 # None of our code runs after a cell without an id.
                 (

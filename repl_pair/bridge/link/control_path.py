@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from repl_pair.bridge.link.iopub import listen
 from repl_pair.bridge.link.line import Line
 from repl_pair.bridge.link.link import OnProgress
 from repl_pair.records import Undo
@@ -42,5 +43,5 @@ class ControlPath:
             for event in content["events"]:
                 fn(event)
 
-        await self._line.listen(self._ident, EVENT, take)
+        await listen(self._line, self._ident, EVENT, take)
         return lambda: None

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import uuid
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -16,9 +15,6 @@ from repl_pair.errors import error_text
 from repl_pair.wire import FEATURE, PROGRESS, USERNAME
 
 _log = logging.getLogger(__name__)
-_WELCOME_S = 2.0
-_ASKED = 4
-"""How often a subscription is made: ipykernel may leave one unread until the next one comes."""
 _WAKE_S = 1.0
 
 T = TypeVar("T")
@@ -71,7 +67,7 @@ class Line:
         self._waiting: dict[str, _Waiter] = {}
         self._tasks: set[asyncio.Future[Any]] = set()
         self._shell: Any = None
-        self.start(self._read(self._control))
+        self.start(self._take_answers(self._control))
         self.start(self._watch())
 
     async def ask(
@@ -128,54 +124,21 @@ class Line:
         if not self.closed.is_set():
             self._send_message(self._session.msg(kind, dict(content)), channel)
 
-    async def listen(self, ident: str, kind: str, fn: Callable[[Mapping[str, Any]], None]) -> None:
-        """Call `fn` with the content of each iopub message of a kind; returns once subscribed.
+    def connect_iopub(self) -> Any:
+        """Return a new socket for what the kernel publishes, with no subscription yet."""
+        socket: Any = self._file.connect_iopub()
+        socket.linger = 0
+        socket.unsubscribe(b"")
+        return socket
 
-        Kernels that send no `iopub_welcome` are given two seconds.
-        """
-        if self.closed.is_set():
-            raise ConnectionLost
-        socket, token = self._subscribe(f"kernel.{ident}.{kind}")
-        subscribed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        async def receive() -> None:
-            while True:
-                frames = await socket.recv_multipart()
-                if frames[0].startswith(token):
-                    if not subscribed.done():
-                        subscribed.set_result(None)
-                elif (message := self._open(frames)) is not None and message["msg_type"] == kind:
-                    fn(message["content"])
-
-        self.start(receive())
-        self.start(subscribed)  # the end of the line cancels it
-        for again in range(_ASKED):
-            await asyncio.wait({subscribed}, timeout=_WELCOME_S / _ASKED)
-            if subscribed.done():
-                return
-            socket.subscribe(token + bytes([again]))
-
-    async def is_welcomed(self, timeout_s: float) -> bool:
-        """Return whether the kernel takes a new iopub subscription: its Python must run for that.
-
-        Kernels that send no `iopub_welcome` never do.
-        """
-        if self.closed.is_set():
-            return False
-        socket, token = self._subscribe()
+    def read(self, frames: list[bytes]) -> dict[str, Any] | None:
+        """Read a signed message; None, with a line in the log, for what is not one."""
         try:
-            for again in range(_ASKED):
-                if await socket.poll(int(timeout_s / _ASKED * 1000)):
-                    return True
-                socket.subscribe(token + bytes([again]))
-            return False
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is None or task.cancelling() or not self.closed.is_set():
-                raise
-            return False  # the end of the line cancelled the poll, nobody this call
-        finally:
-            socket.close()
+            _, parts = self._session.feed_identities(frames)
+            return self._session.deserialize(parts)
+        except (ValueError, TypeError, KeyError) as error:
+            _log.warning("dropped a message that is not of this kernel: %s", error)
+            return None
 
     def close(self, *, linger_s: float = 0.0) -> None:
         """Close the sockets; what waits raises `ConnectionLost`.
@@ -223,30 +186,20 @@ class Line:
             _log.error("the connection to the kernel is closed: %s", error_text(error))
             self.close()
 
-    def _subscribe(self, *topics: str) -> tuple[Any, bytes]:
-        """Open an iopub socket for topics and a last one of its own, whose welcome comes last."""
-        socket: Any = self._file.connect_iopub()
-        socket.linger = 0
-        socket.unsubscribe(b"")
-        token = f"repl_pair.{uuid.uuid4().hex}".encode()
-        for topic in (*(topic.encode() for topic in topics), token):
-            socket.subscribe(topic)
-        return socket, token
-
     def _connect_shell(self) -> Any:
         if self._shell is None:
             self._shell = self._file.connect_shell()
             self._shell.linger = 0
-            self.start(self._read(self._shell))
+            self.start(self._take_answers(self._shell))
         return self._shell
 
     async def _watch(self) -> None:
         await recv_monitor_message(self._monitor)
         self.close()
 
-    async def _read(self, socket: Any) -> None:
+    async def _take_answers(self, socket: Any) -> None:
         while True:
-            message = self._open(await socket.recv_multipart())
+            message = self.read(await socket.recv_multipart())
             if message is None:
                 continue
             self.received = now()
@@ -259,12 +212,3 @@ class Line:
                 waiter.answer.set_result(message["content"])
             elif message["msg_type"] == PROGRESS and waiter.progress:
                 waiter.progress(message["content"])
-
-    def _open(self, frames: list[bytes]) -> dict[str, Any] | None:
-        """Read a signed message; None, with a line in the log, for what is not one."""
-        try:
-            _, parts = self._session.feed_identities(frames)
-            return self._session.deserialize(parts)
-        except (ValueError, TypeError, KeyError) as error:
-            _log.warning("dropped a message that is not of this kernel: %s", error)
-            return None

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import psutil
 
 from repl_pair.bridge.kernels.discovery import heartbeat_answers
+from repl_pair.bridge.link.iopub import is_welcomed
 from repl_pair.bridge.link.line import ConnectionLost, Line
 from repl_pair.bridge.silence.states import Readings, ThreadReading, files_left, status_of
 
@@ -52,7 +53,7 @@ async def take_readings(
     await asyncio.wait({answer}, timeout=ANSWER_S)
     if not answer.done():
         welcomed, heartbeat = await asyncio.gather(
-            line.is_welcomed(BEAT_S),
+            is_welcomed(line, BEAT_S),
             asyncio.to_thread(heartbeat_answers, info, timeout_s=BEAT_S),
         )
         after = await asyncio.to_thread(_count, pid)

@@ -9,6 +9,7 @@ import zmq
 import zmq.asyncio
 from ports import write_connection_file
 
+from repl_pair.bridge.link.iopub import is_welcomed, listen
 from repl_pair.bridge.link.line import Line
 
 pytestmark = pytest.mark.anyio
@@ -57,12 +58,12 @@ async def late(tmp_path):
 
 
 async def test_a_kernel_that_reads_the_second_subscription_is_welcoming(late):
-    assert await late[1].is_welcomed(4.0)
+    assert await is_welcomed(late[1], 4.0)
 
 
 async def test_who_listens_subscribes_again_until_the_kernel_has_read_it(late):
     kernel, line = late
-    await line.listen("0", "kind", print)
+    await listen(line, "0", "kind", print)
     assert kernel.welcomed
 
 
@@ -82,7 +83,7 @@ async def test_while_a_probe_is_unanswered_no_second_one_is_sent(late):
 
 async def test_a_line_that_ends_while_it_waits_for_a_welcome_cancels_nobody(late):
     kernel, line = late
-    waiting = asyncio.create_task(line.is_welcomed(60.0))
+    waiting = asyncio.create_task(is_welcomed(line, 60.0))
     while not kernel.unread:
         await asyncio.sleep(0.001)
     line.close()
