@@ -15,7 +15,8 @@ from jupyter_client.connect import ConnectionFileMixin
 from measure import AGENT, Row, kernel_with_stories, linked_to, row, run, scaled
 from zmq.utils.monitor import recv_monitor_message
 
-from repl_pair.bridge.link.kernel_link import RESTART_S, KernelLink
+from repl_pair.bridge.link.attached_link import RESTART_S
+from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.scratch_kernel import ScratchKernel
 
 DEATHS = 5

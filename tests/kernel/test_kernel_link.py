@@ -12,7 +12,8 @@ from waiting import eventually
 
 from repl_pair.bridge.kernels.discovery import find_kernel, read_connection
 from repl_pair.bridge.kernels.heartbeat import HEARTBEAT_S
-from repl_pair.bridge.link.kernel_link import RESTART_S, KernelLink
+from repl_pair.bridge.link.attached_link import RESTART_S
+from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.link.line import Line
 from repl_pair.bridge.link.link import EVERYTHING
 from repl_pair.wire import ATTACH, REPLY, REQUEST, View
