@@ -58,12 +58,12 @@ def with_kernel(reply: Reply, link: Link | None, target: str | None) -> Reply:
 
 
 def complete_refusal(reply: Reply, op: str, *, principal: str, has_kernel: bool) -> Reply:
-    """Return a refusal with next steps; an ok reply as it is.
+    """Return a refusal of an op on the project with next steps; any other reply as it is.
 
     Without a kernel a step that takes one gives way to what starts one. An agent that has no step
     left reads how the op is called.
     """
-    if reply["ok"]:
+    if reply["ok"] or not _is_of_project(op):
         return reply
     given, hints = reply.get("next_steps", ()), [*reply.get("hints", ())]
     steps = [step for step in given if has_kernel or _is_answered_here(step["op"])]
@@ -77,4 +77,8 @@ def complete_refusal(reply: Reply, op: str, *, principal: str, has_kernel: bool)
 
 
 def _is_answered_here(op: str) -> bool:
-    return TABLE.get(op) is not None or bool(manifest.find(op).get("project"))
+    return TABLE.get(op) is not None or _is_of_project(op)
+
+
+def _is_of_project(op: str) -> bool:
+    return bool(manifest.find(op).get("project"))

@@ -108,7 +108,7 @@ class Session:
         the op. `is_reported` is false where the caller gets the result alone.
         """
         return await self._answer(
-            self.policy, op, args or {}, on_progress, kernel, is_reported=is_reported
+            on_progress, None, op, args or {}, kernel, is_reported=is_reported
         )
 
     async def call_unattended(
@@ -125,56 +125,48 @@ class Session:
         It waits for the person's approval until that expires; without `may_ask` what needs one is
         refused. It reports no restart and shows no notices: its reply may never be read.
         """
-        try:
-            check_forwarded(self.policy, "a call in the background", op, args)
-        except RequestError as error:
-            return error_reply(error)
         return await self._answer(
-            self.policy.with_gates_closed,
+            on_progress,
+            "a call in the background",
             op,
             args,
-            on_progress,
             kernel,
             is_reported=False,
             may_ask=may_ask,
             ask_wait_s=math.inf,
         )
 
-    async def _forward(
-        self, on_progress: OnProgress | None, via: str, op: str, args: Args, kernel: str | None
-    ) -> Reply:
-        """Answer a call that came `via` read_op or run_op: with access to ops that read or run."""
-        check_forwarded(self.policy, via, op, args)
-        return await self._answer(self.policy.with_gates_closed, op, args, on_progress, kernel)
-
     async def _answer(
         self,
-        policy: Policy,
+        on_progress: OnProgress | None,
+        via: str | None,
         op: str,
         args: Args,
-        on_progress: OnProgress | None,
         kernel: str | None,
         *,
         is_reported: bool = True,
         may_ask: bool = True,
         ask_wait_s: float | None = None,
     ) -> Reply:
-        """Answer a call that reaches what `policy` allows.
+        """Answer a call; one that comes `via` another op reaches only ops that read or run.
 
         Without `may_ask` the person is not asked, `ask_wait_s` is how long it waits for them.
         """
+        policy = self.policy if via is None else self.policy.with_gates_closed
         approvals = self.approvals if may_ask else None
         here = BridgeCall(
             policy=self.policy,
             links=self.links,
             approvals=approvals or ApprovalCalls(),
             background=self.background,
-            forward=partial(self._forward, on_progress),
+            forward=partial(self._answer, on_progress),
             on_progress=on_progress,
             is_reported=is_reported,
         )
         target = None
         try:
+            if via is not None:
+                check_forwarded(self.policy, via, op, args)
             descriptor = permit(policy, op, self.descriptors(), self.policy.closed_hints())
             own, target = split_kernel(descriptor, args, kernel)
             own = read_arguments(policy, descriptor, own)
@@ -184,8 +176,7 @@ class Session:
             if bridge_op is None:
                 here.link = await self._find_link(descriptor, target)
                 request = partial(here.link.request, view=view, is_reported=is_reported)
-                timeout_s = replies.reply_timeout_s(descriptor, own)
-                make = partial(request, op, own, timeout_s=timeout_s)
+                make = partial(request, op, own, timeout_s=replies.reply_timeout_s(descriptor, own))
                 if op == "read_more" and self.find_secrets is not None:
                     search = partial(request, "search_kept")
                     make = partial(read_searched, self.find_secrets, search, make, own["handle"])
@@ -212,11 +203,8 @@ class Session:
                 reply = await here.approvals.call(pending, on_progress, wait_s=ask_wait_s)
         except ReplPairError as error:
             reply = error_reply(error)
-        if manifest.find(op).get("project"):
-            has_kernel = here.link is None or self.links.is_of_kernel(here.link)
-            reply = replies.complete_refusal(
-                reply, op, principal=self.principal, has_kernel=has_kernel
-            )
+        has_kernel = here.link is None or self.links.is_of_kernel(here.link)
+        reply = replies.complete_refusal(reply, op, principal=self.principal, has_kernel=has_kernel)
         if "use_kernel" in self.policy.without:
             reply = replies.name_kernel_in_steps(reply, op, args)
         return replies.with_kernel(reply, here.link, target)
@@ -248,9 +236,8 @@ class Session:
     async def _request(self, op: str, args: Args, kernel: str | None = None, **how: Any) -> Reply:
         link: Link | None = None
         try:
-            descriptor = manifest.find(op)
             target = None if kernel is None else check_name(kernel)
-            link = await self._find_link(descriptor, target)
+            link = await self._find_link(manifest.find(op), target)
             reply = await link.request(op, args, view=self.policy.view(self.principal), **how)
         except ReplPairError as error:
             reply = error_reply(error)
