@@ -62,7 +62,7 @@ async def link_to_ask(
     except KernelError as error:
         why = f"they are asked in a kernel: {error.message}"
         raise build_unavailable(op, closed, why, error.next_steps) from error
-    if links.is_own(link):
+    if links.kernels.is_own(link):
         raise build_unavailable(
             op, closed, "they see no question in the kernel of your own worker."
         )

@@ -1,22 +1,19 @@
 """The links of one session: which kernel is chosen, and one link to each kernel that was called."""
 
 import asyncio
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from repl_pair.bridge.kernel_info import KernelInfo, ProbedKernel, check_name
-from repl_pair.bridge.kernels.processes import project_of
-from repl_pair.bridge.kernels.target import choose_only, may_have_ended, named, resolve
+from repl_pair.bridge.kernel_info import KernelInfo
+from repl_pair.bridge.kernels.target import may_have_ended
 from repl_pair.bridge.link.link import Detachment, Link
+from repl_pair.bridge.session_kernels import SessionKernels
 from repl_pair.errors import KernelError
 from repl_pair.records import Undo
 
 if TYPE_CHECKING:
     from repl_pair.bridge.link.direct_link import DirectLink
-    from repl_pair.bridge.link.status_probe import StatusProbe
 
 
 Observer: TypeAlias = Callable[[Literal["held", "left"]], None]
@@ -26,14 +23,9 @@ class SessionLinks:
     """The kernels of one session, found when a call first needs one.
 
     Without `target`, the only living kernel is taken and kept: when it dies, or others come, no
-    other is taken in its place. The kernels that `target` names, and `within` names too where it
-    names any, or `here`, a link to this process, are the only ones that there are for the session,
-    beside those that it started itself and has adopted: these are taken only where they are named.
-    `shared`: by several clients, whose lists must not rest on which calls came before them; so a
-    list looks for the kernel too.
-
-    A server lists its tools before it attaches, and must not wait for sockets and process scans:
-    so what needs them is imported inside the methods.
+    other is taken in its place. `target`, `within` and `here`, a link to this process, bound the
+    kernels that there are for the session; see `SessionKernels`. `shared`: by several clients,
+    whose lists must not rest on which calls came before them; so a list looks for the kernel too.
     """
 
     def __init__(
@@ -47,10 +39,7 @@ class SessionLinks:
         shared: bool = False,
         root: Path | None = None,
     ) -> None:
-        names = [target] if isinstance(target, str) else target or ()
-        bounds = (tuple(map(check_name, names)), tuple(map(check_name, within)))
-        self._bounds = tuple(bound for bound in bounds if bound)
-        self._target = next((names[0] for names in self._bounds if len(names) == 1), None)
+        self.kernels = SessionKernels(target, within, here)
         self._shared = shared
         self._root = root
         self._principal = principal
@@ -60,8 +49,6 @@ class SessionLinks:
         self._ended: Link | None = None
         self._project: Link | None = None
         self._links = {here.kernel.path: here} if here else dict[str, Link]()
-        self._own: dict[str, tuple[Link, Callable[[], bool]]] = {}
-        self._probe: StatusProbe | None = None
         self._choosing = asyncio.Lock()
         self._closed = False
         self._observers: dict[object, Observer] = {}
@@ -76,13 +63,13 @@ class SessionLinks:
         """
         async with self._choosing:
             self._check_open()
-            target = kernel if kernel is not None or self._held else self._target
+            target = kernel if kernel is not None or self._held else self.kernels.target
             if target is None and self._held:
                 return self._held
             open_links = self._links.values()
             link = next((x for x in open_links if target in (x.kernel.id, x.kernel.path)), None)
             if link is None or (hold and not link.is_attached):  # its kernel may have ended
-                found = await self._find(target, root)
+                found = await self.kernels.find(target, root)
                 self._check_open()
                 link = self._links.get(found.path)
                 if link is None:
@@ -107,7 +94,7 @@ class SessionLinks:
             link = await self.get(root=self._root)
             await self._check_lives(link)
         except KernelError as error:
-            if error.code != "no_kernel" or self._bounds:
+            if error.code != "no_kernel" or self.kernels.are_bound:
                 raise
         else:
             left, self._project = self._project, None
@@ -132,7 +119,7 @@ class SessionLinks:
             self._ended = link
             return
         try:
-            await self._find(None, self._root)
+            await self.kernels.find(None, self._root)
         except KernelError as error:
             if error.code == "no_kernel":
                 raise
@@ -143,17 +130,14 @@ class SessionLinks:
         `lives` says whether its process does. Closing the link is the caller's matter.
         """
         path = link.kernel.path
-        self._links[path], self._own[path] = link, (link, lives)
+        self._links[path] = link
+        forget = self.kernels.adopt(link, lives)
 
         def disown() -> None:
-            self._own.pop(path, None)
+            forget()
             self._links.pop(path, None)
 
         return disown
-
-    def is_own(self, link: Link) -> bool:
-        """Return whether a link leads to a kernel that the session started itself."""
-        return link.kernel.path in self._own
 
     def is_of_kernel(self, link: Link) -> bool:
         """Return whether a link leads to a kernel, where the person can be asked."""
@@ -189,7 +173,7 @@ class SessionLinks:
 
         Of a shared session: whether it has not left its kernel.
         """
-        may_look = self._shared or self._target is not None
+        may_look = self._shared or self.kernels.target is not None
         return self.in_use is not None or (self._held is None and may_look)
 
     @property
@@ -207,15 +191,6 @@ class SessionLinks:
         link = self._links.get(kernel.path)
         return link if link is not None and link.is_attached else None
 
-    async def probe(self) -> Sequence[ProbedKernel]:
-        """Return every kernel with its status, living ones first; attaches to none."""
-        from repl_pair.bridge.link.status_probe import StatusProbe
-
-        self._probe = self._probe or StatusProbe()
-        if self._here:
-            return [await self._probe.read_link(self._here)]
-        return await self._probe.find(self._within, own=self._own_kernels())
-
     async def close(self) -> None:
         """Close every link, and open none any more; the kernels keep running."""
         self._closed = True
@@ -223,44 +198,11 @@ class SessionLinks:
         project, self._project = self._project, None
         links += [project] if project else []
         await asyncio.gather(*(link.close() for link in links))
-        if self._probe:
-            await self._probe.close()
-
-    async def _find(self, target: str | None, root: Path | None) -> KernelInfo:
-        from repl_pair.bridge.kernels import discovery
-
-        kernels: Sequence[KernelInfo] = [self._here.kernel] if self._here else []
-        given = self._target or target
-        if not kernels and given is not None and os.path.isfile(os.path.expanduser(given)):
-            kernel = await asyncio.to_thread(discovery.find_kernel, given)
-            kernels = [kernel] if kernel else []
-        kernels = kernels or await asyncio.to_thread(discovery.find_kernels)
-        if not self._here:
-            kernels = self._within(kernels)
-        if target is None:
-            if root is not None:
-                kernels = [kernel for kernel in kernels if project_of(kernel.pid) == root]
-            return choose_only(kernels)
-        return resolve(target, [*kernels, *self._own_kernels()])
+        await self.kernels.close()
 
     def _check_open(self) -> None:
         if self._closed:
             raise KernelError("no_kernel", "This session has ended: it has no kernel.")
-
-    def _own_kernels(self) -> Sequence[KernelInfo]:
-        return [
-            replace(link.kernel, alive=True)
-            if lives()
-            else replace(link.kernel, alive=False, pid=None)
-            for link, lives in self._own.values()
-        ]
-
-    def _within(self, kernels: Sequence[KernelInfo]) -> Sequence[KernelInfo]:
-        """Return those that there are for the session."""
-        for names in self._bounds:
-            given = [kernel for name in names for kernel in named(name, kernels)]
-            kernels = [kernel for kernel in kernels if kernel in given]
-        return kernels
 
 
 def import_direct_link() -> "type[DirectLink]":

@@ -55,7 +55,7 @@ async def list_kernels(
 
     Latest active first. `runtime`: has repl_pair; `attached`: by you; `dead`: how many.
     """
-    probed = await call.links.probe()
+    probed = await call.links.kernels.probe()
     # A stopped one is not alive, and has the status that its process gives it.
     gone = [each for each in probed if not each[0].alive and not each[1]]
     shown = probed if dead else [each for each in probed if each not in gone]
