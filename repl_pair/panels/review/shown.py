@@ -48,8 +48,20 @@ def text_of(found: Threads) -> Markdown:
     return Markdown(f"{text}\n\n… and {more} more remarks." if more > 0 else text)
 
 
-def remark_of(annotation: Annotation) -> messages.Remark:
-    """Return an annotation as the page shows it."""
+def thread_of(
+    about: Annotation, replies: Sequence[Annotation], earlier: int
+) -> messages.ThreadShown:
+    """Return a thread as the page shows it, with the last of its replies."""
+    return {
+        **_remark_of(about),
+        "target": escape_invisible(about["target"]),
+        "review": about["review_id"],
+        "replies": list(map(_remark_of, replies)),
+        "earlier": earlier,
+    }
+
+
+def _remark_of(annotation: Annotation) -> messages.Remark:
     return {
         "id": annotation["id"],
         "author": annotation["author"],

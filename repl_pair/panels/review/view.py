@@ -10,7 +10,7 @@ from repl_pair.panels.base.context import FOCUS, PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD, Changes
 from repl_pair.panels.base.view import View
 from repl_pair.panels.review import messages
-from repl_pair.panels.review.shown import group_by_target, remark_of, text_of
+from repl_pair.panels.review.shown import group_by_target, text_of, thread_of
 from repl_pair.runtime.clients.own_calls import OWN_CALLS, PERSON as PERSONS_CODE
 from repl_pair.runtime.project.database import project
 from repl_pair.runtime.results.markdown import Markdown, prose
@@ -18,7 +18,6 @@ from repl_pair.runtime.review import annotations, reviews, threads
 from repl_pair.runtime.review.model import Annotation, Author
 from repl_pair.runtime.review.targets import ENTRIES
 from repl_pair.runtime.review.threads import ListedThread, ThreadStatus
-from repl_pair.runtime.values.invisible import escape_invisible
 from repl_pair.wire import View as Principal
 
 THREADS = "panels/threads"
@@ -247,10 +246,4 @@ class ReviewView(View[messages.ReviewPatch]):
         if earlier and (wanted := self._replies.get(about["id"])):
             every = annotations.get_annotation(project(), _PERSON, about["id"])["replies"]
             replies, earlier = every[-wanted:], max(0, len(every) - wanted)
-        return {
-            **remark_of(about),
-            "target": escape_invisible(about["target"]),
-            "review": about["review_id"],
-            "replies": list(map(remark_of, replies)),
-            "earlier": earlier,
-        }
+        return thread_of(about, replies, earlier)

@@ -1,25 +1,18 @@
 """The snapshot panel: outputs that differ from the stored ones, for the person to decide on."""
 
-from base64 import b64encode
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.panels.base.context import FOCUS, PanelContext
-from repl_pair.panels.base.differing import change_json, text_difference
 from repl_pair.panels.base.panel_thread import Changes
-from repl_pair.panels.base.tables import as_table, table_difference
 from repl_pair.panels.base.view import View
 from repl_pair.panels.snapshot import messages
-from repl_pair.panels.snapshot.parsing import parse_result
+from repl_pair.panels.snapshot.comparing import compare
 from repl_pair.records import Undo, record
-from repl_pair.runtime.reading.bounded import MISSING
 from repl_pair.runtime.registry.ids import name_run
-from repl_pair.runtime.registry.outcomes import HASHES
 from repl_pair.runtime.results.markdown import Markdown, cell, code, table
-from repl_pair.runtime.snapshots.forms import SUFFIXES
-from repl_pair.runtime.snapshots.provenance import SlotChange, compare_about, describe_changes
-from repl_pair.runtime.snapshots.records import Images, Stored, Unreadable
+from repl_pair.runtime.snapshots.provenance import describe_changes
+from repl_pair.runtime.snapshots.records import Stored, Unreadable
 from repl_pair.runtime.snapshots.review import (
     WAITING,
     WaitingSnapshot,
@@ -28,10 +21,6 @@ from repl_pair.runtime.snapshots.review import (
     waiting_snapshots,
 )
 from repl_pair.runtime.snapshots.store import SNAPSHOTS
-from repl_pair.runtime.values.classes import is_map
-
-_OUTPUTS = "\n--- output "
-"""The line before each output, behind the result in a stored text."""
 
 
 @record
@@ -87,10 +76,10 @@ class SnapshotView(View[messages.SnapshotPatch]):
         """Compare one snapshot with its baseline."""
         decided = self._decided.get(id)
         if decided is not None:
-            return _compare(decided.waiting, decided.baseline)
+            return compare(decided.waiting, decided.baseline)
         waiting = self._waiting(id)
         self._compared[id] = waiting.given.digest
-        return _compare(waiting, _baseline_of(waiting)[1])
+        return compare(waiting, _baseline_of(waiting)[1])
 
     def on_accept(self, ids: Sequence[str], digest: str = "") -> None:
         """Store these snapshots as the baselines; `digest` is that of the one that is shown."""
@@ -188,71 +177,3 @@ def _baseline_of(waiting: WaitingSnapshot) -> tuple[str, Stored | None]:
         return ("the variant changed" if changed else "the output changed"), found
     is_unreadable = isinstance(found, Unreadable)
     return ("what is stored can't be read" if is_unreadable else "nothing is stored yet"), None
-
-
-def _compare(waiting: WaitingSnapshot, stored: Stored | None) -> messages.Comparison:
-    """Compare a snapshot with its baseline, and their identities slot by slot."""
-    before = None if stored is None else stored.text
-    texts = (before or "", waiting.given.text)
-    parsed = [parse_result(text.partition(_OUTPUTS)[0]) for text in texts]
-    tables = [as_table(side) for side in parsed]
-    # The images of the outputs, each with the stored one of its name; then that of a result which
-    # is a MIME bundle itself.
-    kept: Images = {} if stored is None else stored.images
-    given = waiting.given.images
-    images = [_pair(name, _url(name, kept), _url(name, given)) for name in sorted({*kept, *given})]
-    own = [_image_in(side) for side in parsed]
-    images += [_pair("result", *own)] if any(own) else []
-    about = None if stored is None else stored.about
-    slots = compare_about(about, waiting.about)
-    return {
-        "digest": waiting.given.digest,
-        "baseline": before,
-        "actual": waiting.given.text,
-        "text": text_difference(before or "", waiting.given.text),
-        "table": _table(tables, texts),
-        "images": images,
-        "identity": {
-            "is_kept": about is not None,
-            "has_baseline": stored is not None,
-            "hashes": [_slot(slot) for slot in slots if slot.slot in HASHES],
-            "slots": [_slot(slot) for slot in slots if slot.slot not in HASHES],
-        },
-    }
-
-
-def _table(tables: Sequence[Any], texts: Sequence[str]) -> Any:
-    """Return how two results differ as tables; None where that would not show what differs."""
-    if tables[0] is None or tables[1] is None:
-        return None
-    found = table_difference(tables[0], tables[1])
-    is_shown = found["changed"] > 0 or texts[0] == texts[1]
-    return {**found, "kind": "table"} if is_shown else None
-
-
-def _slot(slot: SlotChange) -> messages.SlotShown:
-    return {
-        "slot": slot.slot,
-        "before": None if slot.before is MISSING else slot.before,
-        "after": slot.after,
-        "changed": slot.is_changed,
-        "changes": [change_json(change) for change in slot.changes],
-    }
-
-
-def _pair(name: str, before: str | None, after: str | None) -> messages.ImagePair:
-    return {"name": name, "baseline": before, "actual": after, "same": before == after}
-
-
-def _url(name: str, images: Images) -> str | None:
-    if name not in images:
-        return None
-    kind = name.rpartition(".")[2].replace("jpg", "jpeg")
-    return f"data:image/{kind};base64,{b64encode(images[name]).decode()}"
-
-
-def _image_in(value: Any) -> str | None:
-    if not is_map(value):
-        return None
-    mimes = (mime for mime in SUFFIXES if isinstance(value.get(mime), str))
-    return next((f"data:{mime};base64,{value[mime]}" for mime in mimes), None)
