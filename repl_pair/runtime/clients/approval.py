@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from repl_pair.errors import RequestError
 from repl_pair.records import record
+from repl_pair.wire import Request, View
 
 Answer = Literal["once", "session", "deny"]
 
@@ -40,6 +41,21 @@ class Approval:
     reason: str = ""
     preview: Mapping[str, Any] | None = None
     """What shows it to the person, where no op of this process does."""
+
+    def as_request(self) -> Request:
+        """Return the call that was asked for, as its asker would have made it."""
+        return Request(
+            op=self.op,
+            args=self.args,
+            call=self.handle,
+            view=View(principal=self.asker.principal),
+            client=self.asker.client,
+            approval=self.handle,
+        )
+
+    def covers(self, asker: Asker, op: str, access: Iterable[str]) -> bool:
+        """Return whether it covers a call of the op too, where it was given for all of them."""
+        return self.asker == asker and self.op == op and set(access) <= set(self.access)
 
 
 def hash_call(op: str, args: Mapping[str, Any]) -> str:

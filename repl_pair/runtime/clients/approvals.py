@@ -21,7 +21,7 @@ from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.stopping.waiting import WaitEvent
 from repl_pair.runtime.store import PERSON_STORE, Collection, Store
-from repl_pair.wire import Request, View, monotonic
+from repl_pair.wire import monotonic
 
 APPROVALS = Collection(
     name="approvals",
@@ -31,20 +31,6 @@ APPROVALS = Collection(
 GRANTS = Collection(name="approval_grants", doc="Approvals that cover all calls of their op.")
 PERSON_STORE.declare(APPROVALS)
 PERSON_STORE.declare(GRANTS)
-
-
-def _request(approval: Approval) -> Request:
-    """Return the call that was asked for, as its asker would have made it."""
-    asker = approval.asker
-    return Request(
-        op=approval.op,
-        args=approval.args,
-        call=approval.handle,
-        view=View(principal=asker.principal),
-        client=asker.client,
-        approval=approval.handle,
-    )
-
 
 EXPIRES_S = 600.0
 """How long an approval stays open, waiting for the answer and for the call after it."""
@@ -97,10 +83,7 @@ class Approvals:
                 "approval_unavailable",
                 f"{waiting} calls of yours wait for the person's answer already; nothing was run.",
             )
-        granted = any(
-            grant.asker == asker and grant.op == op and set(access) <= set(grant.access)
-            for grant in self.grants()
-        )
+        granted = any(grant.covers(asker, op, access) for grant in self.grants())
         now = self._now()
         approval = Approval(
             handle=os.urandom(4).hex(),
@@ -170,10 +153,8 @@ class Approvals:
         """Return an approval in its current state, for the person; RequestError `not_found`."""
         found = self._find(handle)
         if found is None:
-            known = list(self._store.keys(APPROVALS.name))
-            raise RequestError(
-                "not_found", f"There is no approval {handle!r}.{did_you_mean(handle, known)}"
-            )
+            near = did_you_mean(handle, list(self._store.keys(APPROVALS.name)))
+            raise RequestError("not_found", f"There is no approval {handle!r}.{near}")
         return found
 
     def of(self, handle: str, asker: Asker) -> Approval:
@@ -244,13 +225,12 @@ class Approvals:
         if not self._store.put(APPROVALS.name, approval.handle, changed, over=approval):
             return None
         if state in ("denied", "withdrawn", "expired"):
-            self._log.note(_request(changed), state, changed.reason)
+            self._log.note(changed.as_request(), state, changed.reason)
         if state not in _OPEN:
             self._release(approval.handle)
             every: Mapping[str, Approval] = self._store.snapshot(APPROVALS.name)
-            closed = [a for a in every.values() if a.state not in _OPEN]
-            closed.sort(key=lambda a: a.asked_at)
-            for old in closed[:-KEPT]:
+            closed = (a for a in every.values() if a.state not in _OPEN)
+            for old in sorted(closed, key=lambda a: a.asked_at)[:-KEPT]:
                 self._store.remove(APPROVALS.name, old.handle, only=old)
         return changed
 

@@ -1,17 +1,16 @@
-"""This process, its attached clients, whose call runs, and whether the person allows clients."""
+"""This process, its attached clients, and whether the person allows clients."""
 
 import os
 import socket
 import time
 import uuid
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, suppress
-from contextvars import ContextVar
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from repl_pair.errors import KernelError, RequestError, next_step
-from repl_pair.records import holding, record, replace
+from repl_pair.records import record, replace
 from repl_pair.runtime.store import PERSON_STORE, Cell, Collection, Store
 from repl_pair.wire import PERSON, UNATTACHED, View
 
@@ -241,16 +240,3 @@ def check_pause(view: View) -> None:
             "Ask the person to run `%pair resume` there, or `repl-pair resume`, then call again.",
         ),
     )
-
-
-_CAUSE = ContextVar("who causes what changes", default=PERSON)
-
-
-def current_cause() -> str:
-    """Return the principal whose call runs here; the person where none does."""
-    return _CAUSE.get()
-
-
-def caused_by(principal: str) -> AbstractContextManager[None]:
-    """Let what changes in the block be caused by a principal."""
-    return holding(_CAUSE, principal)

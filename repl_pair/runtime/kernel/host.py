@@ -8,12 +8,13 @@ from typing import Any
 
 from repl_pair.errors import ReplPairError, RequestError, defect
 from repl_pair.runtime.capture.own_threads import short_switch_interval
-from repl_pair.runtime.clients.clients import BOOT, caused_by, check_pause
+from repl_pair.runtime.clients.clients import BOOT, check_pause
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.kernel.deadlines import GRACE_S, LATER_S, Deadlines
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.kernel.lanes import Lanes
 from repl_pair.runtime.notices.deferred_writes import LATER
+from repl_pair.runtime.op_base.call import caused_by
 from repl_pair.runtime.op_base.modules import hold_modules
 from repl_pair.runtime.op_base.table import steps_if_not_started
 from repl_pair.runtime.secrets.known import within

@@ -10,11 +10,11 @@ from repl_pair.records import Undo
 from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.clients.approval import Approval
 from repl_pair.runtime.clients.approvals import APPROVALS
-from repl_pair.runtime.clients.clients import current_cause
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.notices.deferred_writes import LATER
 from repl_pair.runtime.notices.in_replies import REPLY_NOTICES
 from repl_pair.runtime.notices.notices import report_notice
+from repl_pair.runtime.op_base.call import current_cause
 from repl_pair.runtime.project.database import find_project, kept_project, project
 from repl_pair.runtime.project.root import FOLDER
 from repl_pair.runtime.results.last_results import RESULTS, last_verdict

@@ -2,12 +2,14 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from dataclasses import field
 from typing import Any, cast
 from uuid import uuid4
 
 from repl_pair.errors import NextStep, next_step
-from repl_pair.records import mutable
+from repl_pair.records import holding, mutable
 from repl_pair.runtime.op_base.table import Terms
 from repl_pair.runtime.secrets.known import CallSecrets
 from repl_pair.runtime.stopping.loops import WaitFor, on_this_loop
@@ -108,3 +110,16 @@ class Call:
     def suggest(self, op: str, /, **args: Any) -> None:
         """Add a next call that works as written, most useful first; a reply carries three."""
         self.next_steps.append(next_step(op, **args))
+
+
+_CAUSE = ContextVar("who causes what changes", default=PERSON)
+
+
+def current_cause() -> str:
+    """Return the principal whose call runs here; the person where none does."""
+    return _CAUSE.get()
+
+
+def caused_by(principal: str) -> AbstractContextManager[None]:
+    """Let what changes in the block be caused by a principal."""
+    return holding(_CAUSE, principal)
