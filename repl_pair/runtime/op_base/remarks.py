@@ -9,6 +9,7 @@ from repl_pair.runtime.op_base.table import Preview
 from repl_pair.runtime.project.database import project
 from repl_pair.runtime.review import annotations
 from repl_pair.runtime.review.model import Annotation
+from repl_pair.runtime.review.querying import placers_of
 from repl_pair.runtime.secrets.egress import Limits, send_out
 from repl_pair.runtime.secrets.known import CallSecrets
 from repl_pair.wire import PERSON, View
@@ -21,7 +22,7 @@ def shown_remarks(call: Call, found: Sequence[Annotation]) -> list[Any]:
     agents wrote nothing is learned.
     """
     replies = [one["id"] for one in found if one["parent_id"] is not None]
-    placers = annotations.placers_of(project(), replies) if replies else dict[str, str]()
+    placers = placers_of(project(), replies) if replies else dict[str, str]()
     return [_shown_one(call, one, placers.get(one["id"], one["principal"])) for one in found]
 
 

@@ -1,12 +1,10 @@
 """Annotations: made, read, changed and deleted, by one set of rules for the person and agents."""
 
-import json
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from sqlite3 import Connection, Row
 
-from repl_pair.errors import RequestError
 from repl_pair.runtime.project.database import Database
 from repl_pair.runtime.project.schema import new_id
 from repl_pair.runtime.review.finding import find_known_target
@@ -21,9 +19,8 @@ from repl_pair.runtime.review.model import (
 from repl_pair.runtime.review.orphans import orphans_of
 from repl_pair.runtime.review.placing import find_place
 from repl_pair.runtime.review.querying import (
-    PLACED_BY,
-    Conditions,
     at_target,
+    behind,
     find_annotation,
     find_review,
     in_section,
@@ -74,7 +71,7 @@ def list_annotations(
             asked = in_status(database, connection, asked, status)
         (total,) = asked.rows(connection, "count(*) FROM annotations")[0]
         if after is not None:
-            asked = _related(connection, seen, asked, after)
+            asked = behind(connection, seen, asked, after)
         newest = "ORDER BY created_at DESC, id DESC LIMIT :limit"
         return read_rows(
             database, asked.rows(connection, "* FROM annotations", newest, limit=limit)
@@ -249,20 +246,3 @@ def _insert(connection: Connection, words: Mapping[str, str | None]) -> Row:
     places = ", ".join(f":{name}" for name in values)
     connection.execute(f"INSERT INTO annotations ({slots}) VALUES ({places})", values)
     return _row(connection, id)
-
-
-def placers_of(database: Database, ids: Sequence[str]) -> Mapping[str, str]:
-    """Return who chose the target and section of annotations, by their ids."""
-    query = f"SELECT id, {PLACED_BY} FROM annotations WHERE id IN (SELECT value FROM json_each(?))"
-    with database.reading() as connection:
-        found = () if connection is None else connection.execute(query, (json.dumps(ids),))
-        return dict(map(tuple, found))
-
-
-def _related(connection: Connection, seen: Conditions, asked: Conditions, after: str) -> Conditions:
-    last = seen.and_also("id = :id", id=after).rows(connection, "created_at, id FROM annotations")
-    for created_at, id in last:
-        return asked.and_also("(created_at, id) < (:at, :after)", at=created_at, after=id)
-    raise RequestError(
-        "stale_cursor", "The last of that page was deleted: call again without a cursor."
-    )

@@ -93,6 +93,24 @@ def in_status(
     return found.and_also(f"NOT {among}", orphans=listed) if orphans else found
 
 
+def behind(connection: Connection, seen: Conditions, asked: Conditions, after: str) -> Conditions:
+    """Return conditions that hold behind the last of a page; RequestError `stale_cursor`."""
+    last = seen.and_also("id = :id", id=after).rows(connection, "created_at, id FROM annotations")
+    for created_at, id in last:
+        return asked.and_also("(created_at, id) < (:at, :after)", at=created_at, after=id)
+    raise RequestError(
+        "stale_cursor", "The last of that page was deleted: call again without a cursor."
+    )
+
+
+def placers_of(database: Database, ids: Sequence[str]) -> Mapping[str, str]:
+    """Return who chose the target and section of annotations, by their ids."""
+    query = f"SELECT id, {PLACED_BY} FROM annotations WHERE id IN (SELECT value FROM json_each(?))"
+    with database.reading() as connection:
+        found = () if connection is None else connection.execute(query, (json.dumps(ids),))
+        return dict(map(tuple, found))
+
+
 def find_annotation(connection: Connection | None, root: Path, view: View, id: str) -> Row:
     """Return the row of an annotation that a view sees; RequestError `not_found`."""
     return _find(connection, root, view, "annotation", id)
