@@ -69,7 +69,7 @@ ASSERTIONS: Mapping[str, tuple[str, str, AssertionSignature]] = {
     "matches_snapshot": ("snapshots.assertions", "[name?, {tolerance}]", _NO_COMPARISON),
     "rendered_text": ("assertions.at_path", "[text]", replace(_RESULT, takes_patterns=True)),
     "within_ms": ("assertions.events", "[n]", _NO_VALUE),
-    "no_secret": ("snapshots.assertions", "[]", _NO_COMPARISON),
+    "no_secret": ("assertions.secrets", "[]", _NO_COMPARISON),
 }
 """Of each assertion that ships: its module below `repl_pair.runtime`, its payload, its signature.
 
