@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from bounds import BOUND_S
 
-from repl_pair.bridge.link.line import Line
+from repl_pair.bridge.link import iopub
 from repl_pair.wire import View
 
 pytestmark = pytest.mark.anyio
@@ -43,13 +43,13 @@ host.EVENTS_PER_MESSAGE = 1
 def ears(monkeypatch):
     """The sockets on which the links of this process hear events."""
     opened = []
-    subscribe = Line._subscribe
+    subscribe = iopub._subscribe
 
     def opening(line, *topics):
         opened.append((*subscribe(line, *topics), *topics))
         return opened[-1][:2]
 
-    monkeypatch.setattr(Line, "_subscribe", opening)
+    monkeypatch.setattr(iopub, "_subscribe", opening)
     return opened
 
 
