@@ -9,7 +9,14 @@ from collections.abc import Callable
 from types import FrameType
 
 from repl_pair.records import Undo
-from repl_pair.runtime.stopping.stop import BY_THE_PERSON, PendingStop, RunStopped, Section, Task
+from repl_pair.runtime.stopping.stop import (
+    BY_THE_PERSON,
+    PendingStop,
+    RunStopped,
+    Section,
+    Task,
+    this_section,
+)
 
 
 class SignalSection(Section):
@@ -60,7 +67,7 @@ class SignalSection(Section):
             raise RunStopped(stop)
         self._ask_loop()
         # The code that runs now may be the person's own, or a task that the run started.
-        if may_raise and self.is_in_context():
+        if may_raise and this_section() is self:
             raise asyncio.CancelledError(stop)
 
     def _deliver(self) -> None:

@@ -135,10 +135,6 @@ class Section:
         finally:
             self._task = outer
 
-    def is_in_context(self) -> bool:
-        """Return whether the current code runs in the section's context, or a copy of it."""
-        return _SECTION.get() is self
-
     def stop(self, stop: Stop) -> None:
         """Stop what runs in the section, from any thread; the first stop counts."""
         self.wanted = self.wanted or stop
@@ -149,11 +145,6 @@ class Section:
         with self._lock:
             if self._is_open_to_stops():
                 self._deliver()
-
-    def resume(self) -> None:
-        """Make the section live, and raise an earlier stop, unless its teardown has begun."""
-        self.live = True
-        self.raise_wanted()
 
     def raise_wanted(self) -> None:
         """Raise the stop that is wanted, unless its teardown has begun: the code may catch it."""
@@ -212,24 +203,20 @@ _SECTION: ContextVar[Section | None] = ContextVar("repl_pair_section", default=N
 
 def this_section() -> Section:
     """Return the section of the calling thread; an unstoppable one where there is none."""
-    return _section_here() or Section()
+    section = _SECTION.get()
+    return section if section is not None and section.is_here() else Section()
 
 
 def raise_wanted() -> None:
     """Raise the stop that is wanted of the calling thread's section, if it has one."""
-    if (section := _section_here()) is not None:
-        section.raise_wanted()
-
-
-def _section_here() -> Section | None:
-    section = _SECTION.get()
-    return section if section is not None and section.is_here() else None
+    this_section().raise_wanted()
 
 
 async def while_live(section: Section, work: Callable[[], Awaitable[T]]) -> T:
     """Do work that may be stopped; no stop of the section is raised after it."""
     try:
-        section.resume()
+        section.live = True
+        section.raise_wanted()
         return await work()
     finally:
         # Nothing is raised between two plain statements, but at the start of a function call it may
