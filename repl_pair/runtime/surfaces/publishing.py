@@ -12,15 +12,9 @@ from repl_pair.runtime.registry.model import Entry, Member, Surface
 from repl_pair.runtime.registry.origin import outside
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.store import NOTHING
+from repl_pair.runtime.surfaces.collection import Collection
 from repl_pair.runtime.surfaces.functions import check_exposable, surface_function
-from repl_pair.runtime.surfaces.members import (
-    Cell,
-    Collection,
-    Equals,
-    Event,
-    Stream,
-    SurfaceWarning,
-)
+from repl_pair.runtime.surfaces.members import Cell, Equals, Event, Stream, SurfaceWarning
 from repl_pair.runtime.surfaces.state import State
 from repl_pair.runtime.values.classes import spell
 from repl_pair.runtime.values.hints import ANYTHING, read_hint
