@@ -1,5 +1,6 @@
 """States within bounds: copies of live values, and the places at which two of them differ."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from itertools import islice
@@ -12,6 +13,8 @@ from repl_pair.wire import cut_at_word
 
 MORE = "…"
 """Heads what stands where something was cut."""
+_LONGEST_TOKEN = 512
+_ENDS = (re.compile(r"\n"), 4), (re.compile(r"\s"), 1), (re.compile(r"[^\w.~+/=:@%-]"), 1)
 
 
 @record
@@ -63,6 +66,21 @@ def cut_text(text: str, longest: int) -> str:
     """Return a text, past a length with a mark and how many characters are left out."""
     head = cut_at_word(text, longest)
     return text if len(head) == len(text) else f"{head}{MORE} {len(text) - len(head)}"
+
+
+def head_of(text: str, longest: int) -> str:
+    """Return the head of a text, with no half of a secret that only a server knows by its form.
+
+    It ends with a line if that is not long, else with a word, else before what may be a token. A
+    longer one than is looked back over is known by its first half too.
+    """
+    if len(text) <= longest:
+        return text
+    for end, share in _ENDS:
+        start = longest - min(_LONGEST_TOKEN, longest) // share
+        if found := [match.start() for match in end.finditer(text, start, longest + 1)]:
+            return text[: min(found[-1] + 1, longest)]
+    return text[:longest]
 
 
 @record

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
+from repl_pair.runtime.reading.bounded import head_of
 from repl_pair.runtime.reading.parts import KeyNames
-from repl_pair.runtime.secrets.truncation import KEY_CHARS, MARKER_SLOTS, Limits, Shaper, head_of
+from repl_pair.runtime.secrets.truncation import KEY_CHARS, MARKER_SLOTS, Limits, Shaper
 from repl_pair.runtime.signatures.outline import parts_of
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.marks import has_url_password

@@ -1,11 +1,11 @@
 """The second pass over what leaves: a plain copy is cut to its limits."""
 
 import math
-import re
 from collections.abc import Callable
 from typing import Any
 
 from repl_pair.records import record
+from repl_pair.runtime.reading.bounded import head_of
 from repl_pair.runtime.reading.parts import Elided, KeyNames
 from repl_pair.runtime.secrets.needles import Needles
 from repl_pair.runtime.secrets.plain_copy import Hidden, PlainCopy
@@ -22,9 +22,6 @@ _MARKED = 80
 _UNKEPT = "h-" + "0" * 24
 """Holds the place of a handle."""
 MARKER_SLOTS = {"type": str, "size": int, "head": str, "handle": str}
-
-_LONGEST_TOKEN = 512
-_ENDS = (re.compile(r"\n"), 4), (re.compile(r"\s"), 1), (re.compile(r"[^\w.~+/=:@%-]"), 1)
 
 Keep = Callable[[Any], str]
 
@@ -50,21 +47,6 @@ class Limits:
 
 class TooLong(Exception):
     """Raised by `put` when what it makes has more characters than the limit."""
-
-
-def head_of(text: str, longest: int) -> str:
-    """Return the head of a text, with no half of a secret that only a server knows by its form.
-
-    It ends with a line if that is not long, else with a word, else before what may be a token. A
-    longer one than is looked back over is known by its first half too.
-    """
-    if len(text) <= longest:
-        return text
-    for end, share in _ENDS:
-        start = longest - min(_LONGEST_TOKEN, longest) // share
-        if found := [match.start() for match in end.finditer(text, start, longest + 1)]:
-            return text[: min(found[-1] + 1, longest)]
-    return text[:longest]
 
 
 def is_plain_number(value: Any, needles: Needles) -> bool:

@@ -9,8 +9,9 @@ from pydantic import SecretStr
 
 from repl_pair.runtime.secrets import known, learning
 from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.secrets.held import SECRET_WIDTH
 from repl_pair.runtime.secrets.known import SENT_WORDS, SHARED, CallSecrets, Known, made_of, within
-from repl_pair.runtime.secrets.learning import PASS_PARTS, SECRET_WIDTH, SECRETS, learn_held
+from repl_pair.runtime.secrets.learning import PASS_PARTS, SECRETS, learn_held
 from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.wire import REDACTED
 
