@@ -38,7 +38,7 @@ def install() -> None:
             if (key := f"displays of {type(shell)}") not in _installed:
                 calls = person_calls.hook_calls(shell)
                 _installed[key] = [*displays.hook_displays(shell), *calls]
-        for name in _LATE:
+        for name in _LATE.keys() - _installed.keys() & sys.modules.keys():
             _hook_loaded(name)
 
 

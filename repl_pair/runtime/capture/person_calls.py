@@ -43,11 +43,11 @@ def prompt_places(shell: Any | None) -> Places:
     It keeps what they were meanwhile, which is a place too: a run may outlive the cell.
     """
     own: dict[str, Any] = getattr(getattr(shell, "kernel", None), "__dict__", {})
-    kept_in = (own, own.get("_trait_values", {}))  # one of the two that it keeps is a trait
+    traits: dict[str, Any] = own.get("_trait_values", {})  # one of the two that it keeps is a trait
     return [
         place
         for names, name, kept in _PROMPTS
-        for place in ((names, name), *((one, kept) for one in kept_in))
+        for place in ((names, name), (own, kept), (traits, kept))
     ]
 
 
@@ -66,20 +66,27 @@ _PROMPTS: Sequence[tuple[Any, str, str]] = (
     (vars(getpass), "getpass", "_save_getpass"),
 )
 _prompt_hooks: dict[int, Any] = {}
-"""The hooks by the id of what they hook, which each keeps."""
+"""The hooks by the id of what they hook, which each keeps; the next run takes them again."""
+_MAX_HOOKS = 8
+"""How many are kept from one run to the next: ipykernel has another function in each cell."""
 
 
 def release_prompts(places: Places) -> None:
     """Remove the hooks; it may be called again where a stop interrupts it."""
-    hooks = [*_prompt_hooks.values()]
     # A cell that begins or ends meanwhile takes a hook from one place to the other.
-    while any(_swap(*at, hook, hook.__wrapped__) for at in places for hook in hooks):
+    while any(_put_back(*place) for place in places):
         pass
-    _prompt_hooks.clear()
+    if len(_prompt_hooks) > _MAX_HOOKS:
+        _prompt_hooks.clear()
+
+
+def _put_back(names: dict[str, Any], slot: str) -> bool:
+    own = names.get(slot)
+    return own is not None and _is_hook(own) and _swap(names, slot, own, own.__wrapped__)
 
 
 def _is_hook(own: Any) -> bool:
-    return any(own is hook for hook in _prompt_hooks.values())
+    return id(own) in map(id, _prompt_hooks.values())
 
 
 def _swap(names: dict[str, Any], slot: str, was: Any, to: Any) -> bool:

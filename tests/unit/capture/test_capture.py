@@ -11,6 +11,7 @@ import threading
 import warnings
 import weakref
 from contextlib import nullcontext, redirect_stdout
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -539,6 +540,24 @@ def test_a_kernel_that_has_run_no_cell_keeps_no_input_during_a_run_either(prompt
     person_calls.hook_prompts(prompts.places)
     assert prompts.kernel["_kept"] is None
     person_calls.release_prompts(prompts.places)
+
+
+def test_the_next_run_takes_the_hook_of_input_that_the_last_one_took(prompts):
+    taken = []
+    for _ in range(2):
+        person_calls.hook_prompts(prompts.places)
+        taken.append(prompts.owner["input"])
+        person_calls.release_prompts(prompts.places)
+        assert prompts.owner["input"] is input
+    assert taken[0] is taken[1] is not input
+
+
+def test_no_hook_is_kept_of_each_input_that_a_cell_ever_had(prompts):
+    for number in range(50):
+        prompts.owner["input"] = partial(cell_input, number)
+        person_calls.hook_prompts(prompts.places)
+        person_calls.release_prompts(prompts.places)
+    assert len(person_calls._prompt_hooks) < 10
 
 
 def cell_input(prompt=""):
