@@ -4,9 +4,8 @@
 dataclasses to `fields`, `replace`, `asdict` and `is_dataclass`.
 """
 
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar, Token
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
 from typing import Any, NamedTuple, TypeVar, cast, dataclass_transform
 
@@ -16,14 +15,20 @@ Undo = Callable[[], object]
 """Takes back what a function changed; such a function returns it."""
 
 
-@contextmanager
-def holding(variable: ContextVar[T], value: T) -> Generator[None]:
+class holding:
     """Set a context variable during a block."""
-    token = variable.set(value)
-    try:
-        yield
-    finally:
-        variable.reset(token)
+
+    def __init__(self, variable: ContextVar[T], value: T) -> None:
+        self._variable: ContextVar[Any] = variable
+        self._value = value
+
+    def __enter__(self) -> None:
+        """Set it."""
+        self._token: Token[Any] = self._variable.set(self._value)
+
+    def __exit__(self, *_raised: object) -> None:
+        """Give it the value of before."""
+        self._variable.reset(self._token)
 
 
 class _Plan(NamedTuple):
@@ -66,7 +71,7 @@ def replace(record: T, **changes: Any) -> T:
     if unknown := changes.keys() - plan.every:
         raise TypeError(f"{type(record).__name__}: unknown {', '.join(sorted(unknown))}")
     made, values = object.__new__(type(record)), record.__dict__
-    made.__dict__.update({name: values[name] for name in plan.names}, **changes)
+    made.__dict__.update({name: values[name] for name in plan.names} | changes)
     return made
 
 
@@ -105,12 +110,12 @@ def _init(self: Any, *positional: Any, **given: Any) -> None:
         if len(positional) > len(plan.names):
             raise TypeError(f"it takes {len(plan.names)} fields, not {len(positional)}")
         named = dict(zip(plan.names, positional, strict=False))
-        if doubled := named.keys() & given:
+        if given and (doubled := named.keys() & given):
             raise TypeError(f"given twice: {', '.join(sorted(doubled))}")
         given = named | given
     values = self.__dict__
-    values.update(plan.defaults)
-    values.update(given)
+    values |= plan.defaults
+    values |= given
     for name, make in plan.factories.items():
         if name not in given:
             values[name] = make()

@@ -13,7 +13,7 @@ def interactive_shell() -> Any | None:
     None without one. On the threads of an embedded kernel that is its shell, on all other threads
     the shell of the prompt.
     """
-    ipython = ipython_module()
+    ipython: Any = sys.modules.get("IPython")
     return None if ipython is None else ipython.get_ipython()
 
 

@@ -20,14 +20,14 @@ from repl_pair.runtime.capture.wrapping import wrap
 T = TypeVar("T")
 
 
-async def in_one_process(captured: Captured, work: Callable[[], Awaitable[T]]) -> T:
+async def in_one_process(captured: Captured, work: Callable[..., Awaitable[T]], *args: Any) -> T:
     """Await work; a child that it forks ends with it, with the exit status of a script.
 
     The child would otherwise be a second kernel, on the sockets of this one. It ends without
     flushing files and without `atexit`.
     """
     try:
-        value = await work()
+        value = await work(*args)
     except BaseException as error:
         if captured.forked:
             _end(error)

@@ -105,8 +105,8 @@ def _set_streams(was: list[Any]) -> None:
 
 
 def _is_as_streams(was: list[Any]) -> bool:
-    now = zip(_STREAMS, _streams(), was, strict=True)
-    return all(one is other or _stood_before(name) for name, one, other in now)
+    other = [name for name, one in zip(_STREAMS, was, strict=True) if getattr(sys, name) is not one]
+    return all(map(_stood_before, other))
 
 
 def _stood_before(name: str) -> bool:

@@ -185,7 +185,8 @@ class Plan:
 
     def _settled_steps(self, play: Play) -> Any:
         steps = list(play.steps)
-        return with_secrets(steps, secret_steps(self.story, steps, self.secret_places))
+        places = secret_steps(self.component, self.story, steps, self.secret_places)
+        return with_secrets(steps, places)
 
     def _settled_use(self, use: Use) -> list[Any]:
         """Return a decorator as it counts for what a run settles to: with the data of its body."""

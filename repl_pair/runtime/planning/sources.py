@@ -121,9 +121,8 @@ def _assignments(of: Assigned, indexes: dict[str, Index]) -> Iterator[Sequence[a
 
 
 def _in_cells(of: Assigned) -> Iterator[Sequence[ast.AST]]:
-    names = re.compile(rf"\b{re.escape(of.name)}\b")
     for source in cells() if run_in(namespace_of(of.reader)) else ():
-        if of.name in source and names.search(source):
+        if of.name in source and re.search(rf"\b{re.escape(of.name)}\b", source):
             yield index_cell(source).assignments.get(of.name, ())
 
 

@@ -176,7 +176,7 @@ async def _walk(frame: Frame, phase: str) -> BaseException | None:
     failed: BaseException | None = None
     frame.phase, frame.doing = phase, {}
     try:
-        await in_one_process(frame.captured, lambda: PHASES[phase](frame))
+        await in_one_process(frame.captured, PHASES[phase], frame)
         if phase != "teardown":
             raise_wanted()
     except BaseException as error:  # noqa: BLE001  a run records what its component raises

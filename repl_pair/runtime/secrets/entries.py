@@ -34,9 +34,10 @@ MAX_HINTS = 64
 """How many different hints of one arg name are tried; where there are more, the arg is secret."""
 
 
-def _expectations(story: Story, steps: Sequence[Step], args: Sequence[Place]) -> list[Place]:
+def _expectations(
+    component: Callable[..., Any], story: Story, steps: Sequence[Step], args: Sequence[Place]
+) -> list[Place]:
     """Return the words of a play, by step and word, that stand beside what is given as a secret."""
-    component = story.component.resolve()
     result = [] if isinstance(component, type) else secret_results(component)
     state = result if story.state is None else secret_results(story.state.resolve())
     called = [fn for step in steps for fn in _called(component, step)]
@@ -83,11 +84,13 @@ def slots_of(body: Any) -> dict[str, Any]:
     }
 
 
-def secret_steps(story: Story, steps: Sequence[Step], args: Sequence[Place]) -> list[Place]:
+def secret_steps(
+    component: Callable[..., Any], story: Story, steps: Sequence[Step], args: Sequence[Place]
+) -> list[Place]:
     """Return places in the steps of a play that hold a secret, or what is expected of one."""
-    takers = takers_of(story.component.resolve())
+    takers = takers_of(component)
     lines = [(str(n), *p) for n, step in enumerate(steps) for p in secret_line(takers, step)]
-    return [*lines, *_words_behind(steps, args), *_expectations(story, steps, args)]
+    return [*lines, *_words_behind(steps, args), *_expectations(component, story, steps, args)]
 
 
 def secrets_of_entry(entry: Entry) -> list[Place]:
@@ -102,7 +105,9 @@ def secrets_of_entry(entry: Entry) -> list[Place]:
     for at, steps in plays.items():
         paths += [(*at, *path) for path in _words_behind(steps, args)]
         if story is not None and entry.kind == "variant":
-            paths += [(*at, *path) for path in _expectations(story.body, steps, args)]
+            component = story.body.component.resolve()
+            found = _expectations(component, story.body, steps, args)
+            paths += [(*at, *path) for path in found]
     paths += [("argtypes", name) for name in slots.get("argtypes", ()) if name in _secret_of(story)]
     return list(dict.fromkeys([*paths, *_acted(entry, slots, plays), *_answered(slots)]))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from operator import is_
 from typing import Annotated, Any, TypeAlias, cast, get_args
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
 from repl_pair.records import record
 from repl_pair.runtime.values.classes import (
@@ -38,7 +38,8 @@ def is_share(given: Any) -> bool:
     return isinstance(given, (int, float)) and not isinstance(given, bool) and 0 <= given <= 1
 
 
-_TAKES: "WeakKeyDictionary[Any, tuple[Sequence[Any], Takes]]" = WeakKeyDictionary()
+_TAKES: "dict[int, tuple[Sequence[Any], Takes, ref[Any]]]" = {}
+"""By the id of what takes it: a metaclass may hash a class by code of its own."""
 _MAX_KEPT = 5000
 """How many are kept: one whose hints name itself is not let go of by its weak key."""
 _SEVERAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -113,14 +114,16 @@ def takes_of(fn: Callable[..., Any]) -> Takes:
         facts = _facts_of(fn)
     except _UnknownFactsError:
         return _read_callable(fn)[0]
-    known = _TAKES.get(fn)
+    key = id(fn)
+    known = _TAKES.get(key)
+    # The first fact is a weak reference to the callable itself.
     if known is not None and len(known[0]) == len(facts) and all(map(is_, known[0], facts)):
         return known[1]
     takes, is_complete = _read_callable(fn)
     if is_complete:
         if len(_TAKES) >= _MAX_KEPT:
             _TAKES.clear()
-        _TAKES[fn] = facts, takes
+        _TAKES[key] = facts, takes, ref(fn, lambda _gone: _TAKES.pop(key, None))
     return takes
 
 
