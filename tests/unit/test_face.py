@@ -110,6 +110,26 @@ def test_attaching_imports_at_most_sixty_modules_of_the_package():
     assert len(own) <= 60, sorted(own)
 
 
+COMPILED = """
+import re, sys
+own, files = re._compiler.compile, []
+def note(*given):
+    files.append(sys._getframe(3).f_code.co_filename)
+    return own(*given)
+re._compiler.compile = note
+import repl_pair.runtime.kernel.attach
+print(*files)
+"""
+
+
+def test_attaching_compiles_at_most_twelve_patterns():
+    files = subprocess.run(
+        [sys.executable, "-c", COMPILED], capture_output=True, text=True, check=True, timeout=60
+    ).stdout.split()
+    own = [file for file in files if "repl_pair" in file]
+    assert 0 < len(own) <= 12, own
+
+
 def test_importing_the_package_imports_no_more_than_it_takes_to_register():
     own = [m for m in imported_by("repl_pair") if m.startswith("repl_pair")]
     assert len(own) <= 20, sorted(own)

@@ -1,6 +1,7 @@
 """The parts of a variant: what its run put out, its args with sources, its phases, its body."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -62,7 +63,7 @@ def _bundle(bundle: Mapping[str, Any], hide: Hide) -> dict[str, str]:
         for mime in (*_BITMAPS, *_TEXTS)
         if isinstance(bundle.get(mime), str)
     }
-    if DEFAULT_REPR.fullmatch(parts.get("text/plain", "")):
+    if re.fullmatch(DEFAULT_REPR, parts.get("text/plain", "")):
         parts |= _source_of(bundle, hide)
     for mime in _BITMAPS:
         if parts.get(mime, "").startswith("["):  # a sentence on an image that was too large

@@ -2,7 +2,6 @@
 
 import base64
 import io
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -14,12 +13,11 @@ LIMIT_PIXELS = 25_000_000
 """The largest figure that is drawn."""
 LIMIT_LOOKED_AT = 1_000
 """How many parts of a result are looked at for rich values."""
-DEFAULT_REPR = re.compile(
-    r"<\S+ (?:object|(?:object )?at 0x[0-9a-fA-F]+)>"
-    r"|alt\.\w+\(\.\.\.\)|<Vega(?:Lite)? \d+ object>.*",
-    re.DOTALL,
+DEFAULT_REPR = (
+    r"(?s)<\S+ (?:object|(?:object )?at 0x[0-9a-fA-F]+)>"
+    r"|alt\.\w+\(\.\.\.\)|<Vega(?:Lite)? \d+ object>.*"
 )
-"""What says nothing of the object: of Python and IPython, and of altair."""
+"""What says nothing of the object: of Python and IPython, and of altair. `re` compiles it once."""
 
 _METHODS = {
     "image/png": "_repr_png_",

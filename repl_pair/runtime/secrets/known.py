@@ -22,8 +22,9 @@ _GUESSES = 1000
 SPACES: list[Callable[[], Iterable[dict[Any, Any]]]] = []
 """What gives variables that are searched whenever the person's are: before each reply."""
 
-_BREAK = re.compile(r"\s|\\[rn]")
-_WORD = re.compile(r"[^\s;&,='\"]+")
+# Compiled by `re` once something is found or sent.
+_BREAK = r"\s|\\[rn]"
+_WORD = r"[^\s;&,='\"]+"
 
 
 class CallSecrets(Needles):
@@ -123,7 +124,7 @@ class Known(Needles):
         if own is None or not every:
             return every
         spared = own.spared(self)
-        return tuple(form for form in set(every) if _BREAK.sub("", form) not in spared)
+        return tuple(form for form in set(every) if re.sub(_BREAK, "", form) not in spared)
 
     def find_all(self, text: str) -> tuple[str, ...]:
         """Return what `find` does, also where the principal sent it."""
@@ -194,7 +195,7 @@ def made_of(sent: Any, by_others: Any = ()) -> Generator[CallSecrets]:
 
 def _words(text: str) -> Iterator[str]:
     yield from parts_of(text)
-    yield from (word for word in _WORD.findall(text) if len(word) >= SHORTEST)
+    yield from (word for word in re.findall(_WORD, text) if len(word) >= SHORTEST)
 
 
 def _remember(words: dict[str, None], more: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from repl_pair.runtime.secrets.forms import forms_of, parts_of
 from repl_pair.runtime.values.marks import hide_spans, url_password_spans
 
 _WORD_BYTES = {"I": array("I").itemsize, "Q": array("Q").itemsize}
-_NUMERIC = re.compile(r"[\d.eE+-]+")
+_NUMERIC = r"[\d.eE+-]+"
 # Where lines of base64 end, also escaped, compiled by `re` at the first text of several lines.
 # The literal at the start lets the search skip quickly.
 _FULL_LINE = "[A-Za-z0-9+/_-]{59}"
@@ -188,7 +188,7 @@ class Needles:
         self.version += 1
         forms = forms_of(text)
         new = Traits(
-            max(map(len, forms)), bool(_NUMERIC.fullmatch(text)), "[" in text or "]" in text
+            max(map(len, forms)), bool(re.fullmatch(_NUMERIC, text)), "[" in text or "]" in text
         )
         self._traits = self._traits.with_those([new])
         for form in forms:

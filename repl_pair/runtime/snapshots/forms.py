@@ -40,7 +40,7 @@ def _text_of(bundle: Mapping[str, Any], hide: Callable[[str], str]) -> str:
     images = dict.fromkeys(kind for kind in SUFFIXES if kind in bundle)
     if images and _FIGURE.fullmatch(usual):  # it has none where it was left open, or returned
         (usual,) = texts_of([images])
-    is_hollow = DEFAULT_REPR.fullmatch(usual) or hide_addresses(usual) != usual
+    is_hollow = re.fullmatch(DEFAULT_REPR, usual) or hide_addresses(usual) != usual
     is_hollow = is_hollow or "text/plain" not in bundle
     kinds = TEXTS if is_hollow else TEXTS[:1]
     data = next((bundle[kind] for kind in kinds if bundle.get(kind) is not None), None)

@@ -94,11 +94,12 @@ _COMMON = _words(
     " client_secret_post application/json text/plain text/html"
 )
 
-_PRIVATE_KEY = re.compile(KEY_BEGIN + "[A-Z0-9 ]*PRIVATE KEY(?!.*-----END )", re.DOTALL)
 _OPTION = re.compile("--?[A-Za-z][A-Za-z0-9_-]{0,60}")
 URL_PASSWORD = re.compile(r"://[^\s/?#:@]*:([^\s/?#]+)@")
-_URL_FIELDS = re.compile(r"://[^\s?#\"'<>]*[?#]([^\s\"'<>]*)")
 _URL_FIELD = re.compile(r"(?<![^&;?#])([^&;?#=]{1,64})=([^&;#]+)")
+# Compiled by `re` at the first URL or key.
+_URL_FIELDS = r"://[^\s?#\"'<>]*[?#]([^\s\"'<>]*)"
+_PRIVATE_KEY = f"(?s){KEY_BEGIN}[A-Z0-9 ]*PRIVATE KEY(?!.*{_KEY_END})"
 
 _MARK = REDACTED.strip("[]")
 
@@ -186,7 +187,7 @@ def places_behind(items: Sequence[Any], at: int) -> range:
     item = items[at]
     if type(item) is not str:
         return range(0)
-    if KEY_BEGIN in item and _PRIVATE_KEY.search(item):
+    if KEY_BEGIN in item and re.search(_PRIVATE_KEY, item):
         ends = (n for n in range(at + 1, len(items)) if _is_text_with(items[n], _KEY_END))
         return range(at + 1, next(ends, len(items)))
     is_option = _OPTION.fullmatch(item) and is_secret_key(item) and not item.startswith("--no-")
@@ -254,7 +255,7 @@ def url_password_spans(text: str) -> list[tuple[int, int]]:
     if "://" not in text:
         return []
     spans = [match.span(1) for match in URL_PASSWORD.finditer(text)]
-    for fields in _URL_FIELDS.finditer(text):
+    for fields in re.finditer(_URL_FIELDS, text):
         found = _URL_FIELD.finditer(text, *fields.span(1))
         spans += [field.span(2) for field in found if is_secret_key(field[1])]
     return [span for span in spans if text[slice(*span)] != REDACTED]

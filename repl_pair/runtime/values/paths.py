@@ -20,12 +20,11 @@ LEGAL_FORM = 'result.lines[0].sku, totals["a key"] or a list such as ["result", 
 _NAME = re.compile(r"""[^\s.\[\]"']+""")
 _MOST_DIGITS, _MOST_STEPS = 100, 1_000
 _INDEX = re.compile(rf"\[(-?[0-9]{{1,{_MOST_DIGITS}}})\]")
-_CUT = re.compile(r"""\[((?:[^\[\]"']|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')*)\]""", re.DOTALL)
+# Compiled by `re` at the first bracket that holds no index.
+_CUT = r"""(?s)\[((?:[^\[\]"']|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')*)\]"""
 _ESCAPE = r"\\[\\'\"abfnrtuvxNU0-3\n]"  # of another one Python warns in the person's kernel
-_PLAIN_CUT = re.compile(
-    rf"""\[(?:[-+0-9_:,\s]|"(?:[^"\\]|{_ESCAPE})*"|'(?:[^'\\]|{_ESCAPE})*')*\]"""
-)
-_QUOTED = re.compile(r"""\[(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\]""", re.DOTALL)
+_PLAIN_CUT = rf"""\[(?:[-+0-9_:,\s]|"(?:[^"\\]|{_ESCAPE})*"|'(?:[^'\\]|{_ESCAPE})*')*\]"""
+_QUOTED = r"""(?s)\[(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\]"""
 
 
 def parse_path(path: str | Sequence[Any]) -> Steps:
@@ -120,18 +119,18 @@ def _parse_text(text: str, *, cuts: bool = False) -> tuple[Any, ...]:
     at = 0
     while at < len(text):
         name_at = at + 1 if steps and text[at] == "." else at
-        if index := _INDEX.match(text, at):
-            steps.append(int(index[1]))
-            at = index.end()
-        elif quoted := _QUOTED.match(text, at):
-            steps.append(_unquoted(text, at, quoted))
-            at = quoted.end()
-        elif cuts and (cut := _CUT.match(text, at)):
-            steps.append(_cut(text, at, cut[0]))
-            at = cut.end()
-        elif (name := _NAME.match(text, name_at)) and (name_at > at or not steps):
+        if (name := _NAME.match(text, name_at)) and (name_at > at or not steps):
             steps.append(name[0])
             at = name.end()
+        elif index := _INDEX.match(text, at):
+            steps.append(int(index[1]))
+            at = index.end()
+        elif quoted := re.compile(_QUOTED).match(text, at):
+            steps.append(_unquoted(text, at, quoted))
+            at = quoted.end()
+        elif cuts and (cut := re.compile(_CUT).match(text, at)):
+            steps.append(_cut(text, at, cut[0]))
+            at = cut.end()
         else:
             raise _bad_path(text, f'expected .name, [index] or ["key"] at position {at}')
     if not 0 < len(steps) <= _MOST_STEPS:
@@ -158,7 +157,7 @@ def _unquoted(text: str, at: int, quoted: re.Match[str]) -> str:
 
 def _cut(text: str, at: int, bracket: str) -> Cut:
     try:
-        if not _PLAIN_CUT.fullmatch(bracket):
+        if not re.fullmatch(_PLAIN_CUT, bracket):
             raise ValueError
         read = ast.parse(f"_{bracket}", mode="eval").body
         assert isinstance(read, ast.Subscript)
