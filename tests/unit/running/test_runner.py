@@ -1,6 +1,8 @@
 import asyncio
 import contextvars
 import gc
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -31,6 +33,29 @@ def add(a: int = 1, b: int = 2):
 @pytest.fixture
 def sums():
     repl_pair.story("sums", component=add)
+
+
+COUNTED = """
+import sys
+import repl_pair
+def add(a: int = 1, b: int = 2): return a + b
+repl_pair.story("sums", component=add)
+repl_pair.variant("sums/A", args={"a": 3}, play=[repl_pair.check.path_equals("result", 5)])
+assert [repl_pair.run("sums/A").status for _ in range(3)] == ["pass"] * 3
+events = []
+sys.setprofile(lambda _frame, event, _given: events.append(event))
+repl_pair.run("sums/A")
+sys.setprofile(None)
+print(events.count("call") + events.count("c_call"))
+"""
+
+
+def test_a_run_makes_few_calls_around_that_of_its_component():
+    # In a process of its own: each library that is imported has settings, which a run holds.
+    done = subprocess.run(
+        [sys.executable, "-c", COUNTED], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert int(done.stdout) < 2_200
 
 
 def test_a_run_records_what_it_did(sums):
