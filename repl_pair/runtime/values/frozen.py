@@ -218,7 +218,7 @@ def secrets_in(frozen: Frozen) -> list[Any]:
 
 def _is_marked(frozen: Frozen) -> bool:
     """Return whether a Secret or Ref stands anywhere: most data has none, and needs no places."""
-    return not _MARKS.isdisjoint(map(real_class, nodes_in(frozen)))
+    return not _MARK_IDS.isdisjoint(map(id, map(real_class, nodes_in(frozen))))
 
 
 def nodes_in(frozen: Frozen) -> Iterator[Frozen]:
@@ -260,4 +260,4 @@ SCALARS = frozenset({type(None), bool, int, float, str})
 SCALAR_IDS = frozenset(map(id, SCALARS))
 """For values whose class a metaclass of the person's may hash by code of its own."""
 _MANY = frozenset({list, tuple, set, frozenset})
-_MARKS = frozenset({Secret, Ref})
+_MARK_IDS = frozenset(map(id, (Secret, Ref)))
