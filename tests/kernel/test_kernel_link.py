@@ -654,7 +654,8 @@ async def test_files_replaced_under_a_living_kernel_ask_for_a_restart(
 
 
 async def test_a_control_message_that_is_malformed_is_answered(link, kernel):
-    assert (await link.request("ping", {}, view=AGENT, timeout_s=BOUND_S))["ok"]
+    reply = await link.request("ping", {}, view=AGENT, timeout_s=BOUND_S)
+    assert reply["ok"], reply
     line = Line(read_connection(kernel.path))
     try:
         for kind, content in ((REQUEST, {"client": [1]}), (ATTACH, {"client": "a", "pid": "x"})):

@@ -106,8 +106,7 @@ def secrets_of_entry(entry: Entry) -> list[Place]:
         paths += [(*at, *path) for path in _words_behind(steps, args)]
         if story is not None and entry.kind == "variant":
             component = story.body.component.resolve()
-            found = _expectations(component, story.body, steps, args)
-            paths += [(*at, *path) for path in found]
+            paths += [(*at, *path) for path in _expectations(component, story.body, steps, args)]
     paths += [("argtypes", name) for name in slots.get("argtypes", ()) if name in _secret_of(story)]
     return list(dict.fromkeys([*paths, *_acted(entry, slots, plays), *_answered(slots)]))
 
