@@ -22,6 +22,7 @@ from repl_pair.runtime.values.classes import (
     TypeRef,
     is_exactly,
     is_installed,
+    is_of,
     lineage,
     module_of,
     name_of,
@@ -31,6 +32,7 @@ from repl_pair.runtime.values.classes import (
     space_of,
 )
 from repl_pair.runtime.values.frozen import EnumMember, Record, Ref
+from repl_pair.runtime.values.marks import parts_of_label
 
 _dict, _list, _tuple, _set, _frozenset, _deque = cast(
     "tuple[Any, ...]", (dict, list, tuple, set, frozenset, deque)
@@ -107,8 +109,9 @@ def key_text(key: Any, depth: int = 2) -> str:
         return key.decode("utf-8", "replace")
     if key is None or type(key) is bool:
         return "null" if key is None else str(key).lower()
-    if real_class(key) is tuple and depth:
-        return f"({', '.join(key_text(part, depth - 1) for part in key[:50])})"
+    if depth and (parts := parts_of_label(key)) is not None:
+        texts = [key_text(part, depth - 1) for part in islice(parts, 50)]
+        return f"({', '.join(texts if is_of(key, tuple) else sorted(texts))})"
     body = describe(key, room=0, objects=False).body
     is_short = type(body) in (str, float) or (type(body) is int and body.bit_length() < _BIG_BITS)
     return str(body) if is_short else f"<{name_of(real_class(key))}>"

@@ -51,8 +51,7 @@ def secrets_in(spaces: Iterable[dict[Any, Any]], left: int) -> Iterator[Any]:
             if type(name) is str:
                 is_secret = is_secret_name(name) if secret_names is None else name in secret_names
             else:
-                text = name.decode("latin-1") if type(name) is bytes else ""
-                is_secret = type(name) is not int and is_secret_name(judged_name(name, text))
+                is_secret = type(name) is not int and is_secret_name(judged_name(name))
             if kind is str or kind is int:
                 if is_secret:
                     yield value

@@ -34,8 +34,7 @@ def is_secret_slot(key: Any, part: Any) -> bool:
     """Return whether what stands under a key is a secret; what is missing or counts is none."""
     if part is None or type(part) is bool:
         return False
-    text = bytes.decode(key, "latin-1") if is_of(key, bytes) else ""
-    key = judged_name(key, str.__str__(key) if is_of(key, str) else text)
+    key = judged_name(key)
     if is_secret_name(key):
         is_count = is_exactly(part, int, float) and (-_PIN < part < _PIN or not is_name(key))
         return not is_count

@@ -177,7 +177,7 @@ def _mapping(value: Mapping[Any, object], depth: int, behind: Any = None) -> Any
             refusal.trail.append((value, key))
             raise
     if behind is not None:
-        secret = [n for n, t in enumerate(keys, 1) if is_secret_key(judged_name(behind[t], t))]
+        secret = [n for n, t in enumerate(keys, 1) if is_secret_key(judged_name(behind[t]) or t)]
     if names_own_value(value):
         secret = [*secret, keys.index("value") + 1]
     for at in secret:

@@ -51,7 +51,7 @@ def to_json_data(frozen: Frozen) -> Any:
         if _is_plain_map(frozen):
             return _sorted_map(frozen)
         pairs = [
-            _pair(key, item, is_secret_key(judged_name(key, str(key))))
+            _pair(key, item, is_secret_key(judged_name(key) or str(key)))
             for key, item in frozen.items()
         ]
         return {TYPE: "map", "value": sorted(pairs, key=json_text)}

@@ -138,9 +138,18 @@ def may_hold_secret_keys(text: str) -> bool:
 
 def is_secret_label(label: Any) -> bool:
     """Return whether a label of a table, or a part of one, is the name of a secret."""
-    parts = cast("tuple[Any, ...]", label) if type(label) is tuple else (label,)
+    parts = parts_of_label(label)
     # A library has labels of its own class, as the names of headers.
-    return any(is_of(part, str) and is_secret_key(str.__str__(part)) for part in parts)
+    named = (part for part in ((label,) if parts is None else parts) if is_of(part, str))
+    return any(is_secret_key(str.__str__(part)) for part in named)
+
+
+def parts_of_label(label: Any) -> Iterable[Any] | None:
+    """Return what stands in a label or key that is a tuple or frozenset of any class, else None."""
+    for base in cast("tuple[Any, ...]", (tuple, frozenset)):
+        if issubclass(type(label), base):
+            return base.__iter__(label)
+    return None
 
 
 def is_name(text: str) -> bool:
@@ -170,7 +179,7 @@ def holds_named_secret(pair: Any) -> bool:
     label = pair[0]
     if type(label) is str:  # most are asked about for each row of long data
         return _HINT.search(label.lower()) is not None and names_secret(label)
-    return type(label) is tuple and names_secret(label)
+    return parts_of_label(label) is not None and names_secret(label)
 
 
 def may_announce(item: str) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import fields
 from enum import Enum
 from math import nan
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from repl_pair.runtime.values import frozen
 from repl_pair.runtime.values.build import name_of_member
@@ -24,6 +24,7 @@ from repl_pair.runtime.values.classes import (
 from repl_pair.runtime.values.leaf import Made
 from repl_pair.runtime.values.leaves import LEAVES, MOMENT, leaf_of
 from repl_pair.runtime.values.library import exact_columns
+from repl_pair.runtime.values.marks import parts_of_label
 
 Parts: TypeAlias = tuple[Any, ...]
 _NO_DATA = (type(None), FunctionType, MethodType, BuiltinFunctionType)
@@ -42,18 +43,25 @@ def parts_by_base_class(value: object) -> Made | None:
     return _NAMED if is_named else None
 
 
-def judged_name(key: Any, text: str) -> str:
-    """Return by which words a key may name a secret: of a member its name, of others the text."""
+def judged_name(key: Any) -> str:
+    """Return by which words a key may name a secret: of a member its name, of parts those of each.
+
+    No words for what is no text and holds none.
+    """
     if type(key) is str:
-        return text
-    if type(key) is tuple:
-        parts = cast("tuple[Any, ...]", key)
-        return " ".join(judged_name(part, part if type(part) is str else "") for part in parts)
+        return key
+    if (parts := parts_of_label(key)) is not None:
+        words = map(judged_name, parts)
+        return " ".join(words if is_of(key, tuple) else sorted(words))
     if is_exactly(key, frozen.EnumMember):
         return key.name
     # A class of members may define `name`, but not this.
     name = object.__getattribute__(key, "_name_") if is_of(key, Enum) else None
-    return name if type(name) is str else text
+    if type(name) is str:
+        return name
+    if is_of(key, bytes):
+        return bytes.decode(key, "latin-1")
+    return str.__str__(key) if is_of(key, str) else ""
 
 
 def _dataclass(value: Any) -> Parts:

@@ -1,5 +1,6 @@
 """Who learns a secret: all what the person holds, its call alone what an agent's data made."""
 
+from collections import namedtuple
 from dataclasses import dataclass
 from enum import Enum
 
@@ -140,12 +141,27 @@ def test_the_parts_of_what_has_a_secret_name_are_learned_also_where_they_are_man
     assert needles.scrub(tokens[-1][1])[0] == "[redacted]"
 
 
-@pytest.mark.parametrize("key", [Enum("Col", "API_KEY").API_KEY, ("api_key", 1)])
+KEYS = [
+    Enum("Col", "API_KEY").API_KEY,
+    b"api_key",
+    ("api_key", 1),
+    namedtuple("Setting", "env name")("db", "api_key"),
+    frozenset({"api_key"}),
+    (frozenset({"key", "api"}), 1),
+]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: type(key).__name__)
 @pytest.mark.parametrize("others", [0, 1_500])
-def test_what_stands_under_a_member_or_tuple_with_a_secret_name_is_learned(needles, key, others):
+def test_what_stands_under_a_key_that_holds_a_secret_name_is_learned(needles, key, others):
     held = {f"setting_{n}": n for n in range(others)}
     learn_held([{**held, key: SECRET}], needles=needles)
     assert needles.scrub(SECRET)[1]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: type(key).__name__)
+def test_what_stands_under_a_key_that_holds_a_secret_name_does_not_leave(key):
+    assert list(send_out({key: "hun7r"}).value.values()) == [REDACTED]
 
 
 def test_many_levels_of_what_has_a_secret_name_share_one_budget(needles):
