@@ -61,8 +61,8 @@ def _read_scalar(value: Any) -> Any:
     generic = sys.modules["numpy"].generic
     plain: Any = generic.item(value)
     dtype = generic.dtype.__get__(value)
-    if dtype.names:
-        return named_fields(plain, dtype)
+    if name_fields := named_fields(dtype):
+        return name_fields(plain)
     if dtype.kind == "M" and plain is not None:  # of nanoseconds, it is a whole number
         return sys.modules["numpy"].datetime64.__str__(value)
     if real_class(plain) is real_class(value):

@@ -32,8 +32,8 @@ def show_array(value: Any, rows: int = END_ROWS) -> dict[str, Any]:
     """Return what is shown of an array of numpy: of a grid its rows, else its items."""
     base = sys.modules["numpy"].ndarray
     plain = base.view(value, base)
-    names = plain.dtype.names
-    is_grid = plain.ndim == 2 and not names
+    name_fields = named_fields(plain.dtype)
+    is_grid = plain.ndim == 2 and not name_fields
     mask = masked_cells(value)
 
     def cut(array: Any, part: slice) -> Any:
@@ -45,8 +45,8 @@ def show_array(value: Any, rows: int = END_ROWS) -> dict[str, Any]:
             texts = sys.modules["numpy"].datetime_as_string(some).astype(object)
             texts[sys.modules["numpy"].isnat(some)] = None
             some = texts
-        if names:
-            rows = [named_fields(row, plain.dtype) for row in some.tolist()]
+        if name_fields:
+            rows = [name_fields(row) for row in some.tolist()]
             hidden = [False] * len(rows) if mask is None else cut(mask, part).tolist()
             return [None if is_hidden else row for row, is_hidden in zip(rows, hidden, strict=True)]
         if mask is not None:

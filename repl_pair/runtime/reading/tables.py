@@ -5,6 +5,7 @@ numpy, pandas and polars are found through `sys.modules`; nothing is imported.
 
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from repl_pair.runtime.values.classes import is_exactly, is_genuine, is_of, is_polars, real_class
@@ -70,9 +71,31 @@ def masked_cells(value: Any) -> Any:
     if masked is None or real_class(value) is not masked.MaskedArray:
         return None  # of a subclass, code of the person's would run
     mask: Any = numpy.asarray(masked.getmaskarray(value))
-    if mask.dtype.names:
-        mask = numpy.logical_or.reduce([mask[name] for name in mask.dtype.names])
+    mask = _rows_with_any(mask)
     return mask if mask.any() else None
+
+
+def _rows_with_any(mask: Any) -> Any:
+    if not mask.dtype.names:
+        return mask
+    fields = [_rows_with_any(mask[name]) for name in mask.dtype.names]
+    rows = [field.any(axis=tuple(range(mask.ndim, field.ndim))) for field in fields]
+    return sys.modules["numpy"].logical_or.reduce(rows)
+
+
+def items_of(array: Any) -> Any:
+    """Return the items of an array as lists; of masked fields within fields numpy makes none."""
+    masked, dtype = sys.modules.get("numpy.ma"), array.dtype
+    is_nested = any(dtype.fields[name][0].names for name in dtype.names or ())
+    if masked is None or not is_nested or not is_of(array, masked.MaskedArray):
+        return array.tolist()
+    return _without(array.data.tolist(), masked.getmaskarray(array).tolist())
+
+
+def _without(part: Any, masked: Any) -> Any:
+    if is_exactly(masked, list, tuple):
+        return real_class(masked)(map(_without, part, masked))
+    return None if masked is True else part
 
 
 def label_positions(labels: Any, key: Any) -> list[int]:
@@ -105,12 +128,28 @@ def dtype_text(dtype: Any) -> str:
     return _WIDTH.sub("", str(dtype))
 
 
-def named_fields(row: Any, dtype: Any) -> Any:
-    """Return a row of an array as a dict where its dtype has names, and so what stands in it."""
-    if not dtype.names:
-        return row
-    named = zip(dtype.names, row, strict=True)
-    return {name: named_fields(cell, dtype.fields[name][0]) for name, cell in named}
+def named_fields(dtype: Any) -> Callable[[Any], Any] | None:
+    """Return what makes a dict of a row of fields, and so of what stands in it; else None."""
+    if not (names := dtype.names):
+        return None
+    read = fields_read(dtype, named_fields)
+    return lambda row: dict(zip(names, read(row) if read else row, strict=True))
+
+
+def fields_read(
+    dtype: Any, reader: Callable[[Any], Callable[[Any], Any] | None]
+) -> Callable[[Any], list[Any]] | None:
+    """Return what reads a row by what `reader` makes of the dtypes of its fields, if of any."""
+    found = ((at, reader(dtype.fields[name][0])) for at, name in enumerate(dtype.names))
+    readers = [(at, read) for at, read in found if read is not None]
+
+    def read_row(row: Any) -> list[Any]:
+        cells = list(row)
+        for at, read in readers:
+            cells[at] = read(cells[at])
+        return cells
+
+    return read_row if readers else None
 
 
 def is_plain(value: Any, *names: str) -> bool:

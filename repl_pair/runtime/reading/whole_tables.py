@@ -6,7 +6,7 @@ from typing import Any
 
 from repl_pair.runtime.reading.parts import KeyNames
 from repl_pair.runtime.reading.table_names import hide_beside, hide_labelled
-from repl_pair.runtime.reading.tables import named_fields
+from repl_pair.runtime.reading.tables import items_of, named_fields
 from repl_pair.runtime.values.classes import is_polars, kind_of
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.library import columns_of
@@ -68,20 +68,20 @@ def _items(table: Any) -> Any:
     if kind_of(table) == "index":
         return _labels(table)
     if kind_of(table) == "array":
-        return each_row(plain_array(table), named_fields)
+        return each_row(plain_array(table), named_fields(table.dtype))
     items = table.to_list() if is_polars(table) else table.tolist()
     if is_secret_label(table.name):
         return Secret(items)
     return items if is_polars(table) else hide_labelled([items], table)[0]
 
 
-def each_row(array: Any, read: Callable[[Any, Any], Any]) -> Any:
-    """Return the items of an array as lists; `read` gets each row of fields, and its dtype."""
+def each_row(array: Any, read: Callable[[Any], Any] | None) -> Any:
+    """Return the items of an array as lists; `read`, if there is one, gets each row of fields."""
+    return items_of(array) if read is None else _each(items_of(array), array.ndim, read)
 
-    def open_up(items: Any, depth: int) -> Any:
-        return [open_up(one, depth - 1) for one in items] if depth else read(items, array.dtype)
 
-    return open_up(array.tolist(), array.ndim if array.dtype.names else 0)
+def _each(items: Any, depth: int, read: Callable[[Any], Any]) -> Any:
+    return [_each(one, depth - 1, read) for one in items] if depth else read(items)
 
 
 def _labels(index: Any) -> Any:

@@ -11,6 +11,7 @@ from repl_pair.runtime.snapshots.made_up import hide_addresses
 from repl_pair.runtime.snapshots.secret_parts import hide_fields
 from repl_pair.runtime.snapshots.states import State, Unstorable, Words, hide_declared
 from repl_pair.runtime.values.classes import (
+    is_array_scalar,
     is_library_scalar,
     lineage,
     name_of,
@@ -109,8 +110,8 @@ def _polars(value: Any) -> State:
 
 
 def _scalar(value: Any) -> State | Words:
-    named = getattr(getattr(value, "dtype", None), "names", None)
-    is_secret = named and hide_fields(row := value.item(), value.dtype) is not row
+    hide = hide_fields(value.dtype) if is_array_scalar(value) else None
+    is_secret = hide is not None and hide(row := value.item()) is not row
     return _array(value.reshape(())) if is_secret else _by_repr(value)
 
 
@@ -124,7 +125,7 @@ def _by_repr(value: Any) -> Words:
 def _array(value: Any) -> State:
     fields = {"dtype": Words(str(value.dtype)), "shape": value.shape}
     fields |= {"fill_value": value.fill_value} if hasattr(value, "fill_value") else {}
-    items = each_row(plain_array(value), hide_fields)
+    items = each_row(plain_array(value), hide_fields(value.dtype))
     return State(name_of(real_class(value)), (items,), fields | _added(value))
 
 

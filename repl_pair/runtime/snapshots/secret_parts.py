@@ -7,15 +7,16 @@ from typing import Any
 
 from repl_pair.runtime.reading.fields import read_fields
 from repl_pair.runtime.reading.table_names import is_open
+from repl_pair.runtime.reading.tables import fields_read
 from repl_pair.runtime.values.classes import is_exactly, is_of, real_class
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.marks import (
+    NAME_SLOTS,
     has_url_password,
     is_name,
     is_secret_key,
     is_secret_label,
     is_secret_name,
-    names_own_value,
     names_secret,
 )
 from repl_pair.runtime.values.value_parts import judged_name
@@ -91,16 +92,26 @@ def _hide(secret: list[Any], part: Any, depth: int) -> Any:
     return part
 
 
-def hide_fields(row: Any, dtype: Any) -> Any:
-    """Return a row of an array with Secrets in its fields by name; the row itself without any."""
-    if not dtype.names:
-        return row
-    pairs = zip(dtype.names, row, strict=True)
-    cells = {name: hide_fields(cell, dtype.fields[name][0]) for name, cell in pairs}
-    beside = {"value"} if names_own_value(cells) else set[str]()
-    hidden = {name for name in cells if name in beside or is_secret_label(name)}
-    made = [Secret(c) if n in hidden and not is_open(c) else c for n, c in cells.items()]
-    return tuple(made) if any(map(is_not, made, row)) else row
+def hide_fields(dtype: Any) -> Callable[[Any], Any] | None:
+    """Return what hides the fields of a row that are secrets by name; None where none may be.
+
+    It returns a row without secrets itself.
+    """
+    names = dtype.names or ()
+    read = fields_read(dtype, hide_fields) if names else None
+    secret = {at for at, name in enumerate(names) if is_secret_label(name)}
+    slots = [at for at, name in enumerate(names) if name in NAME_SLOTS and "value" in names]
+    beside = secret | {names.index("value")} if slots else secret
+
+    def hide(row: Any) -> Any:
+        cells = read(row) if read else row
+        hidden = beside if any(names_secret(cells[at]) for at in slots) else secret
+        if cells is row and not hidden:
+            return row
+        made = [Secret(c) if at in hidden and not is_open(c) else c for at, c in enumerate(cells)]
+        return tuple(made) if any(map(is_not, made, row)) else row
+
+    return hide if secret or slots or read else None
 
 
 def _is_same(one: Any, other: Any) -> bool:

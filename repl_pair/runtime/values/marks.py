@@ -169,6 +169,8 @@ def is_secret_name(key: str) -> bool:
 
 def names_secret(label: Any) -> bool:
     """Return whether the first of a pair names a secret: a text and a status are a pair too."""
+    if type(label) is str:
+        return is_secret_key(label) and is_name(label)
     return is_secret_label(label) and not (is_of(label, str) and not is_name(str.__str__(label)))
 
 

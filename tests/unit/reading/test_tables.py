@@ -7,6 +7,8 @@ import pytest
 from repl_pair.runtime.reading.table_counts import count_cells
 from repl_pair.runtime.reading.table_views import show_array, show_more
 from repl_pair.runtime.reading.tables import dtype_text, label_positions, shape_of_table
+from repl_pair.runtime.reading.whole_tables import as_rows
+from repl_pair.runtime.snapshots.texts import write_text
 
 
 def test_a_masked_cell_is_none_and_counts_as_null():
@@ -16,6 +18,18 @@ def test_a_masked_cell_is_none_and_counts_as_null():
     assert count_cells(masked) == {"nulls": 1, "min": 19.0, "max": 21.5}
     grid = numpy.ma.masked_array(numpy.arange(4).reshape(2, 2), mask=[[0, 1], [0, 0]])
     assert show_array(grid)["head"] == [[0, None], [2, 3]]
+
+
+def test_a_masked_field_within_a_field_is_none():
+    dtype = [("at", [("city", "U4"), ("n", "i4")]), ("b", "i4", 2)]
+    rows = numpy.ma.array([(("Rome", 1), 2)] * 2, dtype)
+    rows.mask[0]["at"]["city"] = True
+    assert [row["at"] for row in as_rows(rows)] == [
+        {"city": None, "n": 1},
+        {"city": "Rome", "n": 1},
+    ]
+    assert [row and row["at"] for row in show_array(rows)["head"]] == [None, as_rows(rows)[1]["at"]]
+    assert all("((None, 1), " in write_text(some, hide=str) for some in (rows, rows[0]))
 
 
 def test_a_dtype_as_text_shows_the_length_of_no_text():

@@ -44,6 +44,7 @@ import sqlalchemy
 from sqlalchemy import orm
 
 import repl_pair
+from repl_pair.runtime.snapshots import secret_parts
 from repl_pair.runtime.snapshots.states import Unstorable
 from repl_pair.runtime.snapshots.texts import MAX_PARTS, write_text
 
@@ -682,6 +683,16 @@ def test_a_secret_field_is_a_placeholder_where_its_name_is_not_written(kind):
     text = write_text(UNNAMED[kind], hide=str)
     assert "pw-1" not in text
     assert "[redacted]" in text
+
+
+def test_fields_are_judged_once_an_array_and_not_once_a_row(monkeypatch):
+    asked = []
+    is_secret = secret_parts.is_secret_label
+    monkeypatch.setattr(
+        secret_parts, "is_secret_label", lambda label: asked.append(label) or is_secret(label)
+    )
+    write_text(np.zeros(100, [("a", "i4"), ("b", [("name", "U9"), ("value", "i4")])]), hide=str)
+    assert sorted(asked) == ["a", "b", "name", "value"]
 
 
 def test_a_mapped_row_is_refused_where_its_columns_are_expired():
