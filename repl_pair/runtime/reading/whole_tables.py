@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from repl_pair.runtime.reading.parts import KeyNames
-from repl_pair.runtime.reading.table_names import hide_beside, hide_labelled
+from repl_pair.runtime.reading.table_names import hide_beside, hide_labelled, is_open
 from repl_pair.runtime.reading.tables import items_of, named_fields
 from repl_pair.runtime.values.classes import is_polars, kind_of
 from repl_pair.runtime.values.frozen import Secret
@@ -45,7 +45,12 @@ def _columns(frame: Any) -> list[list[Any]]:
 
 
 def _items_by_name(names: Sequence[str], columns: list[list[Any]]) -> dict[str, Any]:
-    return {name: {"items": items} for name, items in zip(names, columns, strict=True)}
+    named = zip(names, columns, strict=True)
+    return {name: {"items": i} for name, i in named if not (is_secret_label(name) and _are_open(i))}
+
+
+def _are_open(items: list[Any]) -> bool:
+    return all(map(is_open, items))
 
 
 def secret_columns(table: Any) -> Any:
@@ -70,7 +75,7 @@ def _items(table: Any) -> Any:
     if kind_of(table) == "array":
         return each_row(plain_array(table), named_fields(table.dtype))
     items = table.to_list() if is_polars(table) else table.tolist()
-    if is_secret_label(table.name):
+    if is_secret_label(table.name) and not _are_open(items):
         return Secret(items)
     return items if is_polars(table) else hide_labelled([items], table)[0]
 

@@ -33,7 +33,7 @@ _PIN = 1000
 
 def is_secret_slot(key: Any, part: Any) -> bool:
     """Return whether what stands under a key is a secret; what is missing or counts is none."""
-    if part is None or type(part) is bool:
+    if is_open(part):
         return False
     key = judged_name(key)
     if is_secret_name(key):

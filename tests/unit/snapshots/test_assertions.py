@@ -363,6 +363,22 @@ def test_what_is_missing_or_true_beside_the_name_of_a_secret_is_none(store, tabl
     assert "[redacted]" not in snapshot.actual
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        pd.DataFrame({"password": [None, float("nan")], "n": 1}),
+        pd.Series([float("nan")], name="password"),
+        {"password": np.float64("nan")},
+    ],
+    ids=["frame", "series", "dict"],
+)
+def test_a_missing_cell_under_the_name_of_a_secret_is_none(value):
+    repl_pair.story("table", component=lambda: value)
+    repl_pair.variant("table/It", play=[check.no_secret()])
+    (found,) = repl_pair.run("table/It").assertions
+    assert found.passed, found.reason
+
+
 def test_text_outputs_are_a_part_of_it(store):
     class Rich:
         def _repr_markdown_(self):

@@ -743,6 +743,8 @@ def test_what_is_no_secret_stays_where_no_name_is_written():
         ("token", 4711),
         {"token errors": 4711},
         {"Forgot your password?": "Click here"},
+        {"password": float("nan")},
+        {"password": np.bool_(True)},
         {"name": "Invalid token", "value": "refused"},
         collections.Counter(["token"]),
     ],
