@@ -4,6 +4,8 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields as dataclass_fields
+from itertools import repeat
+from operator import is_
 from types import FunctionType, ModuleType
 from typing import Any, Literal, NamedTuple, cast, get_origin
 
@@ -126,6 +128,8 @@ def names_of_holder(holder: Any) -> dict[str, Any]:
     space = holder.__globals__ if kind is FunctionType else None
     held = cast("dict[Any, Any]", vars(holder) if kind is ModuleType else space or {})
     held = cast("Any", dict).copy(held)
+    if all(map(is_, map(type, held), repeat(str))):  # a large module is read for each function
+        return held
     return {name: value for name, value in held.items() if type(name) is str}
 
 
