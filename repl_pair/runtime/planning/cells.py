@@ -13,6 +13,8 @@ from repl_pair.runtime.reading.code_files import is_cell
 
 _IN_NAMESPACE = frozenset({"time", "capture", "prun"})
 """Magics whose text runs as a cell does; `%%timeit` runs it in a function."""
+_MOST_OPTIONS = 12
+"""Words of options, with their values, before what a magic of one line runs."""
 
 
 def cells() -> Iterator[str]:
@@ -41,15 +43,15 @@ def without_magics(source: str) -> str:
         return source
 
 
-def _body_of(text: str) -> list[ast.stmt]:
-    """Return what a magic runs, without its options; nothing of what does not parse."""
+def _body_of(text: str, *, options: bool) -> list[ast.stmt]:
+    """Return what a magic runs, behind its `options`; nothing of what does not parse."""
     machinery = ipython_module("core.inputtransformer2")
-    words = text.split(" ") if text.startswith("-") else [text]
+    words = text.split(" ", _MOST_OPTIONS) if options and text.startswith("-") else [text]
     for at in range(len(words)):
         code = " ".join(words[at:])
-        if machinery is not None:
-            code = machinery.TransformerManager().transform_cell(code)
-        with suppress(SyntaxError, ValueError):
+        with suppress(SyntaxError, ValueError, RuntimeError):  # of too many magics to be expanded
+            if machinery is not None:
+                code = machinery.TransformerManager().transform_cell(code)
             return cast("ast.Module", parse(without_magics(code))).body
     return []
 
@@ -58,9 +60,9 @@ class _Expander(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> Any:
         match node.value:
             case ast.Call(
-                func=ast.Attribute(attr="run_cell_magic" | "run_line_magic"),
+                func=ast.Attribute(attr="run_cell_magic" | "run_line_magic" as run),
                 args=[ast.Constant(value=name), *_, ast.Constant(value=str(text))],
             ) if name in _IN_NAMESPACE:
-                return _body_of(text) or node
+                return _body_of(text, options=run == "run_line_magic") or node
             case _:
                 return node
