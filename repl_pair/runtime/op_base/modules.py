@@ -56,6 +56,11 @@ def hold_modules() -> None:
         found: Any = sys.modules.get(name, name)
         if found is not module and found is not None:  # None keeps a module from being imported
             sys.modules[name] = module
+            package, _, own = name.rpartition(".")
+            names = vars(_HELD[package]) if package in _HELD else {}
+            # What a package has of its own under the name of a module stays.
+            if isinstance(names.get(own, module), ModuleType):
+                names[own] = module
     if (seen := len(sys.modules)) == _seen[0]:
         return
     own = {n: m for n, m in sys.modules.copy().items() if f"{n}.".startswith(_PACKAGE)}

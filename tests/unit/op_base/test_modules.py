@@ -57,3 +57,18 @@ def test_a_module_is_put_back_only_if_its_import_ended(tmp_path, monkeypatch):
     hold_modules()
     assert "repl_pair.half" not in sys.modules
     assert sys.modules["repl_pair.whole"] is whole
+
+
+def test_a_module_that_is_put_back_is_the_one_of_its_package_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(repl_pair, "__path__", [*repl_pair.__path__, str(tmp_path)])
+    (tmp_path / "twice.py").write_text("")
+    first = importlib.import_module("repl_pair.twice")
+    hold_modules()
+    del sys.modules["repl_pair.twice"]
+    assert importlib.import_module("repl_pair.twice") is not first
+    hold_modules()
+    assert repl_pair.twice is first
+    own = repl_pair.twice = "of the package"
+    del sys.modules["repl_pair.twice"]
+    hold_modules()
+    assert (sys.modules["repl_pair.twice"], repl_pair.twice) == (first, own)
