@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -138,13 +138,12 @@ def may_hold_secret_keys(text: str) -> bool:
 
 def is_secret_label(label: Any) -> bool:
     """Return whether a label of a table, or a part of one, is the name of a secret."""
-    parts = parts_of_label(label)
+    parts = parts_of_label(label) or (label,)
     # A library has labels of its own class, as the names of headers.
-    named = (part for part in ((label,) if parts is None else parts) if is_of(part, str))
-    return any(is_secret_key(str.__str__(part)) for part in named)
+    return any(is_of(part, str) and is_secret_key(str.__str__(part)) for part in parts)
 
 
-def parts_of_label(label: Any) -> Iterable[Any] | None:
+def parts_of_label(label: Any) -> Iterator[Any] | None:
     """Return what stands in a label or key that is a tuple or frozenset of any class, else None."""
     for base in cast("tuple[Any, ...]", (tuple, frozenset)):
         if issubclass(type(label), base):
