@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from importlib.machinery import SourceFileLoader
+from inspect import CO_ITERABLE_COROUTINE
 from stat import S_ISREG
 from types import CodeType, FunctionType
 from typing import Any
@@ -98,9 +99,12 @@ def has_other_code(function: FunctionType, *, or_place: bool = False) -> bool:
     With `or_place` also where the same code stands on other lines now.
     """
     code = read_code(function.__code__.co_filename) if is_imported(function) else None
-    if code is None or function.__code__ in code:
+    # `types.coroutine` sets a flag, which no compiler does.
+    flags = function.__code__.co_flags & ~CO_ITERABLE_COROUTINE
+    own = function.__code__.replace(co_flags=flags)
+    if code is None or own in code:
         return False
-    return or_place or _without_place(function.__code__) not in _all_without_place(code)
+    return or_place or _without_place(own) not in _all_without_place(code)
 
 
 @lru_cache(maxsize=64)

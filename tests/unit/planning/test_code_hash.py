@@ -1046,7 +1046,7 @@ def test_what_autoreload_set_in_place_is_not_edited(tmp_path):
 def test_code_that_stands_on_other_lines_is_not_edited(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "moved_shop", raising=False)
-    body = "class A:\n    def run(self):\n        return 1\n"
+    body = "import types\nclass A:\n    @types.coroutine\n    def run(self):\n        yield 1\n"
     other = "class B:\n    def run(self):\n        return 2\n"
     path = tmp_path / "moved_shop.py"
     path.write_text(body + other)
