@@ -130,6 +130,10 @@ class Frame:
         self.error = self.raised = error
         self.erred_in = self.doing
 
+    def forget_raised(self) -> None:
+        """Forget what was raised: its traceback leads back here, and to what each call held."""
+        self.error = self.raised = self.failure = self.scope.fault = None
+
     async def value_of(self, value: Any) -> Any:
         """Wait for what is asynchronous, and read a generator to its end; pass on the rest.
 

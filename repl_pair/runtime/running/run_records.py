@@ -18,15 +18,14 @@ from repl_pair.runtime.values.classes import real_class
 
 
 def record_of(
-    frame: Frame, teardown_error: BaseException | None, secrets: CallSecrets, elapsed_ms: float
+    frame: Frame, status: tuple[str, str], secrets: CallSecrets, elapsed_ms: float
 ) -> RunRecord:
     """Return the record of a run that was walked to its end."""
     plan, out = frame.plan, frame.captured
-    status, reason = _status(frame, teardown_error)
     return RunRecord(
         variant_id=plan.variant_id,
-        status=status,
-        reason=bounded(reason),
+        status=status[0],
+        reason=bounded(status[1]),
         assertions=tuple(frame.outcomes),
         total=len(frame.outcomes),
         elapsed_ms=round(elapsed_ms, 3),
@@ -107,7 +106,8 @@ def _sensitive(frame: Frame) -> tuple[tuple[str, ...], ...]:
     return (*places, *lines)
 
 
-def _status(frame: Frame, teardown_error: BaseException | None) -> tuple[str, str]:
+def status_of(frame: Frame, teardown_error: BaseException | None) -> tuple[str, str]:
+    """Return what a run that was walked to its end came to, and why."""
     # A component may have caught what an effect could not do; what follows from it is no verdict.
     failed = frame.scope.fault or frame.failure
     if failed is not None:

@@ -23,7 +23,7 @@ from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.phases import PHASES
 from repl_pair.runtime.running.playing import read_state
 from repl_pair.runtime.running.raised import as_raised, describe
-from repl_pair.runtime.running.run_records import record_of
+from repl_pair.runtime.running.run_records import record_of, status_of
 from repl_pair.runtime.secrets.known import made_of
 from repl_pair.runtime.secrets.renderings import leaving_form
 from repl_pair.runtime.stopping.awaiting import await_together
@@ -153,8 +153,10 @@ async def execute(
             await while_live(section, lambda: in_context(context, _walk(frame, "teardown")))
             if stop is None:
                 raise
+        status, teardown_error = status_of(frame, teardown_error), None
+        frame.forget_raised()  # here, as what is freed then may warn
     elapsed_ms = (time.perf_counter() - started) * 1e3
-    record = record_of(frame, teardown_error, secrets, elapsed_ms)
+    record = record_of(frame, status, secrets, elapsed_ms)
     return record if stop is None else replace(record, assertions=(), total=0, **to_dict(stop))
 
 
@@ -186,9 +188,12 @@ async def _walk(frame: Frame, phase: str) -> BaseException | None:
     elapsed_ms = round((time.perf_counter() - started) * 1e3, 3)
     error = None if failed is None else describe(failed, frame.doing)
     frame.phases.append(PhaseRecord(phase=phase, elapsed_ms=elapsed_ms, error=error))
-    if failed is not None and is_stop(failed):
-        raise failed
-    return failed
+    try:
+        if failed is not None and is_stop(failed):
+            raise failed
+        return failed
+    finally:
+        failed = None  # its traceback holds this function's frame
 
 
 async def _nested(awaitable: Awaitable[Any]) -> Any:

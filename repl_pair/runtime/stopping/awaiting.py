@@ -58,7 +58,7 @@ class AwaitingTask:
         if call is None:
             return False
         awaitable, self._awaited = call
-        value, error = None, None
+        value, error, call = None, None, None
         try:
             value = await awaitable
         except BaseException as raised:
@@ -70,7 +70,9 @@ class AwaitingTask:
         # In a step of its own: in this one the context is in use, and the run goes on at once.
         self.loop.call_soon(_hand_over, self._awaited, value, error)
         self._awaited = None
-        return self.stays and not (isinstance(error, asyncio.CancelledError) and _ends(error))
+        ends = isinstance(error, asyncio.CancelledError) and _ends(error)
+        error = None  # its traceback holds this function's frame
+        return self.stays and not ends
 
     def _take_cancellation(self, error: asyncio.CancelledError) -> bool:
         """Handle one that came between two awaitables; return whether the task goes on.

@@ -81,6 +81,8 @@ class LoopThread:
                             self._end(loop, started, result)
                 finally:
                     there.end(result)
+                    if result.done():
+                        del result  # what it raises has a traceback, which holds this frame
 
     def _end(
         self, loop: asyncio.AbstractEventLoop, started: "list[AwaitingTask]", result: Future[Any]
@@ -206,7 +208,10 @@ def on_loop(loop: asyncio.AbstractEventLoop) -> WaitFor:
                     with suppress(TimeoutError):
                         loop.run_until_complete(asyncio.wait_for(is_done.wait(), STUCK_S))
                 there.end(result)
-        return result.result()
+        try:
+            return result.result()
+        finally:
+            del result
 
     return wait_for
 

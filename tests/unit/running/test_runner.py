@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import warnings
+import weakref
 
 import pytest
 
@@ -375,3 +376,67 @@ def test_a_stop_before_a_coroutine_is_awaited_leaves_no_warning_for_a_later_cell
         del stopped
         gc.collect()
     assert [str(one.message) for one in caught] == []
+
+
+SEEN: list[weakref.ref] = []
+
+
+class Held:
+    """What a component holds where it raises."""
+
+    def __init__(self):
+        SEEN.append(weakref.ref(self))
+
+
+def raise_here():
+    held = Held()
+    raise ValueError(id(held))
+
+
+async def raise_later():
+    await asyncio.sleep(0)
+    raise_here()
+
+
+class Raises:
+    def act(self):
+        raise_here()
+
+
+CAUGHT = [check.raises("ValueError")]
+RAISING = [
+    ("at once", raise_here, [], "error"),
+    ("at once, expected", raise_here, CAUGHT, "pass"),
+    ("awaited", raise_later, [], "error"),
+    ("awaited, expected", raise_later, CAUGHT, "pass"),
+    ("in a step", Raises, [repl_pair.step.call("act")], "error"),
+    ("in a step, expected", Raises, [repl_pair.step.call("act"), *CAUGHT], "pass"),
+]
+
+
+@pytest.mark.parametrize(
+    ("component", "play", "status"), [row[1:] for row in RAISING], ids=[row[0] for row in RAISING]
+)
+def test_what_a_component_held_as_it_raised_is_freed_with_its_run(component, play, status):
+    repl_pair.story("raising", component=component)
+    repl_pair.variant("raising/A", play=play)
+    gc.collect()
+    gc.disable()
+    try:
+        assert repl_pair.run("raising/A").status == status
+        # The thread of the loop lets go when it takes up something else.
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), PRIVATE.loop).result()
+        assert SEEN.pop()() is None
+    finally:
+        gc.enable()
+
+
+def test_what_a_component_that_raised_left_unawaited_warns_in_its_own_run():
+    def forget():
+        later = asyncio.sleep(0)
+        raise ValueError(id(later))
+
+    repl_pair.story("forget", component=forget)
+    repl_pair.variant("forget/A")
+    (warning,) = repl_pair.run("forget/A").warnings
+    assert "coroutine 'sleep' was never awaited" in warning
