@@ -16,7 +16,7 @@ from repl_pair.runtime.stopping.loops import close_unstarted
 from repl_pair.runtime.stopping.stop import (
     STOPS,
     Stop,
-    is_own_interrupt,
+    is_own,
     raise_wanted,
     stop_of,
     this_section,
@@ -90,7 +90,7 @@ async def _work(call: CapturedCall, work: Callable[[], Awaitable[None]]) -> None
         raise_wanted()
         show_value(call.captured, call.value)
     except BaseException as error:
-        if isinstance(error, STOPS) and not is_own_interrupt(error):
+        if isinstance(error, STOPS) and not is_own(error):
             raise
         # No local of a frame in the traceback holds the error: that would be a circle.
         call.error = describe(as_raised(error), {})

@@ -9,7 +9,7 @@ from types import coroutine
 from typing import Any, TypeVar
 
 from repl_pair.records import holding
-from repl_pair.runtime.stopping.stop import CANCELLED_BEFORE, count_cancellations
+from repl_pair.runtime.stopping.stop import CANCELLED_BEFORE, CLOSES, count_cancellations
 
 T = TypeVar("T")
 
@@ -59,9 +59,14 @@ def in_context(context: Context | None, work: Coroutine[Any, Any, T]) -> Generat
         except StopIteration as end:
             return end.value
         except GeneratorExit:
-            context.run(work.close)
+            context.run(_close, work)
             raise
         except BaseException as error:
             if getcoroutinestate(work) == CORO_CLOSED:
                 raise
             step, sent = work.throw, error
+
+
+def _close(work: Coroutine[Any, Any, Any]) -> None:
+    with holding(CLOSES, True):
+        work.close()

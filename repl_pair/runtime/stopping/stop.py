@@ -62,22 +62,23 @@ STOPS = (RunStopped, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
 
 def is_stop(error: BaseException) -> bool:
     """Return whether an exception ends a run from outside, which none does that is its own."""
-    if is_own_interrupt(error):
-        return False
-    if not isinstance(error, asyncio.CancelledError) or this_section().wanted is not None:
-        return isinstance(error, STOPS)
-    return count_cancellations() > CANCELLED_BEFORE.get()
+    if isinstance(error, asyncio.CancelledError) and this_section().wanted is None:
+        return count_cancellations() > CANCELLED_BEFORE.get()
+    return isinstance(error, STOPS) and not is_own(error)
 
 
-def is_own_interrupt(error: BaseException) -> bool:
-    """Return whether code raised KeyboardInterrupt itself: no stop of the person's arrived."""
+def is_own(error: BaseException) -> bool:
+    """Return whether code raised KeyboardInterrupt or GeneratorExit itself: none came to it."""
+    if not isinstance(error, KeyboardInterrupt):
+        return isinstance(error, GeneratorExit) and not CLOSES.get()
     section = this_section()
-    is_unasked = isinstance(error, KeyboardInterrupt) and section.wanted is None
-    return is_unasked and section.takes_interrupts()
+    return section.wanted is None and section.takes_interrupts()
 
 
 CANCELLED_BEFORE: ContextVar[int] = ContextVar("repl_pair_cancelled_before", default=0)
 """How often the task of a run was cancelled before it began: a `TaskGroup` may leave some."""
+CLOSES: ContextVar[bool] = ContextVar("repl_pair_closes", default=False)
+"""Whether the coroutine of a run is being closed."""
 
 
 def count_cancellations() -> int:
@@ -91,8 +92,7 @@ def count_cancellations() -> int:
 
 def stop_of(error: BaseException) -> Stop:
     """Return the stop behind an exception of STOPS: a requested one, or the person's interrupt."""
-    wanted = this_section().wanted
-    if wanted is not None:
+    if (wanted := this_section().wanted) is not None:
         return wanted
     if isinstance(error, RunStopped):
         return error.stop

@@ -440,3 +440,45 @@ def test_what_a_component_that_raised_left_unawaited_warns_in_its_own_run():
     repl_pair.variant("forget/A")
     (warning,) = repl_pair.run("forget/A").warnings
     assert "coroutine 'sleep' was never awaited" in warning
+
+
+def leave():
+    raise GeneratorExit("by itself")
+
+
+async def leave_later():
+    await asyncio.sleep(0)
+    leave()
+
+
+@pytest.mark.parametrize("component", [leave, leave_later])
+def test_a_generator_exit_of_a_component_is_what_it_raised(component):
+    repl_pair.story("leave", component=component)
+    repl_pair.variant("leave/A")
+    repl_pair.variant("leave/B", play=[check.raises("GeneratorExit")])
+    runs = repl_pair.run("leave/A"), repl_pair.run("leave/B")
+    expected = [("error", "GeneratorExit: by itself"), ("pass", "")]
+    assert [(one.status, one.reason) for one in runs] == expected
+
+
+def test_a_run_whose_coroutine_is_closed_ends_after_its_teardown():
+    ended = []
+
+    @repl_pair.loader("kept")
+    def kept():
+        yield 1
+        ended.append("teardown")
+
+    async def wait(n):
+        await asyncio.Event().wait()
+
+    repl_pair.story("wait", component=wait)
+    repl_pair.variant("wait/A", args={"n": repl_pair.ref("kept")}, play=CAUGHT)
+
+    async def main():
+        waiting = repl_pair.arun("wait/A")
+        waiting.send(None)
+        waiting.close()
+
+    asyncio.run(main())
+    assert (ended, last_result("wait/A")) == (["teardown"], None)
