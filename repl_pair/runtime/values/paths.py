@@ -16,7 +16,8 @@ Steps = tuple[Key, ...]
 Place = tuple[str, ...]
 """Keys from a value on, as text; `*` is any key or index."""
 
-LEGAL_FORM = 'result.lines[0].sku, totals["a key"] or a list such as ["result", "lines", 0]'
+_LEGAL_TEXT = 'result.lines[0].sku, totals["a key"]'
+LEGAL_FORM = f'{_LEGAL_TEXT} or a list such as ["result", "lines", 0]'
 _NAME = re.compile(r"""[^\s.\[\]"']+""")
 _MOST_DIGITS, _MOST_STEPS = 100, 1_000
 _INDEX = re.compile(rf"\[(-?[0-9]{{1,{_MOST_DIGITS}}})\]")
@@ -182,4 +183,5 @@ def _part(node: ast.expr) -> str | int | slice:
 
 def _bad_path(path: Any, what: str) -> RequestError:
     shown = repr(path) if len(repr(path)) <= 200 else repr(path)[:200] + "..."
-    return RequestError("bad_arguments", f"path {shown}: {what}. A valid form: {LEGAL_FORM}.")
+    form = _LEGAL_TEXT if isinstance(path, str) else LEGAL_FORM  # some ops take a text only
+    return RequestError("bad_arguments", f"path {shown}: {what}. A valid form: {form}.")

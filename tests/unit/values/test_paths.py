@@ -94,6 +94,7 @@ def test_what_is_no_path_is_refused_with_its_position_and_a_legal_form(path, wor
     assert caught.value.code == "bad_arguments"
     assert words in caught.value.message
     assert "result.lines[0].sku" in caught.value.message
+    assert ("a list" in caught.value.message) == isinstance(path, list)
 
 
 @pytest.mark.parametrize(
