@@ -18,7 +18,7 @@ from repl_pair.runtime.values.classes import (
     space_of,
 )
 from repl_pair.runtime.values.frozen import Secret
-from repl_pair.runtime.values.leaves import LEAVES
+from repl_pair.runtime.values.leaves import LEAVES, nearest_leaf
 
 Reader = Callable[[Any], Any]
 
@@ -71,6 +71,19 @@ def _read_scalar(value: Any) -> Any:
     return plain if leaf is None or leaf.show is None else leaf.show(plain)
 
 
+def _read_interval(value: Any) -> str:
+    stored = space_of(sys.modules["pandas"].Interval)
+    left, right, closed = (stored[slot].__get__(value) for slot in ("left", "right", "closed"))
+    ends = "[" if closed in ("left", "both") else "(", "]" if closed in ("right", "both") else ")"
+    return f"{ends[0]}{_show_end(left)}, {_show_end(right)}{ends[1]}"
+
+
+def _show_end(end: Any) -> Any:
+    """Return the number, moment or span at an end of an interval, as text."""
+    near: Any = nearest_leaf(real_class(end))
+    return _read_scalar(end) if near is None else (LEAVES[near].show or near.__repr__)(end)
+
+
 def _read_cookie(cookie: Any) -> Pairs:
     stored = (read_fields(cookie, private=True) or ({}, []))[0]
     name, value = (stored.get(f"_{slot}", stored.get(slot)) for slot in ("key", "value"))
@@ -90,6 +103,8 @@ _LIBRARY: tuple[tuple[str, str, Reader], ...] = (
     ("pandas", "Series", show_series),
     ("pandas", "Index", show_series),
     ("pandas", "NA", lambda _: "NA"),
+    ("pandas", "Interval", _read_interval),
+    ("pandas", "Period", lambda v: sys.modules["pandas"].Period.__str__(v)),
     ("polars", "DataFrame", show_polars),
     ("polars", "Series", show_polars),
 )

@@ -290,6 +290,25 @@ def test_marks_of_missing_values_and_moments_leave_as_text():
     ]
 
 
+def test_intervals_and_periods_leave_as_text_without_code_of_a_subclass():
+    np, pd = map(pytest.importorskip, ("numpy", "pandas"))
+
+    class Bin(pd.Interval):
+        left = property(pytest.fail)
+        __str__ = __repr__ = pytest.fail
+
+    class Edge(int):
+        __str__ = __repr__ = pytest.fail
+
+    days = pd.Timestamp("2026-11-21"), pd.Timestamp("2026-11-22")
+    intervals = Bin(0, 1.5, "left"), pd.Interval(Edge(1), np.int8(4)), pd.Interval(*days, "both")
+    assert value_of([*intervals, pd.Period("2026-11", "M")]) == [
+        *("[0, 1.5)", "(1, 4]", "[2026-11-21T00:00:00, 2026-11-22T00:00:00]", "2026-11"),
+    ]
+    counts = pd.cut(pd.Series([1, 15]), [0, 10, 20]).value_counts()
+    assert value_of(counts)["index"]["head"] == ["(0, 10]", "(10, 20]"]
+
+
 # The four ways to redact
 
 
