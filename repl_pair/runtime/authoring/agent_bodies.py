@@ -120,7 +120,8 @@ def read_body(kind: str, where: str, body: Mapping[str, Any], reading: Reading) 
     if reading.story is not None:
         _check_args(reading, reading.story, slots, where)
     if reading.faults:
-        raise refusal(" ".join(dict.fromkeys(reading.faults)), where=where)
+        faults = (fault.removeprefix(f"{where}: ") for fault in reading.faults)
+        raise refusal(" ".join(dict.fromkeys(faults)), where=where)
     return slots
 
 

@@ -539,6 +539,7 @@ def test_what_an_agent_writes_has_the_tier_of_its_view():
 def test_a_refusal_states_what_is_wrong_and_what_would_do(shop, agent, kind, id, body, stated):
     message = agent.fault(kind, id, body)
     assert stated in message
+    assert message.count(f"{id!r}: ") <= 1
     assert CALLED == []
 
 
