@@ -26,6 +26,7 @@ from repl_pair.runtime.reading.table_parts import (
     MISSING as _MISSING,
     labels_beside,
     read_part,
+    why_missing,
 )
 from repl_pair.runtime.reading.tables import column_names
 from repl_pair.runtime.values.classes import (
@@ -51,7 +52,7 @@ def _ids(*classes: Any) -> frozenset[int]:
 
 _DICTS = _ids(dict, OrderedDict, defaultdict, Counter)
 _TUPLE = _ids(tuple)
-_LISTS: dict[int, Any] = {id(cls): cls for cls in (list, tuple, deque)}
+_LISTS: dict[int, Any] = {id(cls): cls for cls in (list, tuple, deque, range)}
 MAX_SLICED = 100_000
 """Parts of a list that one slice reads."""
 
@@ -66,7 +67,7 @@ def read_field(value: Any, key: Key | Cut) -> Any:
         found = _read(value, key)
         if found is not _MISSING and not is_closed(found):
             return found
-    raise PathMiss(key, _open_names(value))
+    raise PathMiss(key, _open_names(value), why_missing(value))
 
 
 def read_code(value: Any, key: Key | Cut) -> Any:
@@ -216,8 +217,10 @@ def _read_position(value: Any, key: Key | Cut) -> Any:
     base, at = _plain_base(value, _LISTS, ("__getitem__",)), position_of(key)
     if base is None or at is None:
         return _MISSING
-    size = base.__len__(value)
-    return base.__getitem__(value, at) if -size <= at < size else _MISSING
+    try:
+        return base.__getitem__(value, at)
+    except IndexError:
+        return _MISSING
 
 
 def _open_names(value: Any) -> list[str]:

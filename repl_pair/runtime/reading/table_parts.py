@@ -69,6 +69,17 @@ def read_facet(value: Any, key: Key | Cut) -> Any:
     return MISSING
 
 
+def why_missing(value: Any) -> str:
+    """Return why no label leads on from a table, or its `loc`: they have several levels there."""
+    table, by = value if type(value) is Indexer else (value, "")
+    if by == "iloc" or not _is_pandas(table):
+        return ""
+    axes = [table.columns] if table.ndim == 2 else []
+    axes += [table.index] if by or not axes else []
+    several = any(labels.nlevels > 1 for labels in axes)
+    return "labels of several levels are read by position, with iloc" if several else ""
+
+
 def has_slices(value: Any) -> bool:
     """Return whether parts of a value can be read by a slice: of a row or table, all the library's.
 

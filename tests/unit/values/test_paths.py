@@ -27,6 +27,7 @@ from repl_pair.runtime.reading import stored_fields
 from repl_pair.runtime.reading.closed_values import is_closed
 from repl_pair.runtime.reading.steps import PathMiss, follow, read_member
 from repl_pair.runtime.reading.stored_fields import read_field
+from repl_pair.runtime.reading.table_parts import read_facet
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.paths import format_path, parse_cuts, parse_path
 
@@ -197,6 +198,7 @@ TABLE = np.array([(1, 2.5)], dtype=[("n", "i4"), ("price", "f8")])
         ([1, 2], "1", 2),
         ((1, 2), "[1]", 2),
         (deque([1, 2]), "[1]", 2),
+        (range(0, 10**12, 3), "[5]", 15),
         (OrderedDict(a=1), "a", 1),
         (Counter("aa"), "a", 2),
         (types.MappingProxyType({"a": 1}), "a", 1),
@@ -270,10 +272,31 @@ def test_a_miss_reports_the_step_how_far_it_came_and_what_is_near(step, root, pa
     assert str(miss).startswith(f"there is no {miss.step!r} in lines[0].")
 
 
+LEVELS = pd.DataFrame({"a": ["x"], "b": [1], "c": [2]}).set_index(["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "reason"),
+    [
+        (read_facet(LEVELS, "loc"), "x", True),
+        (read_facet(LEVELS, "loc"), ("x", 1), True),
+        (LEVELS.T, "x", True),
+        (LEVELS["c"], "x", True),
+        (LEVELS, "x", False),
+        (read_facet(LEVELS, "iloc"), 1, False),
+        (read_facet(FRAME, "loc"), "x", False),
+    ],
+)
+def test_a_label_of_several_levels_is_refused_with_what_reads_it(table, key, reason):
+    with pytest.raises(PathMiss) as caught:
+        read_field(table, key)
+    assert ("several levels are read by position, with iloc" in str(caught.value)) == reason
+
+
 @pytest.mark.parametrize("step", [read_member, read_field])
 @pytest.mark.parametrize("key", [7, "9" * 5000], ids=["7", "more digits than Python reads"])
 @pytest.mark.parametrize(
-    "root", [[1], (1,), Pair(1, 2), {"a": 1}, "text", 5, None, FRAME, FRAME["n"], {1}]
+    "root", [[1], (1,), range(1), Pair(1, 2), {"a": 1}, "text", 5, None, FRAME, FRAME["n"], {1}]
 )
 def test_an_index_out_of_range_is_a_miss(step, root, key):
     with pytest.raises(PathMiss, match=r"^(?!.*reading it raised)"):
