@@ -71,19 +71,20 @@ def check_forwarded(policy: Policy, via: str, op: str, args: Args) -> None:
     if own := [name for name in parameters_by_name(policy, known) if name in args]:
         raise refuse_through(f"{via} does not take {', '.join(own)}; call {op} itself.", op, args)
     if known["access"] == "run" and not may_run:
-        raise RequestError(
-            "bad_arguments",
-            f"read_op reaches ops that read; {op} runs.",
-            next_steps=[next_step("run_op", op=op, args=args or None)],
-        )
+        raise refuse_through(f"read_op reaches ops that read; {op} runs.", op, args, via="run_op")
 
 
-def refuse_through(message: str, op: str, args: Args) -> RequestError:
-    """Build the refusal of an op that is reached by its own name only; its step calls it so."""
+def refuse_through(message: str, op: str, args: Args, *, via: str = "") -> RequestError:
+    """Build the refusal of an op that is reached by its own name only, or `via` another op.
+
+    Its step calls it so.
+    """
     schema = manifest.by_name()[op]["input_schema"]
     steps, hints = suggest_call(op, correct_arguments(schema, args))
     if op in FORWARDING or not steps:
         steps = [next_step("describe_op", op=None if op in FORWARDING else op)]
+    elif via:
+        steps = [next_step(via, op=op, args=steps[0]["args"] or None)]
     return RequestError("bad_arguments", message, next_steps=steps, hints=hints)
 
 

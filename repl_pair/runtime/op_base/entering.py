@@ -58,20 +58,21 @@ def enter_body(
         origin = agent_origin(call.view.principal, [id, body] if is_sent else [id])
         old = REGISTRY.find(kind, id)
         is_hidden = old is not None and call.view.tier not in (None, old.tier)
-        if old is not None and not is_hidden and not may_replace(origin, old.origin):
-            raise taken(old)
         story = _story(call, kind, id, body)
-        if kind == "story" and story is not None:
-            _keep_component(call, id, story.body)
         reading = Reading(
             find=lambda kind, id: _usable_entry(call, kind, id),
             ids=lambda kind: _usable_ids(call, kind),
             story=story,
         )
         slots = read_body(kind, f"{kind} {id!r}", body, reading) | {"tier": call.view.tier}
+        # After the body: only a whole registration, which the person sees, asks for an id that is
+        # hidden, and the next step repeats the body.
         if is_hidden:
-            # After the body, so that only a whole registration, which the person sees, asks for it.
             raise _unusable(id)
+        if old is not None and not may_replace(origin, old.origin):
+            raise taken(old)
+        if kind == "story" and story is not None:
+            _keep_component(call, id, story.body)
         decide(call)
         with entering_from(origin):
             _write(call, kind, id, slots, reading)

@@ -292,6 +292,8 @@ def test_what_the_person_registered_is_not_replaced(shop, agent, kind):
     assert "Pick another id" in error
     step = agent.last.next_steps[0]
     assert step == next_step(f"register_{kind}", **{f"{kind}_id": f"{id}_2", "body": body})
+    assert "not an argument" in agent.fault(kind, id, body | {"agrs": {}})
+    assert f"{id}_2" not in str(agent.last.next_steps)
 
 
 def test_builtins_are_neither_replaced_nor_taken_out(agent):
