@@ -99,9 +99,9 @@ def has_other_code(function: FunctionType, *, or_place: bool = False) -> bool:
     With `or_place` also where the same code stands on other lines now.
     """
     code = read_code(function.__code__.co_filename) if is_imported(function) else None
-    # `types.coroutine` sets a flag, which no compiler does.
-    flags = function.__code__.co_flags & ~CO_ITERABLE_COROUTINE
-    own = function.__code__.replace(co_flags=flags)
+    own = function.__code__
+    if own.co_flags & CO_ITERABLE_COROUTINE:  # `types.coroutine` sets it, and no compiler
+        own = own.replace(co_flags=own.co_flags & ~CO_ITERABLE_COROUTINE)
     if code is None or own in code:
         return False
     return or_place or _without_place(own) not in _all_without_place(code)
