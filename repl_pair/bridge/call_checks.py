@@ -7,6 +7,7 @@ from typing import Any
 from repl_pair.bridge import manifest
 from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.policy import Descriptor, Policy
+from repl_pair.bridge.suggestions import in_kernel
 from repl_pair.errors import RequestError, did_you_mean, next_step
 from repl_pair.runtime.signatures.arguments import check_arguments, read_call_arguments
 from repl_pair.runtime.signatures.corrections import correct_arguments, suggest_call
@@ -79,12 +80,15 @@ def refuse_through(message: str, op: str, args: Args, *, via: str = "") -> Reque
 
     Its step calls it so.
     """
-    schema = manifest.by_name()[op]["input_schema"]
-    steps, hints = suggest_call(op, correct_arguments(schema, args))
+    known = manifest.by_name()[op]
+    own, target = split_kernel(known, args, None)
+    steps, hints = suggest_call(op, correct_arguments(known["input_schema"], own))
     if op in FORWARDING or not steps:
         steps = [next_step("describe_op", op=None if op in FORWARDING else op)]
     elif via:
         steps = [next_step(via, op=op, args=steps[0]["args"] or None)]
+    if target is not None:
+        steps = [in_kernel(step, target) for step in steps]
     return RequestError("bad_arguments", message, next_steps=steps, hints=hints)
 
 

@@ -73,7 +73,7 @@ async def run_under_way(link, **overrides):
 
 async def test_a_read_answers_with_the_life_of_the_kernel(link, kernel):
     reply = await ask(link, "ping")
-    assert reply["ok"]
+    assert reply["ok"], reply
     assert reply["boot"] == link.boot
     assert link.kernel.pid == kernel.pid
     assert reply["result"]["busy"] is False
@@ -87,7 +87,7 @@ async def test_a_kernel_of_another_transport_answers_and_reports(
     link = KernelLink(find_kernel(kernel.path))
     heard = []
     link.subscribe(heard.append)
-    assert (await ask(link, "ping"))["ok"]
+    assert (reply := await ask(link, "ping"))["ok"], reply
     await eventually(lambda: heard, what="the subscription")
     kernel.kill()
     await eventually(lambda: heard[-1].change == "lost", what="the death")
@@ -129,7 +129,7 @@ async def test_a_cell_that_leaves_other_threads_no_turn_takes_short_ones_to_its_
     await ask(link, "ping")
     running = asyncio.create_task(in_thread(person.finish, person.start(NO_TURNS)))
     while not running.done():
-        assert (await ask(link, "ping"))["ok"]
+        assert (reply := await ask(link, "ping"))["ok"], reply
         await asyncio.sleep(0.2)
     assert (await running).text == "True\n"
     assert person.run("round(sys.getswitchinterval(), 6)").value == "0.1"
@@ -209,7 +209,7 @@ async def test_attaching_and_reading_leave_a_running_cell_unharmed(link, person,
     before = set(eval(person.run("sorted(globals())").value))
     running = person.start(cell)
     reply = await ask(link, "ping")
-    assert reply["ok"]
+    assert reply["ok"], reply
     assert (await ask(link, "list_stories"))["ok"]
     ran = await in_thread(person.finish, running)
     assert ran.value == "'mine'"
@@ -225,14 +225,14 @@ async def test_attaching_and_reading_leave_a_running_cell_unharmed(link, person,
 
 async def test_a_running_cell_can_still_ask_its_person_after_an_attach(link, person):
     running = person.start("import time; time.sleep(0.7); got = input('name? '); got")
-    assert (await ask(link, "ping"))["ok"]
+    assert (reply := await ask(link, "ping"))["ok"], reply
     await in_thread(person.answer_input, "Ann")
     assert (await in_thread(person.finish, running)).value == "'Ann'"
 
 
 async def test_names_that_the_person_shadowed_do_not_stop_an_attach(link, person):
     person.run("type = dict = setattr = getattr = repl_pair = json = sys = exec = None")
-    assert (await ask(link, "ping"))["ok"]
+    assert (reply := await ask(link, "ping"))["ok"], reply
 
 
 async def test_a_cancelled_request_stops_its_run_and_no_other(link, person, tmp_path):
@@ -340,7 +340,7 @@ def state_of(reply):
 async def test_a_kernel_whose_interpreter_is_held_is_unresponsive_and_then_answers(
     link, person, tmp_path
 ):
-    assert (await ask(link, "ping"))["ok"]
+    assert (reply := await ask(link, "ping"))["ok"], reply
     running = person.start(HOLD.format(gate=str(gate := tmp_path / "gate")) + "'mine'")
     await eventually(gate.exists, what="the call that holds the lock")
     since = time.monotonic()
@@ -351,7 +351,7 @@ async def test_a_kernel_whose_interpreter_is_held_is_unresponsive_and_then_answe
     assert "interpreter lock" in reply["error"]["message"]
     await in_thread(gate.write_bytes, b"")
     assert (await in_thread(person.finish, running)).value == "'mine'"
-    assert (await ask(link, "ping"))["ok"]
+    assert (reply := await ask(link, "ping"))["ok"], reply
 
 
 @pytest.mark.full
@@ -363,7 +363,7 @@ async def test_a_heartbeat_that_is_late_on_a_busy_machine_is_waited_for(kernel):
     kernel.path.write_text(json.dumps(info | {"hb_port": port}))
     beating = asyncio.create_task(_echo_late(slow, 3 * HEARTBEAT_S))
     link = KernelLink(await in_thread(find_kernel, kernel.path))
-    assert (await ask(link, "ping"))["ok"]
+    assert (reply := await ask(link, "ping"))["ok"], reply
     await link.close()
     beating.cancel()
     context.destroy(linger=0)
@@ -379,13 +379,13 @@ async def _echo_late(socket, late_s):
 @pytest.mark.parametrize("attached", [True, False])
 async def test_a_stopped_kernel_is_unresponsive_not_gone(link, kernel, attached):
     if attached:
-        assert (await ask(link, "ping"))["ok"]
+        assert (reply := await ask(link, "ping"))["ok"], reply
     halt(kernel.pid)
     reply = await ask(link, "ping", timeout_s=1.0)
     assert reply["error"]["code"] == "kernel_unresponsive"
     assert "stopped" in reply["error"]["message"]
     kernel.signal(signal.SIGCONT)
-    assert (await ask(link, "ping"))["ok"]
+    assert (reply := await ask(link, "ping"))["ok"], reply
 
 
 # --- lives
@@ -474,7 +474,7 @@ async def test_what_was_under_way_never_runs_in_the_next_life(
 
 @pytest.mark.full
 async def test_a_restart_that_a_read_reported_refuses_no_run_that_follows(link, kernel, sit_at):
-    assert (await ask(link, "ping"))["ok"]
+    assert (reply := await ask(link, "ping"))["ok"], reply
     await in_thread(kernel.restart)
     successor = await in_thread(sit_at, kernel)
     await in_thread(successor.run, STORY)
@@ -489,7 +489,7 @@ async def test_a_restart_that_a_read_reported_refuses_no_run_that_follows(link, 
 async def test_runs_that_were_sent_before_a_reply_reported_the_restart_are_all_refused(
     link, kernel, sit_at
 ):
-    assert (await ask(link, "ping"))["ok"]
+    assert (reply := await ask(link, "ping"))["ok"], reply
     await in_thread(kernel.restart)
     successor = await in_thread(sit_at, kernel)
     await in_thread(successor.run, STORY)
@@ -504,7 +504,7 @@ async def test_runs_that_were_sent_before_a_reply_reported_the_restart_are_all_r
 
 @pytest.mark.full
 async def test_a_reply_that_reaches_no_caller_reports_no_restart(link, kernel, sit_at):
-    assert (await ask(link, "ping"))["ok"]
+    assert (reply := await ask(link, "ping"))["ok"], reply
     await in_thread(kernel.restart)
     successor = await in_thread(sit_at, kernel)
     await in_thread(successor.run, STORY)
@@ -521,14 +521,14 @@ async def test_a_host_that_was_replaced_in_the_same_process_is_no_restart(
     link, person, is_refused_before
 ):
     person.run(STORY)
-    assert (await ask(link, "ping"))["ok"]
+    assert (reply := await ask(link, "ping"))["ok"], reply
     boot = link.boot
     person.run("from repl_pair.runtime.kernel import attach as h")
     if is_refused_before:
         person.run("h.detach()")
         assert (await ask(link, "ping"))["error"]["code"] == "detached"
         person.run("h.attach()")
-        assert (await ask(link, "ping"))["ok"]
+        assert (reply := await ask(link, "ping"))["ok"], reply
     person.run("h.detach(); h.attach(); del h")
     # A call that is attached again beside others takes none of them its connection.
     reading, runs = asyncio.create_task(ask(link, "list_stories")), []

@@ -12,6 +12,10 @@ from repl_pair.errors import RequestError, next_step
     [
         ({}, next_step("describe_op", op="run_variant")),
         ({"variant_id": "a/B"}, next_step("run_op", op="run_variant", args={"variant_id": "a/B"})),
+        (
+            {"variant_id": "a/B", "kernel": "k"},
+            next_step("run_op", op="run_variant", args={"variant_id": "a/B"}, kernel="k"),
+        ),
     ],
 )
 def test_the_way_to_an_op_that_runs_is_a_call_that_works_as_written(args, step):
