@@ -191,7 +191,10 @@ class SilenceMonitor:
                 known = before and now() - before[0] < CONFIRM_S and before[1].state
                 line = self._link.line
                 answered = before and line and line.received > before[0]
-                self._report(silence, confirmed=known == silence.state and not answered)
+                # A machine that is busy for a moment leaves a kernel no time to run.
+                is_short = silence.state == "starved" and (silence.since_s or 0) < CONFIRM_S
+                confirmed = known == silence.state and not answered and not is_short
+                self._report(silence, confirmed=confirmed)
             if silence is None or silence.state in ANSWERING:
                 await asyncio.sleep(began + AGAIN_S - now())
 

@@ -22,11 +22,12 @@ def bound_at(name: str) -> int:
 
 def _last_cell(shell: Any, name: str) -> int:
     cells: list[str] = shell.history_manager.input_hist_parsed
+    size = len(cells)  # another thread may run a cell meanwhile
     seen, last = _SEEN.get((id(shell), name), (0, 0))
-    seen, last = (seen, last) if seen <= len(cells) else (0, 0)  # the history was reset
-    found = (at for at in range(len(cells) - 1, seen - 1, -1) if name in cells[at])
+    seen, last = (seen, last) if seen <= size else (0, 0)  # the history was reset
+    found = (at for at in range(size - 1, seen - 1, -1) if name in cells[at])
     last = next((at for at in found if _may_change(name, without_magics(cells[at]))), last)
-    _SEEN[id(shell), name] = len(cells), last
+    _SEEN[id(shell), name] = size, last
     return last
 
 
@@ -45,8 +46,10 @@ def _is_evaluated(node: ast.AST) -> bool:
         case ast.ClassDef():
             given = [*node.decorator_list, *node.bases, *node.keywords]
             return _reads(given) or any(map(_is_evaluated, node.body))
+        case ast.AnnAssign():
+            return node.value is not None and _reads([node.target, node.value])
         case _:
-            return _reads([node])
+            return isinstance(node, ast.AugAssign) or _reads([node])
 
 
 def _reads(nodes: Iterable[ast.AST]) -> bool:

@@ -72,7 +72,7 @@ def index(source: str) -> Index:
     found = Index(functions={}, named={}, classes={}, assignments={}, rebound=set())
     try:
         tree = parse(source)
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return found
     _fill(found, tree)
     imported, bound = set[str](), set[str]()

@@ -109,7 +109,7 @@ def key_text(key: Any, depth: int = 2) -> str:
         return key.decode("utf-8", "replace")
     if key is None or type(key) is bool:
         return "null" if key is None else str(key).lower()
-    if depth and (parts := parts_of_label(key)) is not None:
+    if depth and not is_of(key, Enum) and (parts := parts_of_label(key)) is not None:
         texts = [key_text(part, depth - 1) for part in islice(parts, 50)]
         return f"({', '.join(texts if is_of(key, tuple) else sorted(texts))})"
     body = describe(key, room=0, objects=False).body

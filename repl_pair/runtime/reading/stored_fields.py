@@ -219,7 +219,7 @@ def _read_position(value: Any, key: Key | Cut) -> Any:
         return _MISSING
     try:
         return base.__getitem__(value, at)
-    except IndexError:
+    except (IndexError, OverflowError):  # of a deque
         return _MISSING
 
 

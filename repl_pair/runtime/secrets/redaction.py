@@ -7,7 +7,7 @@ from typing import Any
 from repl_pair.runtime.reading.closed_values import is_closed_class, names_namespace
 from repl_pair.runtime.reading.parts import MAX_BYTES, Elided, copy_dict, describe
 from repl_pair.runtime.reading.table_counts import count_cells
-from repl_pair.runtime.reading.table_names import is_open, secret_cells
+from repl_pair.runtime.reading.table_names import secret_cells
 from repl_pair.runtime.secrets.forms import secrets_beside_sentence, url_passwords
 from repl_pair.runtime.secrets.needles import Needles, Rank
 from repl_pair.runtime.secrets.plain_copy import Hidden, PlainCopy, Search, Share, Span
@@ -265,7 +265,9 @@ class _Walk:
 
 
 def _is_not_secret(item: Any) -> bool:
-    return is_open(item) or item is Hidden.SECRET or (type(item) is str and item == REDACTED)
+    if item is None or item is True or item is False or item is Hidden.SECRET:
+        return True
+    return type(item) is str and item == REDACTED
 
 
 def _is_table(body: Any) -> bool:

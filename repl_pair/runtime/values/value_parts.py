@@ -50,15 +50,15 @@ def judged_name(key: Any) -> str:
     """
     if type(key) is str:
         return key
-    if (parts := parts_of_label(key)) is not None:
-        words = map(judged_name, parts)
-        return " ".join(words if is_of(key, tuple) else sorted(words))
     if is_exactly(key, frozen.EnumMember):
         return key.name
     # A class of members may define `name`, but not this.
     name = object.__getattribute__(key, "_name_") if is_of(key, Enum) else None
     if type(name) is str:
         return name
+    if (parts := parts_of_label(key)) is not None:
+        words = map(judged_name, parts)
+        return " ".join(words if is_of(key, tuple) else sorted(words))
     if is_of(key, bytes):
         return bytes.decode(key, "latin-1")
     return str.__str__(key) if is_of(key, str) else ""

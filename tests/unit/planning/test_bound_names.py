@@ -36,6 +36,7 @@ def run_all():
     runs = {name: repl_pair.run(f"{name}/One") for name in CELLS}
     return lambda: [[n for n, r in runs.items() if f(r)] for f in (is_current, counts_as_verdict)]
 
+shell.run_cell("b = 'math \\ud800' or " + 7000 * "-" + "1", store_history=True)
 first = run_all()
 steps = [first()]
 run_cells("RATE = 2", WRAP.replace("FACTOR", "2"))

@@ -148,6 +148,7 @@ KEYS = [
     namedtuple("Setting", "env name")("db", "api_key"),
     frozenset({"api_key"}),
     (frozenset({"key", "api"}), 1),
+    Enum("Pair", {"API_KEY": (1, 2)}, type=tuple).API_KEY,
 ]
 
 

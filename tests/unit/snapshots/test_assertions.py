@@ -368,9 +368,8 @@ def test_what_is_missing_or_true_beside_the_name_of_a_secret_is_none(store, tabl
     [
         pd.DataFrame({"password": [None, float("nan")], "n": 1}),
         pd.Series([float("nan")], name="password"),
-        {"password": np.float64("nan")},
     ],
-    ids=["frame", "series", "dict"],
+    ids=["frame", "series"],
 )
 def test_a_missing_cell_under_the_name_of_a_secret_is_none(value):
     repl_pair.story("table", component=lambda: value)
