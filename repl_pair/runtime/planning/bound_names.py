@@ -7,6 +7,7 @@ from typing import Any
 from repl_pair.runtime.ipython import known_shells
 from repl_pair.runtime.planning.cells import without_magics
 from repl_pair.runtime.planning.source_index import index_cell
+from repl_pair.runtime.planning.targets import is_definition_of
 
 _SEEN: dict[tuple[int, str], tuple[int, int]] = {}
 """By shell and name: how many cells were looked at, and the latest of them that gave the name."""
@@ -26,13 +27,21 @@ def _last_cell(shell: Any, name: str) -> int:
     seen, last = _SEEN.get((id(shell), name), (0, 0))
     seen, last = (seen, last) if seen <= size else (0, 0)  # the history was reset
     found = (at for at in range(size - 1, seen - 1, -1) if name in cells[at])
-    last = next((at for at in found if _may_change(name, without_magics(cells[at]))), last)
+    value = shell.user_ns.get(name)
+    last = next((at for at in found if _may_change(name, value, without_magics(cells[at]))), last)
     _SEEN[id(shell), name] = size, last
     return last
 
 
-def _may_change(name: str, cell: str) -> bool:
-    return any(map(_is_evaluated, index_cell(cell).assignments.get(name, ())))
+def _may_change(name: str, value: Any, cell: str) -> bool:
+    nodes = index_cell(cell).assignments.get(name, ())
+    return any(map(_is_evaluated, nodes)) and not _gives_back(name, value, *nodes)
+
+
+def _gives_back(name: str, value: Any, node: ast.AST, *others: ast.AST) -> bool:
+    """Return whether a cell gave a definition its own name again, and computed nothing."""
+    is_by_name = isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
+    return is_by_name and not others and is_definition_of(value, name)
 
 
 def _is_evaluated(node: ast.AST) -> bool:

@@ -19,12 +19,11 @@ from repl_pair.runtime.planning.source_index import Index, index, index_cell, in
 from repl_pair.runtime.planning.targets import (
     Target,
     file_of,
-    full_name,
+    is_definition_of,
     layers_of,
     module_namespace,
     namespace_of,
     own_functions,
-    unwrap,
 )
 from repl_pair.runtime.reading.code_files import has_other_code, is_imported
 from repl_pair.runtime.registry.component import noted_source
@@ -129,9 +128,7 @@ def _in_cells(of: Assigned) -> Iterator[Sequence[ast.AST]]:
 def _adds_nothing(of: Assigned, node: ast.AST | None = None) -> bool:
     """Return whether a node binds just a definition that has the name `of`, by `def` or by name."""
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
-        value = namespace_of(of.reader).get(of.name)
-        found = unwrap(value)
-        return found is not None and found is value and full_name(found) == of.name
+        return is_definition_of(namespace_of(of.reader).get(of.name), of.name)
     is_definition = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     return is_definition and not node.decorator_list
 

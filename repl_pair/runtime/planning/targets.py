@@ -138,6 +138,12 @@ def _contents(cell: Any) -> Any:
         return None
 
 
+def is_definition_of(value: Any, name: str) -> bool:
+    """Return whether a value is a function or class of that name, with nothing around it."""
+    found = unwrap(value)
+    return found is not None and found is value and full_name(found) == name
+
+
 def full_name(target: Target) -> str:
     """Return the qualified name; of a class the real one."""
     return qualname_of(target) if isinstance(target, type) else target.__qualname__
