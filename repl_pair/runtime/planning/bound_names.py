@@ -34,24 +34,22 @@ def _last_cell(shell: Any, name: str) -> int:
 
 
 def _may_change(name: str, value: Any, cell: str) -> bool:
+    # What a decorator such as `story` gives back as it was has nothing around it.
+    is_bare = is_definition_of(value, name)
     nodes = index_cell(cell).assignments.get(name, ())
-    return any(map(_is_evaluated, nodes)) and not _gives_back(name, value, *nodes)
+    return any(_is_evaluated(node, is_bare=is_bare) for node in nodes)
 
 
-def _gives_back(name: str, value: Any, node: ast.AST, *others: ast.AST) -> bool:
-    """Return whether a cell gave a definition its own name again, and computed nothing."""
-    is_by_name = isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
-    return is_by_name and not others and is_definition_of(value, name)
-
-
-def _is_evaluated(node: ast.AST) -> bool:
+def _is_evaluated(node: ast.AST, *, is_bare: bool = False) -> bool:
     """Return whether a statement computes something of other names where it runs."""
     match node:
         case ast.Import() | ast.ImportFrom():
             return False
+        case ast.Assign(value=ast.Name()) if is_bare:  # a definition gets its own name again
+            return False
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             given = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
-            return _reads([*node.decorator_list, *given])
+            return _reads(given if is_bare else [*node.decorator_list, *given])
         case ast.ClassDef():
             given = [*node.decorator_list, *node.bases, *node.keywords]
             return _reads(given) or any(map(_is_evaluated, node.body))

@@ -24,10 +24,11 @@ CELLS = {
     "Class": "class Class:\\n    rate = RATE\\n    def __init__(self, n=1): self.n = self.rate",
     "decorated": "@wrap\\ndef decorated(n=1): return n",
     "table": "TABLE = [RATE]\\ndef table(n=1): return TABLE[0]",
+    "kept": "@keep\\ndef kept(n=1): return n * RATE",
     "plain": "import math\\nSTEP = 1\\ndef plain(n=1): return n * RATE * STEP * math.pi",
 }
 WRAP = "import functools\\ndef wrap(f): return functools.wraps(f)(lambda n=1: f(n) * FACTOR)"
-run_cells("RATE = 1", WRAP.replace("FACTOR", "1"), *CELLS.values())
+run_cells("RATE = 1", "def keep(f): return f", WRAP.replace("FACTOR", "1"), *CELLS.values())
 for name in CELLS:
     repl_pair.story(name, component=shell.user_ns[name])
     repl_pair.variant(f"{name}/One")
@@ -43,7 +44,7 @@ run_cells("RATE = 2", WRAP.replace("FACTOR", "2"))
 steps += [first()]
 second = run_all()
 steps += [second()]
-run_cells(*CELLS.values())
+run_cells(*CELLS.values(), "before = plain", "plain = before")
 steps += [second(), run_all()()]
 print(json.dumps(steps))
 """
@@ -54,6 +55,6 @@ def test_results_are_stale_where_a_cell_computes_again_what_the_code_was_made_wi
     printed = subprocess.check_output(
         [sys.executable, "-c", SCRIPT], env=environment, text=True, timeout=60
     )
-    every = ["default", "Class", "decorated", "table", "plain"]
+    every = ["default", "Class", "decorated", "table", "kept", "plain"]
     current = json.loads(printed.splitlines()[-1])
-    assert current == [[each, each] for each in (every, [], every, ["plain"], every)]
+    assert current == [[each, each] for each in (every, [], every, every[4:], every)]
