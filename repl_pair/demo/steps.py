@@ -23,7 +23,11 @@ BAD = "pricing.discount/Wrong_on_purpose"
 PICTURE = "pricing.chart/Bars"
 PAID, DECLINED = "pricing.payment/Accepted", "pricing.payment/Declined"
 READS = 20
-SLEEP_S = 2.0
+SLEEPS = """import pathlib, time
+print("still mine")
+while not pathlib.Path({!r}).exists(): time.sleep(0.1)
+'slept'
+"""
 DEATH_NOTICED_MS = 1000.0
 
 
@@ -139,13 +143,14 @@ async def _identify(stage: Stage) -> None:
 async def _read_beside_cell(stage: Stage) -> None:
     kernel = stage.kernel
     idle = await _time_reads(stage)
-    code = f"import time; print('still mine'); time.sleep({SLEEP_S}); 'slept'"
-    begun = await anyio.to_thread.run_sync(kernel.start, code)
+    awake = kernel.path.with_name("awake")
+    begun = await anyio.to_thread.run_sync(kernel.start, SLEEPS.format(str(awake)))
     asleep = await _time_reads(stage)
     print_text(f"list_variants: {idle:.1f} ms idle, {asleep:.1f} ms while the cell sleeps")
     run = await stage.ask("run_variant", variant_id=GOOD, wait_s=0.3)
     print_text(f"run_variant waits for the cell: {run['status']}, {run['reason']}")
     expect(run["status"] == "cannot_run", "the run waits for the cell")
+    awake.touch()
     ran = await anyio.to_thread.run_sync(kernel.finish, begun)
     print_text(f"In[{ran.count}] ended by itself: printed {ran.printed!r}, value {ran.value}")
     expect(ran.error is None and ran.value == "'slept'", "the cell ends unharmed")
