@@ -81,12 +81,8 @@ class ServiceThread:
 
 @contextmanager
 def frames_of_threads() -> Generator[dict[int, FrameType]]:
-    """Give the frame in which each thread is, by its ident, for a block that may follow `f_back`.
-
-    Python 3.11 may collect garbage while it makes the object of a frame. A finalizer then lets the
-    frame's own thread go on, and end, and the process crashes: nothing is collected in the block.
-    """
-    resume = _COLLECTION.pause() if sys.version_info < (3, 12) else None
+    """Give the frame in which each thread is, by its ident, for a block that follows `f_back`."""
+    resume = pause_collection()
     latest = sys._current_frames()  # pyright: ignore[reportPrivateUsage]  the documented way
     try:
         # The frame of a generator that waits has no caller: the block's is two above this one.
@@ -94,8 +90,7 @@ def frames_of_threads() -> Generator[dict[int, FrameType]]:
         yield latest
     finally:
         latest.clear()  # the frame of the block names it
-        if resume is not None:
-            resume()
+        resume()
 
 
 class _Collection:
@@ -123,6 +118,15 @@ class _Collection:
 
 
 _COLLECTION = _Collection()
+
+
+def pause_collection() -> Undo:
+    """Let nothing be collected while the frames of other threads are read, until the undo.
+
+    Python 3.11 may collect garbage while it makes the object of a frame. A finalizer then lets the
+    frame's own thread go on, and end, and the process crashes.
+    """
+    return _COLLECTION.pause() if sys.version_info < (3, 12) else (lambda: None)
 
 
 class _SwitchInterval:

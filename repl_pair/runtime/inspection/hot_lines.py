@@ -1,5 +1,6 @@
 """The person's lines in which a running cell spends its time, sampled from another thread."""
 
+import sys
 import threading
 import time
 import weakref
@@ -8,7 +9,7 @@ from dataclasses import field
 from typing import Any
 
 from repl_pair.records import mutable
-from repl_pair.runtime.capture.own_threads import frames_of_threads, short_switch_interval
+from repl_pair.runtime.capture.own_threads import pause_collection, short_switch_interval
 from repl_pair.runtime.inspection.places import Line, Place, Places, describe_place
 from repl_pair.runtime.inspection.stacks import find_cell, lines_above, task_stacks, thread_stacks
 from repl_pair.runtime.inspection.suspended import lines_of
@@ -53,8 +54,8 @@ def read_hot_lines(seconds: float, is_cancelled: Callable[[], bool]) -> dict[str
         while last - began < seconds and not is_cancelled():
             due = max(due + PERIOD_S, last)
             time.sleep(max(0.0, due - monotonic()))
+            place, inside = _own_line(places, _lines_of(thread))  # first: soon the cell runs on
             now = monotonic()
-            place, inside = _line_of(places, thread)  # first: soon the cell runs on
             ended = CELLS.current is not running or not CELLS.is_busy()
             if ended:
                 break
@@ -94,10 +95,13 @@ def _add(spent: dict[Any, _Spent], place: Place, inside: Place | None, seconds: 
         line.inside[name] = line.inside.get(name, 0.0) + seconds
 
 
-def _line_of(places: Places, thread: int | None) -> tuple[Place | None, Place | None]:
-    # No name in the loop of samples: what a frame holds would live on until the next one.
-    with frames_of_threads() as latest:
-        return _own_line(places, lines_above(latest.get(thread or 0)))
+def _lines_of(thread: int | None) -> list[Line]:
+    """Return the lines in which a thread stands, read before it asks for the lock again."""
+    resume = pause_collection()
+    try:
+        return list(lines_above(sys._current_frames().get(thread or 0)))  # pyright: ignore[reportPrivateUsage]
+    finally:
+        resume()
 
 
 def _own_line(places: Places, lines: Iterable[Line]) -> tuple[Place | None, Place | None]:
