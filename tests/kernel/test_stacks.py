@@ -253,9 +253,19 @@ loop = asyncio.new_event_loop()
 threading.Thread(target=loop.run_forever, name="theirs", daemon=True).start()
 other = asyncio.run_coroutine_threadsafe(apart(), loop)
 await asyncio.sleep(0)
-while not is_over(): await asyncio.sleep(0.05)"""
+while not is_over(): await asyncio.sleep(0.05)
+for one in (*kept, other): one.cancel()
+while asyncio.all_tasks(loop): await asyncio.sleep(0.01)
+loop.call_soon_threadsafe(loop.stop)"""
     ):
-        found = await standing(link, lambda s: len(s["tasks"]) >= 3 and "awaits" in s["cell"])
+        found = await standing(
+            link,
+            lambda s: (
+                "awaits" in (s["cell"] or {})
+                and len([task for task in s["tasks"] if task["awaits"]]) == 3
+                and "Selector.select" in str(s["threads"])
+            ),
+        )
     tasks = {task["name"].partition("-")[0]: task for task in found["tasks"]}
     assert tasks["fetch"]["count"] == 30
     assert own(tasks["fetch"]["awaits"]) == [(2, "fetch")]
@@ -266,12 +276,6 @@ while not is_over(): await asyncio.sleep(0.05)"""
     assert found["left_out"]["machinery_tasks"] >= 1
     theirs = next(t for t in found["threads"] if t["name"] == "theirs")
     assert theirs["frames"][-1]["function"] == "BaseEventLoop.run_forever"
-    person.run(
-        """\
-for one in (*kept, other): one.cancel()
-while asyncio.all_tasks(loop): await asyncio.sleep(0.01)
-loop.call_soon_threadsafe(loop.stop)"""
-    )
 
 
 async def test_threads_that_stand_alike_are_one_and_the_bound_is_reported(link, running):
@@ -288,9 +292,13 @@ while not is_over(): time.sleep(0.01)
 over.set()
 for each in threads: each.join()"""
     ):
-        found = await standing(link, lambda s: any(t.get("count") == 50 for t in s["threads"]))
-        while found["left_out"].get("threads", 0) != 20 - (MAX_SHOWN - 1):
-            found = await read(link)
+        found = await standing(
+            link,
+            lambda s: (
+                any(thread.get("count") == 50 for thread in s["threads"])
+                and s["left_out"].get("threads") == 20 - (MAX_SHOWN - 1)
+            ),
+        )
     alike = next(t for t in found["threads"] if t.get("count"))
     assert alike["name"] == "w-0"
     assert own(alike["frames"]) == [(41, "wait")]
