@@ -33,8 +33,8 @@ ANSWERING = ("slow_op", "cell_runs", "unknown")
 """States after which there is a pause: the examination took no time, or showed nothing."""
 FROZEN = ("gil_held", "gil_held_or_blocked")
 """States in which no Python runs in the kernel, so that the last known answers still hold."""
-OF_AN_IMPORT = ("control_blocked", "starved")
-"""States that the import of the runtime, a handler on control too, explains while it attaches."""
+PASSING = ("control_blocked", "starved")
+"""States that an import of the runtime explains, or a machine that is busy for a moment."""
 STATUS_OP = "ping"
 """The op whose answer is the silence itself, where there is one."""
 WAITING_OP = "await_members"
@@ -186,13 +186,13 @@ class SilenceMonitor:
             began = now()
             silence = await self._examine(earliest)
             before, self._last = self._last, silence and (now(), silence)
-            is_own = self._link.is_attaching and silence and silence.state in OF_AN_IMPORT
+            may_pass = silence and silence.state in PASSING
+            is_own = self._link.is_attaching and may_pass
             if silence and silence.state not in ("slow_op", "unknown") and not is_own:
                 known = before and now() - before[0] < CONFIRM_S and before[1].state
                 line = self._link.line
                 answered = before and line and line.received > before[0]
-                # A machine that is busy for a moment leaves a kernel no time to run.
-                is_short = silence.state == "starved" and (silence.since_s or 0) < CONFIRM_S
+                is_short = may_pass and (silence.since_s or 0) < CONFIRM_S
                 confirmed = known == silence.state and not answered and not is_short
                 self._report(silence, confirmed=confirmed)
             if silence is None or silence.state in ANSWERING:
