@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 from answers import find_faults
 from bounds import BOUND_S
+from waiting import eventually
 
 from repl_pair.bridge.kernels.discovery import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
@@ -483,7 +484,8 @@ async def test_the_line_that_takes_the_time_is_first(link, running):
     assert first["share"] > 0.8
     assert sum(line["share"] for line in found["lines"]) <= 1.05
     assert (found["seconds"] >= 1.0, "ended" in found) == (True, False)
-    assert 0 < found["samples"] + found.get("missed", 0) <= 105 * found["seconds"]
+    taken_or_missed = found["samples"] + found.get("missed", 0)
+    assert taken_or_missed == pytest.approx(100 * found["seconds"], abs=1)
 
 
 async def test_what_a_hot_line_calls_of_a_library_is_named(link, running):
@@ -510,10 +512,17 @@ while not sampled(): pass
 """
 
 
+THREE_SAMPLES = """
+from repl_pair.runtime.inspection import hot_lines
+samples, lines_of = [], hot_lines._lines_of
+hot_lines._lines_of = lambda thread: (samples.append(1), lines_of(thread))[1]
+while len(samples) < 3: pass
+hot_lines._lines_of = lines_of
+"""
+
+
 async def test_sampling_ends_with_the_cell_and_states_how_long_it_was(link, running):
-    async with running(
-        SAMPLED + "until = time.monotonic() + 0.3\nwhile time.monotonic() < until: pass"
-    ):
+    async with running(THREE_SAMPLES):
         await begun(link)
         found = (await hot_lines(link, seconds=10.0))["result"]
     assert (found["ended"], found["seconds"] < 9.0, found["samples"] > 0) == (True, True, True)
@@ -597,10 +606,14 @@ async def test_while_c_code_holds_the_lock_the_call_reports_it_and_answers_later
     async with asyncio.timeout(BOUND_S):
         while not gate.exists():
             await asyncio.sleep(0.005)
-    refused = await link.request("read_stacks", {}, view=READER, timeout_s=1.5)
+
+    async def named():
+        refused = await link.request("read_stacks", {}, view=READER, timeout_s=1.5)
+        assert refused["error"]["code"] == "kernel_unresponsive"
+        return refused["error"]["detail"]["state"] == "gil_held"
+
+    await eventually(named, what="an examination that a busy machine did not disturb")
     later = asyncio.create_task(read(link))
-    assert refused["error"]["code"] == "kernel_unresponsive"
-    assert refused["error"]["detail"]["state"] == "gil_held"
     os.close(os.open(gate, os.O_RDWR))
     await ran
     assert (await later)["threads"][0]["name"] == "MainThread"

@@ -46,7 +46,7 @@ def read_hot_lines(seconds: float, is_cancelled: Callable[[], bool]) -> dict[str
     thread = cell.stack.of if cell.stack else None
     thread = thread if type(thread) is int else threading.main_thread().ident
     awaited, spent = _follow_await(places), dict[Any, _Spent]()
-    samples, missed, ended = 0, 0, False
+    samples, ended = 0, False
     began = last = due = monotonic()
     # With long turns a sample would wait until the cell itself returns the interpreter lock, and
     # so fall on lines that read files or sleep, however little time they take.
@@ -61,7 +61,7 @@ def read_hot_lines(seconds: float, is_cancelled: Callable[[], bool]) -> dict[str
                 break
             if place is None:
                 place, inside = _own_line(places, awaited())
-            samples, missed = samples + 1, missed + max(0, int((now - last) / PERIOD_S) - 1)
+            samples += 1
             if place is not None:
                 _add(spent, place, inside, now - last)
             last = now
@@ -72,7 +72,7 @@ def read_hot_lines(seconds: float, is_cancelled: Callable[[], bool]) -> dict[str
         "seconds": round(sampled_s, 2),
         "cell": cell.label,
         "ended": ended,
-        "missed": missed,
+        "missed": max(0, int(sampled_s / PERIOD_S) - samples),
         "lines": [line for each in lines if (line := _shown(each, sampled_s))["share"]],
     }
     return {name: value for name, value in answer.items() if value or name not in _OPTIONAL}
