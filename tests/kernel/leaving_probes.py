@@ -37,9 +37,14 @@ repl_pair.variant("draws/It")
 @repl_pair.story("clings", thread_safe=True)
 def clings(mark: str = ""):
     Path(mark).touch()
-    try: time.sleep(0.7)
-    except BaseException: pass
-    print("late")
+    ended = False
+    while not ended:
+        try:
+            while not Path(mark + ".go").exists(): time.sleep(0.01)
+            print("late")
+            Path(mark + ".late").touch()
+            ended = True
+        except BaseException: pass
 repl_pair.variant("clings/It", args={"mark": ""})
 
 @repl_pair.story("takes_out", thread_safe=True)

@@ -602,13 +602,15 @@ repl_pair.variant("raw.gated/It");
 async def test_a_process_that_outlives_its_run_holds_nothing_up_and_is_not_captured_again(
     desk, tmp_path
 ):
-    gate = tmp_path / "gate"
+    gate, begun = tmp_path / "gate", tmp_path / "begun"
     await desk.cell(f"""
-script = "echo begun; while ! [ -e {gate} ]; do sleep 0.01; done; yes | head -c 300000; exit 7"
+script = "echo begun; touch {begun}; while ! [ -e {gate} ]; do sleep 0.01; done; "
+script += "yes | head -c 300000; exit 7"
 @repl_pair.story("leaving", thread_safe=True)
 def leaving():
     global child
     child = subprocess.Popen(["sh", "-c", script])
+    wait_for({str(begun)!r})
 repl_pair.variant("leaving/It");
 """)
     answer = await desk.answer("leaving/It", lane="worker")

@@ -102,8 +102,10 @@ async def test_its_threads_and_tasks_put_out_into_its_answer_and_to_nobody_later
     gate = tmp_path / "gate"
     code = f"""
 import asyncio, os, threading, time
+printed = threading.Event()
 def work():
     print("in a thread")
+    printed.set()
     while not os.path.exists({str(gate)!r}): time.sleep(0.005)
     print("late, in a thread")
 async def later():
@@ -111,7 +113,7 @@ async def later():
     print("late, in a task")
 threads.append(threading.Thread(target=work)); threads[0].start()
 tasks.append(asyncio.create_task(later()))
-await asyncio.gather(asyncio.sleep(0.05), asyncio.to_thread(print, "in a pool"))
+await asyncio.gather(asyncio.to_thread(printed.wait), asyncio.to_thread(print, "in a pool"))
 """
     await cell("import asyncio; threads, tasks = [], []")
     answer = await send(link, code)

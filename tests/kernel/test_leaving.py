@@ -23,7 +23,7 @@ from repl_pair.errors import KernelError
 from repl_pair.wire import FEATURE, View
 from tests.kernel.leaving_probes import COUNTS, FINGERPRINT, STORIES
 
-from .conftest import HOLD
+from .conftest import HOLD, WAITS
 
 pytestmark = pytest.mark.anyio
 
@@ -141,7 +141,7 @@ async def same_as(look, before, expression="_fingerprint()"):
         return after == before
 
     try:
-        await eventually(is_same, what="the fingerprint", bound_s=5.0)
+        await eventually(is_same, what="the fingerprint")
     except pytest.fail.Exception:
         assert differences(after, before) == {}
 
@@ -536,7 +536,8 @@ async def test_a_run_that_outlives_a_detach_still_writes_nothing_in_the_persons_
         run(link, "clings/It", overrides={"mark": str(mark)}, lane="worker")
     )
     await eventually(lambda: asyncio.to_thread(mark.exists), what="the run")
-    shown = await at_desk("%pair detach\ntime.sleep(1.0)\nprint('own')")
+    late = f"while not Path('{mark}.late').exists(): time.sleep(0.01)"
+    shown = await at_desk(f"%pair detach\nPath('{mark}.go').touch()\n{late}\nprint('own')")
     assert shown == "Detached. No agent gets in before `%pair attach`.\nown\n"
     assert (await clinging)["error"]["code"] == "cancelled"
     await link.close()
@@ -544,13 +545,18 @@ async def test_a_run_that_outlives_a_detach_still_writes_nothing_in_the_persons_
 
 
 @pytest.mark.full
-async def test_a_cell_that_detaches_beside_a_waiting_run_answers_it(kernel, link, at_desk, person):
+async def test_a_cell_that_detaches_beside_a_waiting_run_answers_it(
+    kernel, link, at_desk, person, tmp_path
+):
     await at_desk(f"{STORIES}\n%load_ext repl_pair")
     await ask(link, "ping")
+    gate = tmp_path / "gate"
     cell = await asyncio.to_thread(
-        person.start, "import time; time.sleep(0.5)\n%pair detach\nprint('own output')"
+        person.start, WAITS.format(gate=str(gate)) + "%pair detach\nprint('own output')"
     )
     waiting = asyncio.create_task(run(link, "busy/It", wait_s=BOUND_S))
+    await ask(link, "list_stories")  # by its answer the kernel has taken the run
+    gate.touch()
     ran = await asyncio.to_thread(person.finish, cell)
     assert (await waiting)["error"]["code"] == "cancelled"
     assert ran.text == "Detached. No agent gets in before `%pair attach`.\nown output\n"
