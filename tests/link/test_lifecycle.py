@@ -1,7 +1,7 @@
 """What of a run's events, effects, steps and state crosses the wire, over every link."""
 
 import pytest
-from bounds import DEADLINE_S
+from bounds import DEADLINES_S
 
 pytestmark = pytest.mark.anyio
 
@@ -146,8 +146,11 @@ def told(n=0):
 repl_pair.story("told", component=told)
 repl_pair.variant("told/A")
 """)
-    for name in ("waits", "endless", "later"):
-        answer = await link.run(f"{name}/A", timeout_s=DEADLINE_S)
-        assert answer["status"] == "error", answer
-        assert "still_running" not in answer
-    assert (await link.run("told/A"))["result"] == ["closed"] * 3
+    for count, name in enumerate(("waits", "endless", "later"), start=1):
+        for limit_s in DEADLINES_S:
+            answer = await link.run(f"{name}/A", timeout_s=limit_s)
+            assert answer["status"] == "error", answer
+            assert "still_running" not in answer
+            if (closed := (await link.run("told/A"))["result"]) == ["closed"] * count:
+                break
+    assert closed == ["closed"] * 3
