@@ -207,7 +207,8 @@ def test_an_override_that_is_no_json_is_refused_with_a_legal_form(project, pair,
 
 
 def test_a_timeout_ends_a_run_with_exit_1(project, pair):
-    ran = pair("run", "shop.slow/Long", "--here", "--timeout", "0.2")
+    long = ("shop.slow/Long", "--override", "seconds=60")
+    ran = pair("run", *long, "--here", "--timeout", "0.2")
     assert ran.exit_code == 1
     assert "0.2 s" in ran.stdout + ran.stderr
 

@@ -176,7 +176,7 @@ async def test_the_person_dispatches_in_cells_while_an_agent_records(notebook):
             {
                 "variant_id": "cart/Empty",
                 "new_variant_id": "cart/Two",
-                "duration_ms": 3000,
+                "duration_ms": 6000,
                 "write_back": True,
             },
             view=WRITER,

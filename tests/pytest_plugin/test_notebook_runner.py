@@ -137,12 +137,12 @@ def test_a_cell_that_takes_too_long_or_kills_its_kernel_fails_and_those_after_it
     project.write("late.ipynb", "1", late, "2", outputs=("1", "", "2"))
     project.write("dead.ipynb", "1", killed, "2", outputs=("1", "", "2"))
     both = ("late.ipynb", "dead.ipynb")
-    ran = project.pytest("--pair-notebook", "--pair-cell-timeout", "1", *both)
+    ran = project.pytest("--pair-notebook", "--pair-cell-timeout", "5", *both)
     seen = [line for line in ran.out.splitlines() if line.startswith("FAILED")]
     assert [line.partition(" - ")[0] for line in seen] == [
         f"FAILED {name}::In[{n}]" for name in both for n in (2, 3)
     ], ran.out
-    assert "it took more than 1 s" in ran.out
+    assert "it took more than 5 s" in ran.out
     assert "the kernel died in it" in ran.out
     assert ran.out.count("the kernel was stopped at an earlier cell") >= 2
 
