@@ -91,7 +91,7 @@ def home(tmp_path_factory):
 def run(home, kernel):
     """Runs a program as a person with that home does; gives what it printed and its exit code."""
 
-    def run(*words, cwd=None, **variables):
+    def run(*words, cwd=None, bound_s=BOUND_S, **variables):
         own = {
             "HOME": str(home),
             "PATH": f"{BIN}{os.pathsep}{os.defpath}",
@@ -102,7 +102,7 @@ def run(home, kernel):
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=BOUND_S,
+            timeout=bound_s,
             check=False,
             cwd=cwd or home,
             env={**own, **variables},

@@ -271,9 +271,10 @@ def test_mcporter_starts_the_server_by_the_file_of_every_host(init, port, tmp_pa
         "list",
         "--json",
         "--timeout",
-        "50000",
+        "200000",  # it starts a server for each
         file=file,
         cwd=project,
+        bound_s=240.0,
         HOME=str(home),
     )
     servers = json.loads(ran.stdout)["servers"]

@@ -63,6 +63,10 @@ class Agent:
         """Return whether a run has ended on each lane since."""
         return all(self.done[lane] > before.get(lane, 0) for lane in (MAIN, BESIDE))
 
+    def is_busy(self) -> bool:
+        """Return whether it has called, run and heard so much that it might have disturbed."""
+        return self.calls.total() > 100 and self.done.total() > 30 and self.events > 10
+
     def has_passed_all(self) -> bool:
         """Return whether the variant of each try has passed."""
         return self._expected <= self.passed.keys()
