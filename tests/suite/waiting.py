@@ -1,9 +1,11 @@
-"""Waits for a condition, on a thread or in a loop; and runs what an op awaits, as a kernel does."""
+"""Waits for a condition, runs what an op awaits as a kernel does, and lets a clock stand still."""
 
 import asyncio
 import inspect
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import contextmanager
+from types import ModuleType
 from typing import Any, TypeVar
 
 import pytest
@@ -40,6 +42,15 @@ async def eventually(
         if time.monotonic() > until:
             pytest.fail(f"not within {bound_s:g} s: {what}")
         await asyncio.sleep(0.005)
+
+
+@contextmanager
+def frozen(module: ModuleType) -> Generator[None]:
+    """Let the `monotonic` of a module stand still: nothing comes due while the block runs."""
+    now = module.monotonic()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(module, "monotonic", lambda: now)
+        yield
 
 
 def finish(work: Coroutine[Any, Any, T]) -> T:

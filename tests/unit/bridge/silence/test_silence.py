@@ -293,6 +293,8 @@ def test_other_calls_are_answered_only_where_one_was_while_the_caller_waited(
     kernel = KernelInfo(id="k", name="python3", pid=None, path=file, notebook=None, alive=True)
 
     async def explain():
+        began = now()
+        asyncio.get_running_loop().time = lambda: began
         watching, request = monitor(kernel), Request(op="ping", args={}, call="c")
         waiting = WaitingCall(request=request, bound=asyncio.timeout(1), until=1.0)
         watching._last = now(), judge(Readings(answers=True), 1.0)
