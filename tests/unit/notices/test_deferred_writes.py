@@ -35,7 +35,10 @@ def kept(project):
         return sorted(name for (name,) in connection.execute("SELECT name FROM kept"))
 
 
-def test_a_change_waits_for_a_database_that_is_locked_and_is_made_once(own_project, locked):
+def test_a_change_waits_for_a_database_that_is_locked_and_is_made_once(
+    own_project, locked, monkeypatch
+):
+    monkeypatch.setattr(deferred_writes, "TRIES", 10**9)
     later = LaterWrites()
     for name in ("a", "b"):
         later.put(keep(name), key=name)

@@ -22,8 +22,10 @@ WRITES = """
 import asyncio, sys
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
+from repl_pair.runtime.project import opening
 
 async def main(name, count):
+    opening.BUSY_S = 60
     session = Session.direct(Policy(), principal=name)
     print("ready", flush=True)
     sys.stdin.readline()

@@ -20,6 +20,7 @@ from contextlib import ExitStack
 from unittest import mock
 
 import pytest
+from bounds import BOUND_S
 
 import repl_pair
 from repl_pair import stub
@@ -704,20 +705,21 @@ def test_two_thousand_signals_at_random_moments_leave_nothing_behind(shop):
         with stub("shop.now", lambda: "fake"):
             assert shop.now() == "fake"
 
-    before = signal.signal(signal.SIGALRM, strike)
+    def inside():
+        return {name: n for name, n in where.items() if name not in ("met", "work")}
+
+    before, until = signal.signal(signal.SIGALRM, strike), time.monotonic() + BOUND_S
     try:
-        for _ in range(SIGNALS):
+        while where.total() < SIGNALS or (len(inside()) <= 5 and time.monotonic() < until):
             struck = met(work)
             where[place_of(struck)] += 1
             left += shop.now is not original or shop.now() != "real"
     finally:
         signal.signal(signal.SIGALRM, before)
-    inside = {name: n for name, n in where.items() if name not in ("met", "work")}
-    print(
-        f"\n{SIGNALS} signals, {sum(inside.values())} of them in the stub's own code: {left} left"
-    )
+    own = sum(inside().values())
+    print(f"\n{where.total()} signals, {own} of them in the stub's own code: {left} left")
     assert left == 0
-    assert len(inside) > 5, "the signals never met the stub"
+    assert len(inside()) > 5, "the signals never met the stub"
 
 
 @pytest.mark.full
