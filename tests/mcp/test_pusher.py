@@ -166,14 +166,14 @@ def test_a_hot_member_is_notified_once_in_a_window_and_its_last_change_never_los
         async with desk.follow(LOSS) as followed:
             await eventually(lambda: desk.requests)
             began, step = now(), 0
-            while now() - began < 1.0:
+            while len(followed) < 3:
                 step += 1
                 desk.loss.set(float(step))
                 await asyncio.sleep(0)
             count = len(followed)
             await eventually(lambda: len(followed) > count)
             assert await desk.read(LOSS) == step
-            assert 2 <= len(followed) <= (now() - began) / CHANGES_WINDOW_S + 1
+            assert len(followed) <= (now() - began) / CHANGES_WINDOW_S + 1
 
     talk(body, mode)
 
@@ -188,8 +188,8 @@ def test_answers_that_follow_each_other_closely_keep_the_window_too():
             return reply
 
         desk.session.read_internal = answer_at_once
+        began = now()
         async with desk.follow(LOSS) as followed:
-            began = now()
             await eventually(lambda: len(followed) >= 4)
             assert now() - began >= 3 * 0.9 * CHANGES_WINDOW_S
             desk.session.read_internal = ask
