@@ -636,6 +636,7 @@ def test_timers_hold_nothing_of_what_they_have_called():
             called.append(True)
 
     timers, called, held = Timers(), [], Held()
+    timers._linger_s = BOUND_S
     is_held = weakref.ref(held)
     timers.after(0.0, held.call)
     del held
