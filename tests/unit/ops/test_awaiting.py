@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from bounds import BOUND_S
-from waiting import finish
+from waiting import finish, wait_until
 
 import repl_pair
 from repl_pair.runtime.clients.clients import BOOT
@@ -70,6 +70,8 @@ def test_a_burst_is_one_answer_after_one_window_with_the_last_mark(train, monkey
         return await wait(event, timeout_s)
 
     def change(_call):
+        train.loss.set(-1)
+        wait_until(lambda: windows, "the begin of the window")
         for value in range(1_000):
             train.loss.set(value)
         is_over.set()
