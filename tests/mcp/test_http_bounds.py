@@ -3,8 +3,10 @@
 import json
 import os
 import socket
+import threading
 import time
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -12,7 +14,7 @@ from bounds import BOUND_S
 from serving import HANDSHAKE, STATELESS, Answer, make_token, read_all
 
 from repl_pair.bridge.session import Session
-from repl_pair.mcp_server.web import connections, principal, principals, requests, serving
+from repl_pair.mcp_server.web import connections, principal, principals, requests, serving, use
 
 SETUP = "import repl_pair"
 CLIENTS = """
@@ -27,6 +29,18 @@ SHORT_S = 0.4
 def attached(kernel):
     """Gives the agents that are attached to the kernel."""
     return lambda: kernel.cell(CLIENTS).strip()
+
+
+@pytest.fixture
+def skip(monkeypatch):
+    """Puts the clock by which sessions are idle forward: `skip(seconds)`.
+
+    A use ends after its answer has arrived, maybe after a skip: `until(lambda: … or skip(…))`.
+    """
+    skipped = []
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + sum(skipped))
+    monkeypatch.setattr(use, "time", clock)
+    return skipped.append
 
 
 def call(server, token, session, method="tools/call", **params):
@@ -51,17 +65,25 @@ def stream(server, token, session, method="GET", body=b""):
 # --- sessions and agents
 
 
-def test_a_session_ends_idle_and_the_links_of_its_agent_with_it(own_env, here, attached, until):
+def test_a_session_ends_idle_and_the_links_of_its_agent_with_it(
+    own_env, here, attached, skip, until
+):
     ada, bob = (make_token(own_env, name) for name in ("ada", "bob"))
-    with here(principal, IDLE_S=SHORT_S) as (server, _):
+    with here() as (server, _):
         idle, _ = server.open_session(ada)
         followed, _ = server.open_session(bob)
         with stream(server, bob, followed):
             assert call(server, ada, idle).status == call(server, bob, followed).status == 200
-            until(lambda: attached() == "['bob']", "the links of the idle agent are closed")
+            until(
+                lambda: attached() == "['bob']" or skip(principal.IDLE_S),
+                "the links of the idle agent are closed",
+            )
             assert call(server, ada, idle).status == 404
             assert call(server, bob, followed).status == 200
-        until(lambda: attached() == "[]", "the links of the other agent are closed")
+        until(
+            lambda: attached() == "[]" or skip(principal.IDLE_S),
+            "the links of the other agent are closed",
+        )
 
 
 def test_what_a_client_sends_around_its_session_keeps_no_link_open(own_env, here, attached, until):
@@ -77,15 +99,24 @@ def test_what_a_client_sends_around_its_session_keeps_no_link_open(own_env, here
         until(lambda: attached() == "[]", "the links close with the session")
 
 
-def test_a_session_in_use_goes_on_past_its_bound(own_env, here, attached):
-    ada = make_token(own_env, "ada", kernels=())
-    with here(principal, IDLE_S=0.8) as (server, _):
-        session, _ = server.open_session(ada)
-        began = time.monotonic()
-        while time.monotonic() - began < 1.8:
-            assert call(server, ada, session).status == 200
-            time.sleep(0.05)
-        assert attached() == "['ada']"
+def test_a_session_in_use_goes_on_past_its_bound(own_env, here, attached, skip, until):
+    ada, bob = (make_token(own_env, name) for name in ("ada", "bob"))
+    with here() as (server, _):
+        used, unused = (server.open_session(token)[0] for token in (ada, bob))
+        assert call(server, bob, unused).status == 200
+
+        def only_the_one_in_use_is_left():
+            assert call(server, ada, used).status == 200
+            skip(0.7 * principal.IDLE_S)
+            return attached() == "['ada']"
+
+        until(only_the_one_in_use_is_left)
+        assert call(server, ada, used).status == 200
+        until(
+            lambda: attached() == "[]" or skip(principal.IDLE_S),
+            "the links close after the last use",
+        )
+        assert call(server, ada, used).status == 404
 
 
 def test_a_call_that_waits_past_the_bound_is_a_use(own_env, here, attached, until):
@@ -132,16 +163,17 @@ def test_a_call_has_its_place_until_it_ends_also_where_its_client_has_left(
         until(lambda: call(server, ada, other).status == 200, "the place of the call that ended")
 
 
-def test_an_unused_session_makes_room_for_another_before_it_ends(own_env, here):
+def test_an_unused_session_makes_room_for_another_before_it_ends(own_env, here, skip):
     ada = make_token(own_env, "ada")
-    with here(principal, MAX_SESSIONS=2, ROOM_S=SHORT_S) as (server, _):
+    with here(principal, MAX_SESSIONS=2) as (server, _):
         sessions = [server.open_session(ada)[0] for _ in range(2)]
-        refused = server.open_session(ada)[1]
-        assert (refused.status, refused.headers["retry-after"]) == (429, "1")
         with stream(server, ada, sessions[0]):
-            while (opened := server.open_session(ada))[1].status == 429:
-                time.sleep(float(opened[1].headers["retry-after"]) / 10)
-            statuses = [call(server, ada, each).status for each in (*sessions, opened[0])]
+            refused = server.open_session(ada)[1]
+            wait_s = int(refused.headers["retry-after"])
+            assert (refused.status, 0 < wait_s <= principal.ROOM_S) == (429, True)
+            skip(wait_s)
+            opened, _ = server.open_session(ada)
+            statuses = [call(server, ada, each).status for each in (*sessions, opened)]
     assert statuses == [200, 404, 200]
 
 
@@ -245,17 +277,32 @@ def send_slowly(connection, text, until_ended_s=BOUND_S):
     return pytest.fail("the connection was not ended")
 
 
-@pytest.mark.parametrize("before", [0, 1], ids=["at once", "after a request"])
+@contextmanager
+def asked(server, portal, token):
+    """Open a connection whose first request has come before the server sees it; it is answered."""
+    go, answer = threading.Event(), b""
+    portal.start_task_soon(go.wait, BOUND_S)
+    try:
+        connection = server.dial()
+        connection.sendall(_request(server, token))
+    finally:
+        go.set()
+    with connection:
+        while not (b"data: " in answer and answer.endswith(b"\r\n\r\n")):
+            answer += (part := connection.recv(65_536))
+            assert part, answer
+        assert answer.startswith(b"HTTP/1.1 200 OK")
+        yield connection
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["at once", "after a request"])
 def test_a_head_that_does_not_arrive_ends_its_connection(own_env, here, before):
     ada = make_token(own_env, "ada")
-    with here(connections, HEAD_S=SHORT_S) as (server, _), server.dial() as connection:
-        for _ in range(before):
-            connection.sendall(_request(server, ada))
-            answer = b""
-            while not (b"data: " in answer and answer.endswith(b"\r\n\r\n")):
-                answer += connection.recv(65_536)
-        assert send_slowly(connection, HEAD + b"X-A: " + b"y" * 10_000) == b""
-        assert server.ask(ada, "tools/list").status == 200
+    with here(connections, HEAD_S=SHORT_S) as (server, portal):
+        with asked(server, portal, ada) if before else server.dial() as connection:
+            assert send_slowly(connection, HEAD + b"X-A: " + b"y" * 10_000) == b""
+        with asked(server, portal, ada):
+            pass
 
 
 def test_a_body_that_does_not_arrive_is_refused(own_env, here):
@@ -279,14 +326,16 @@ def test_a_client_that_reads_nothing_is_let_go_and_others_are_served(
 
     monkeypatch.setattr(serving, "listen", listen_with_little_room)
     ada = make_token(own_env, "ada", toolsets=("story", "review", "session"))
-    with here(connections, HEAD_S=SHORT_S) as (server, _), socket.socket() as connection:
+    with here(connections, HEAD_S=SHORT_S) as (server, portal), socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.connect(("127.0.0.1", server.port))
         connection.sendall(_request(server, ada) * 20)
         own = connection.getsockname()
-        assert server.ask(ada, "tools/list").status == 200
+        with asked(server, portal, ada):
+            pass
         until(lambda: own not in _peers(), "the connection is ended")
-        assert server.ask(ada, "tools/list").status == 200
+        with asked(server, portal, ada):
+            pass
 
 
 def _request(server, token):
