@@ -17,7 +17,7 @@ from anyio.from_thread import start_blocking_portal
 from bounds import BOUND_S
 from jupyter_client.manager import KernelManager
 from mcp import Client, MCPError, StdioServerParameters, types
-from serving import http_environment, serve_here
+from serving import PROGRAM, http_environment, serve_here
 from waiting import wait_until
 
 from repl_pair.bridge import manifest
@@ -228,8 +228,8 @@ class Wire:
             stream.close()
 
 
-def command(arguments):
-    return [sys.executable, "-m", "repl_pair", "mcp", *map(str, arguments)]
+def command(arguments, program=PROGRAM):
+    return [sys.executable, *program, *map(str, arguments)]
 
 
 def environment(runtime):
@@ -290,14 +290,19 @@ def run_cell(kernel, code):
 
 @pytest.fixture(scope="module")
 def connect(runtime, tmp_path_factory):
-    """Opens agents: `with connect("--kernel", path, mode="legacy") as agent:`."""
+    """Opens agents: `with connect("--kernel", path, mode="legacy") as agent:`.
+
+    `program` may be one that is `bounded`.
+    """
 
     @contextmanager
-    def open_agent(*arguments, mode="auto", runtime=runtime, on_message=None, cwd=None):
+    def open_agent(
+        *arguments, mode="auto", runtime=runtime, on_message=None, cwd=None, program=PROGRAM
+    ):
         folder = tmp_path_factory.mktemp("server")
         target = StdioServerParameters(
             command=sys.executable,
-            args=[str(RECORDER), str(folder), *command(arguments)],
+            args=[str(RECORDER), str(folder), *command(arguments, program)],
             env=environment(runtime),
             cwd=cwd,
         )

@@ -5,11 +5,14 @@ import json
 import subprocess
 import sys
 import threading
+from functools import partial
 from typing import Literal, NamedTuple
 
 import pytest
+from bounds import BOUND_S
 from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
+from serving import bounded
 
 from repl_pair.mcp_server.tool_list import clean_schema
 from repl_pair.runtime.surfaces.function_calls import check_function_args, function_schema
@@ -41,7 +44,14 @@ def cancel(sku: str) -> str:
 def hidden() -> None:
     ran.append("hidden")
 """
+LISTS = "repl_pair.mcp_server.function_tools"
 TOOLS = ["orders__cancel", "orders__count", "orders__place"]
+
+
+@pytest.fixture(scope="module")
+def connect(connect):
+    """Opens agents whose lists wait for the functions however busy the machine is."""
+    return partial(connect, program=bounded(LISTS, LISTED_S=BOUND_S))
 
 
 def functions_in(tools):

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from bounds import BOUND_S
 from mcp import types
-from serving import ERAS, make_token, serve
+from serving import ERAS, bounded, make_token, serve
 
 SETUP = """
 import repl_pair
@@ -105,7 +105,8 @@ def test_functions_that_come_and_go_are_announced_to_each_client_that_sees_them(
         for name, tier in {"user": "user", "ops": "ops", "free": None}.items()
     }
     kernel.cell("expose('at.first')")
-    with serve(own_env) as server, ExitStack() as stack:
+    patient = bounded("repl_pair.mcp_server.function_tools", LISTED_S=BOUND_S)
+    with serve(own_env, program=patient) as server, ExitStack() as stack:
         watchers = {
             (name, era): stack.enter_context(watch(server, token, era))
             for name, token in tokens.items()

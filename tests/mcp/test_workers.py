@@ -8,6 +8,7 @@ import psutil
 import pytest
 from bounds import BOUND_S
 from mcp import MCPError
+from serving import bounded
 
 SETUP = """
 from repl_pair.runtime.clients.approvals import QUEUE
@@ -18,7 +19,11 @@ persons = 1
 """
 OPTIONS = ("--allow", "eval,inspect", "--toolsets", "manage")
 DOUBLER = "print('ready')\ndef double(x):\n    return 2 * x"
-LOOP = """
+IN_ORDER = """
+from repl_pair.bridge.background import scrubbed
+scrubbed.ORDER_S = 60  # how long a print waits for what others wrote before
+"""
+LOOP = f"""{IN_ORDER}
 import os, time
 n = 0
 os.system("echo from below")
@@ -38,14 +43,24 @@ import subprocess
 print(subprocess.Popen(["sleep", "600"]).pid)
 sum(range(10**15))
 """
+MODULE = "repl_pair.bridge.background.worker"
 OF_WORKERS = ("list_workers", "register_worker", "stop_worker")
 
 
 @pytest.fixture(scope="module")
 def agent(kernel, connect, tmp_path_factory):
     """An agent of the person's kernel, which holds it."""
-    with connect("--kernel", kernel.path, *OPTIONS) as agent:
+    program = bounded(MODULE, END_S=BOUND_S)
+    with connect("--kernel", kernel.path, *OPTIONS, program=program) as agent:
         assert agent.ask("list_stories")["ok"]
+        yield agent
+
+
+@pytest.fixture(scope="module")
+def patient(kernel, connect):
+    """An agent whose workers must live as long as no code here does."""
+    program = bounded(MODULE, ALIVE_S=BOUND_S)
+    with connect("--kernel", kernel.path, *OPTIONS, program=program) as agent:
         yield agent
 
 
@@ -147,10 +162,10 @@ WRITERS = {
 
 
 def test_whatever_writes_to_the_output_of_a_worker_its_secrets_are_not_in_the_log(agent, until):
-    code = """
+    code = f"""{IN_ORDER}
 import os, subprocess, sys
 api_token = "-".join(["q7Gw" * 3, "Zk2x" * 3])
-line = f"has {api_token}.\\n".encode()
+line = b"has " + api_token.encode() + b".\\n"
 """
     for writer, statement in WRITERS.items():
         code += f"print('before {writer}'); {statement}; print('after {writer}')\n"
@@ -199,9 +214,9 @@ subprocess.run(["echo", "found"])
     agent.ask("stop_worker", worker=worker["worker"])
 
 
-def test_a_worker_whose_child_never_stops_writing_ends_when_its_code_raises(agent):
+def test_a_worker_whose_child_never_stops_writing_ends_when_its_code_raises(patient):
     code = "import subprocess\nsubprocess.Popen(['yes', 'on'])\nraise ValueError"
-    error = agent.ask("register_worker", code=code)["error"]
+    error = patient.ask("register_worker", code=code)["error"]
     assert (error["code"], error["detail"]["exit_code"]) == ("worker_failed", 1)
 
 
@@ -221,7 +236,7 @@ os.wait()
     agent.ask("stop_worker", worker=worker["worker"])
 
 
-def test_what_a_worker_forked_does_not_wait_for_a_worker_that_is_gone(agent, until, tmp_path):
+def test_what_a_worker_forked_does_not_wait_for_a_worker_that_is_gone(patient, until, tmp_path):
     code = f"""
 import os, pathlib, time
 parent = os.getpid()
@@ -237,13 +252,13 @@ finally:
     pathlib.Path({str(tmp_path / "done")!r}).touch()
     os._exit(0)
 """
-    assert agent.ask("register_worker", code=code)["error"]["detail"]["exit_code"] == 3
+    assert patient.ask("register_worker", code=code)["error"]["detail"]["exit_code"] == 3
     until((tmp_path / "done").exists, "the end of what it forked")
 
 
-def test_the_output_of_a_worker_that_crashes_shows_where(agent):
+def test_the_output_of_a_worker_that_crashes_shows_where(patient):
     code = "import ctypes\ndef fall():\n    ctypes.string_at(0)\nfall()"
-    error = agent.ask("register_worker", code=code)["error"]
+    error = patient.ask("register_worker", code=code)["error"]
     assert error["detail"]["exit_code"] == -signal.SIGSEGV
     assert "line 3 in fall\n" in error["detail"]["log"]
 
@@ -278,13 +293,13 @@ def test_code_that_does_not_compile_starts_nothing(agent, doubler):
         ("import sys; print('bye', end=''); sys.exit(4)", 4, "bye"),
     ],
 )
-def test_code_that_ends_at_once_is_refused_with_its_output(agent, code, status, end):
-    before = agent.ask("list_workers")["result"]["total"]
-    error = agent.ask("register_worker", code=code)["error"]
+def test_code_that_ends_at_once_is_refused_with_its_output(patient, code, status, end):
+    before = patient.ask("list_workers")["result"]["total"]
+    error = patient.ask("register_worker", code=code)["error"]
     assert (error["code"], error["detail"]["exit_code"]) == ("worker_failed", status)
     assert error["detail"]["log"].endswith(end)
     assert "interactiveshell" not in error["message"]
-    assert agent.ask("list_workers")["result"]["total"] == before
+    assert patient.ask("list_workers")["result"]["total"] == before
 
 
 def test_a_caller_that_goes_away_meanwhile_leaves_no_process(agent, until):
@@ -382,9 +397,9 @@ def test_a_worker_ends_with_its_server(
         assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_worker_has_started_ends_with_one_that_ended_by_itself(agent, until):
+def test_what_a_worker_has_started_ends_with_one_that_ended_by_itself(agent, patient, until):
     ends = "import os, subprocess; print(subprocess.Popen(['sleep', '60']).pid, flush=True)\n"
-    refused = agent.ask("register_worker", code=f"{ends}os._exit(3)")["error"]["detail"]
+    refused = patient.ask("register_worker", code=f"{ends}os._exit(3)")["error"]["detail"]
     assert refused["exit_code"] == 3
     until(lambda: not lives(int(refused["log"])), "the end of what it started")
     worker = start(agent, ends)

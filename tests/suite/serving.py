@@ -29,6 +29,12 @@ ERAS = ("legacy", STATELESS)
 """How the SDK's client is asked for each of the two protocol eras."""
 
 
+def bounded(module, **bounds):
+    """Return the program of a server in which bounds of a module are other ones."""
+    lines = [f"import {module} as bounded", *(f"bounded.{n} = {b}" for n, b in bounds.items())]
+    return ("-c", "\n".join([*lines, "from repl_pair.__main__ import main", "main()"]), "mcp")
+
+
 class Answer:
     """One answer to a raw request: `status`, `headers` by their lower-case names, and `body`."""
 

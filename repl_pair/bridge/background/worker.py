@@ -30,6 +30,8 @@ START_S = 30.0
 """How long a kernel may take to be ready for its code."""
 ALIVE_S = 0.2
 """How long a worker must live once its code runs."""
+OUTPUT_S = 0.2
+"""How long its last output may take to arrive; what it has started may hold the pipe."""
 REPORT_S = 5.0
 """How long a worker whose code raised may take to write its traceback."""
 END_S = 0.5
@@ -146,7 +148,7 @@ class Worker:
     async def _failure(self, why: str) -> RequestError:
         """Build the refusal of a worker that does not run, with the end of its output."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self.output.ended.wait(), ALIVE_S)
+            await asyncio.wait_for(self.output.ended.wait(), OUTPUT_S)
         log = self.output.tail(REFUSAL_CHARS)
         status = {} if self.exit_code is None else {"exit_code": self.exit_code}
         ended = f" with status {self.exit_code}" if status else ""
