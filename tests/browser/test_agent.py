@@ -22,6 +22,12 @@ SHOW = "repl_pair.show(panel='agent')"
 THREE = {"args": {"a": 2}, "play": [["result_equals", 3]]}
 IDS = "print(*repl_pair.registry.ids('variant'))"
 WAITING = "from repl_pair.runtime.clients.approvals import QUEUE; print(len(QUEUE.pending()))"
+LATER = "(() => { const now = Date.now; Date.now = () => now() + 60_000; })()"
+EXPIRED = """
+import time
+from repl_pair.runtime.clients.approvals import QUEUE
+QUEUE._now = lambda: time.time() + 110
+"""
 
 
 async def open_panel(lab):
@@ -260,17 +266,16 @@ async def test_a_denial_reaches_the_agent_with_its_reason(lab, attach):
 
 async def test_what_nobody_answers_is_reported_as_pending_and_then_expires(lab, attach):
     notebook = await open_panel(lab)
-    options = ("--ask", "write", "--ask-wait", "0.2", "--ask-expire")
-    async with attach(notebook, *options, "62") as agent:
-        await register(agent)
-        await expect(asked(notebook)).to_contain_text("2 min left")
-        await expect(asked(notebook)).to_contain_text("1 min left")
-        await decide(asked(notebook), "Deny")
-    async with attach(notebook, *options, "2") as agent:
+    options = ("--ask", "write", "--ask-wait", "0.2", "--ask-expire", "110")
+    async with attach(notebook, *options) as agent:
         reply = await register(agent)
+        await expect(asked(notebook)).to_contain_text("2 min left")
+        await notebook.page.evaluate(LATER)
+        await expect(asked(notebook)).to_contain_text("1 min left")
         assert reply["error"]["code"] == "approval_pending"
         handle = reply["error"]["detail"]["handle"]
         await expect(asked(notebook)).to_have_attribute("data-handle", handle)
+        await notebook.run_code(EXPIRED)
         async with asyncio.timeout(BOUND_S):
             while reply["error"]["code"] == "approval_pending":
                 reply = await agent.ask("read_approval", handle=handle, wait_s=1)

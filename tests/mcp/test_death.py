@@ -31,11 +31,15 @@ repl_pair.variant("work.slow/Short")
 repl_pair.variant("work.slow/Long", args={{"seconds": 600.0}})
 """
 HOLD = """
-import ctypes, os, threading
+import ctypes, os, threading, time
 open_gate = ctypes.PyDLL(None).open  # holds the interpreter lock until somebody writes there
 os.mkfifo(folder / "gate")
-hold = lambda: ((folder / "held").touch(), open_gate(bytes(folder / "gate"), os.O_RDONLY))
-threading.Timer(0.3, hold).start()
+def hold():
+    while not (folder / "go").exists():
+        time.sleep(0.01)
+    (folder / "held").touch()
+    open_gate(bytes(folder / "gate"), os.O_RDONLY)
+threading.Thread(target=hold).start()
 """
 BLOCK = """
 import sys
@@ -352,6 +356,7 @@ def test_an_agent_is_given_the_last_known_registry_while_c_code_holds_the_lock(
     with connect("--kernel", kernel.path) as agent:
         known = agent.ask("list_stories")
         kernel.cell(HOLD)
+        (folder / "go").touch()
         until((folder / "held").exists, "the call into C")
         ran = agent.start("run_variant", on_progress=heard.append, variant_id=SHORT)
         result = agent.call("list_stories")

@@ -80,7 +80,7 @@ class Things:
         self.policy = policy or Policy()
         self.ops = OPS
         self.calls = []
-        self.cancelled = anyio.Event()
+        self.begun, self.cancelled = anyio.Event(), anyio.Event()
         self.links = SessionLinks(None, principal="agent", inject=False, here=None)
 
     def descriptors(self):
@@ -126,6 +126,7 @@ class Things:
         raise RuntimeError("the inside of the server")
 
     async def wait_long(self, args, on_progress):
+        self.begun.set()
         try:
             await asyncio.sleep(600)
         except asyncio.CancelledError:
@@ -460,9 +461,10 @@ def test_progress_reaches_who_asked_for_it_and_strictly_increases(mode):
 @pytest.mark.parametrize("mode", ERAS)
 def test_a_client_that_gives_up_cancels_the_call(mode):
     async def body(client, session):
-        with pytest.raises(MCPError):
-            await client.call_tool("wait_long", {}, read_timeout_seconds=0.2)
         with anyio.fail_after(BOUND_S):
+            while not session.begun.is_set():
+                with pytest.raises(MCPError):
+                    await client.call_tool("wait_long", {}, read_timeout_seconds=0.2)
             await session.cancelled.wait()
         return await client.call_tool("list_kernels", {})
 
