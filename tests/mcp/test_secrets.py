@@ -20,6 +20,7 @@ import pytest
 import re2
 from bounds import BOUND_S
 from mcp.types import PromptReference
+from recordings import BEFORE, END, MOST_MS
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import Policy
@@ -744,13 +745,14 @@ def follow_runs(heard):
 
 def record_secrets(heard):
     """Record what the person dispatches with every secret that their kernel holds."""
-    asked = {"variant_id": "vault.echo/Plain", "duration_ms": 3000}
+    asked = {"variant_id": "vault.echo/Plain", "duration_ms": MOST_MS}
+    heard.kernel.cell(BEFORE)
     started = []
     call = heard.agent.start(
         "record_as_variant", started.append, **asked, new_variant_id="vault.echo/Recorded"
     )
     heard.until(lambda: started, "the begin of the recording")
-    heard.kernel.cell(DISPATCHING)
+    heard.kernel.cell(DISPATCHING + END)
     reply = call.result(timeout=BOUND_S).structured_content
     heard.replies["record_as_variant {}"] = reply
     assert (reply["result"]["count"], reply["result"]["redacted"]) == (8, 7)

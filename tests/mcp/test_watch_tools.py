@@ -4,6 +4,7 @@ import json
 
 import pytest
 from bounds import BOUND_S
+from recordings import BEFORE, END, MOST_MS
 
 from repl_pair.errors import next_step
 
@@ -21,7 +22,7 @@ repl_pair.variant("total/Two", args={"prices": [4, 9]}, play=[check.path_equals(
 live = repl_pair.live("cart/Empty")
 """
 SECRET = "Vw6nTq2ZkR9sXb4J"
-RECORDED = f"""
+RECORDED = f"""{BEFORE}
 api_token = {SECRET!r}
 repl_pair.variant("cart/Keyed")
 keyed = repl_pair.live("cart/Keyed")
@@ -91,13 +92,13 @@ def recorded(kernel, agent, until):
     calls = []
     for old, new in (("cart/Empty", "cart/Two"), ("cart/Keyed", "cart/Three")):
         started = []
-        asked = {"variant_id": old, "new_variant_id": new, "duration_ms": 3000}
+        asked = {"variant_id": old, "new_variant_id": new, "duration_ms": MOST_MS}
         call = agent.start("record_as_variant", started.append, **asked, write_back=True)
         until(lambda started=started: started, f"the begin of recording {new}")
         calls.append(call)
     kernel.cell(
         "live.dispatch('add', sku='a')\nlive.dispatch('add', sku='b')\n"
-        "keyed.dispatch('add', sku='plain')\nkeyed.dispatch('add', sku=api_token)"
+        "keyed.dispatch('add', sku='plain')\nkeyed.dispatch('add', sku=api_token)" + END
     )
     return [call.result(timeout=BOUND_S).structured_content["result"] for call in calls]
 
