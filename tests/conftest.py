@@ -52,6 +52,7 @@ def pytest_configure(config):
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "full: a test of the part that `make test-all` runs")
+    config.addinivalue_line("markers", "unbound(*names): these bounds of repl_pair are BOUND_S")
     config.pluginmanager.register(LASTING)
     config.pluginmanager.register(Hanging())
 
@@ -125,6 +126,13 @@ LASTING = Lasting()
 def project_folder(tmp_path_factory):
     """The folder of a project in which this process's tests keep nothing for each other."""
     return tmp_path_factory.mktemp("project")
+
+
+@pytest.fixture(autouse=True)
+def without_bounds(request, monkeypatch):
+    """Let no bound that a test marks as `unbound` and is not about decide it."""
+    for name in {name for mark in request.node.iter_markers("unbound") for name in mark.args}:
+        monkeypatch.setattr(f"repl_pair.{name}", BOUND_S)
 
 
 @pytest.fixture(autouse=True)

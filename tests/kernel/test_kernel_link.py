@@ -57,11 +57,22 @@ async def in_thread(fn, *args):
 
 async def under_way(link, op, **args):
     """Start a request in the background and return its task once the kernel has taken it."""
-    await ask(link, "ping")
+    await answered(link)
     task = asyncio.create_task(ask(link, op, timeout_s=60.0, **args))
     await asyncio.sleep(0)
-    await ask(link, "ping")
+    await answered(link)
     return task
+
+
+async def answered(link):
+    """Return once the kernel has taken all that was sent; a `ping` it need not answer itself."""
+    reply = await ask(link, "read_failures")
+    assert reply["ok"], reply
+    return reply
+
+
+async def is_idle(link):
+    return (await ask(link, "ping")).get("result", {}).get("busy") is False
 
 
 async def run_under_way(link, **overrides):
@@ -72,11 +83,10 @@ async def run_under_way(link, **overrides):
 
 
 async def test_a_read_answers_with_the_life_of_the_kernel(link, kernel):
-    reply = await ask(link, "ping")
-    assert reply["ok"], reply
+    reply = await answered(link)
     assert reply["boot"] == link.boot
     assert link.kernel.pid == kernel.pid
-    assert reply["result"]["busy"] is False
+    await eventually(lambda: is_idle(link), what="an idle kernel")
 
 
 @pytest.mark.parametrize("transport", ["curve", "ipc"])
@@ -87,7 +97,7 @@ async def test_a_kernel_of_another_transport_answers_and_reports(
     link = KernelLink(find_kernel(kernel.path))
     heard = []
     link.subscribe(heard.append)
-    assert (reply := await ask(link, "ping"))["ok"], reply
+    await answered(link)
     await eventually(lambda: heard, what="the subscription")
     kernel.kill()
     await eventually(lambda: heard[-1].change == "lost", what="the death")
@@ -97,14 +107,12 @@ async def test_a_kernel_of_another_transport_answers_and_reports(
 @pytest.mark.full
 async def test_many_requests_at_once_each_get_their_own_answer(link, person):
     person.run(STORY)
-    ops = ["ping", "list_stories", "list_variants", "list_tags", "get_story"] * 20
+    ops = ["read_failures", "list_stories", "list_variants", "list_tags", "get_story"] * 20
     args = {"get_story": {"story_id": "demo.touch"}}
     replies = await asyncio.gather(*(ask(link, op, **args.get(op, {})) for op in ops))
     alone = {op: await ask(link, op, **args.get(op, {})) for op in set(ops)}
     for reply in (*replies, *alone.values()):
         assert reply["ok"], str(reply)
-        # A ping reports of the loop what the ping before it asked.
-        reply["result"].pop("loop_blocked_s", None)
     assert [r["result"] for r in replies] == [alone[op]["result"] for op in ops]
 
 
@@ -129,7 +137,7 @@ async def test_a_cell_that_leaves_other_threads_no_turn_takes_short_ones_to_its_
     await ask(link, "ping")
     running = asyncio.create_task(in_thread(person.finish, person.start(NO_TURNS)))
     while not running.done():
-        assert (reply := await ask(link, "ping"))["ok"], reply
+        await answered(link)
         await asyncio.sleep(0.2)
     assert (await running).text == "True\n"
     assert person.run("round(sys.getswitchinterval(), 6)").value == "0.1"
@@ -180,7 +188,7 @@ async def test_a_cell_is_given_its_turns_back_while_nothing_is_answered(
         since = (await ask(link, "read_changes"))["result"]["next"]
         waiting = asyncio.create_task(ask(link, "read_changes", since=since, wait_s=20.0))
         running = person.start(cell)
-        while not (await ask(link, "ping"))["result"]["busy"]:
+        while not (await ask(link, "ping")).get("result", {}).get("busy"):
             pass
     (tmp_path / "gate").touch()
     assert (await in_thread(person.finish, running)).value == "0.005"
@@ -208,8 +216,7 @@ async def test_attaching_and_reading_leave_a_running_cell_unharmed(link, person,
     interval = person.run("__import__('sys').getswitchinterval()").value
     before = set(eval(person.run("sorted(globals())").value))
     running = person.start(cell)
-    reply = await ask(link, "ping")
-    assert reply["ok"], reply
+    await answered(link)
     assert (await ask(link, "list_stories"))["ok"]
     ran = await in_thread(person.finish, running)
     assert ran.value == "'mine'"
@@ -225,14 +232,14 @@ async def test_attaching_and_reading_leave_a_running_cell_unharmed(link, person,
 
 async def test_a_running_cell_can_still_ask_its_person_after_an_attach(link, person):
     running = person.start("import time; time.sleep(0.7); got = input('name? '); got")
-    assert (reply := await ask(link, "ping"))["ok"], reply
+    await answered(link)
     await in_thread(person.answer_input, "Ann")
     assert (await in_thread(person.finish, running)).value == "'Ann'"
 
 
 async def test_names_that_the_person_shadowed_do_not_stop_an_attach(link, person):
     person.run("type = dict = setattr = getattr = repl_pair = json = sys = exec = None")
-    assert (reply := await ask(link, "ping"))["ok"], reply
+    await answered(link)
 
 
 async def test_a_cancelled_request_stops_its_run_and_no_other(link, person, tmp_path):
@@ -243,7 +250,7 @@ async def test_a_cancelled_request_stops_its_run_and_no_other(link, person, tmp_
     cancelled.cancel()
     with pytest.raises(asyncio.CancelledError):
         await cancelled
-    await ask(link, "ping")  # the kernel has taken the cancel up
+    await answered(link)
     gate.touch()
     reply = await kept
     assert reply["ok"], str(reply)
@@ -340,7 +347,7 @@ def state_of(reply):
 async def test_a_kernel_whose_interpreter_is_held_is_unresponsive_and_then_answers(
     link, person, tmp_path
 ):
-    assert (reply := await ask(link, "ping"))["ok"], reply
+    await answered(link)
     running = person.start(HOLD.format(gate=str(gate := tmp_path / "gate")) + "'mine'")
     await eventually(gate.exists, what="the call that holds the lock")
     since = time.monotonic()
@@ -351,46 +358,52 @@ async def test_a_kernel_whose_interpreter_is_held_is_unresponsive_and_then_answe
     assert "interpreter lock" in reply["error"]["message"]
     await in_thread(gate.write_bytes, b"")
     assert (await in_thread(person.finish, running)).value == "'mine'"
-    assert (reply := await ask(link, "ping"))["ok"], reply
+    await answered(link)
 
 
 @pytest.mark.full
 async def test_a_heartbeat_that_is_late_on_a_busy_machine_is_waited_for(kernel):
-    info = json.loads(kernel.path.read_text())
+    connection = json.loads(kernel.path.read_text())
     context = zmq.asyncio.Context()
     slow = context.socket(zmq.ROUTER)
     port = slow.bind_to_random_port("tcp://127.0.0.1")
-    kernel.path.write_text(json.dumps(info | {"hb_port": port}))
+    kernel.path.write_text(json.dumps(connection | {"hb_port": port}))
     beating = asyncio.create_task(_echo_late(slow, 3 * HEARTBEAT_S))
-    link = KernelLink(await in_thread(find_kernel, kernel.path))
-    assert (reply := await ask(link, "ping"))["ok"], reply
+    info = await in_thread(find_kernel, kernel.path)
+    assert info.alive
+    link = KernelLink(info)
+    await answered(link)
     await link.close()
     beating.cancel()
     context.destroy(linger=0)
 
 
 async def _echo_late(socket, late_s):
-    while True:
-        message = await socket.recv_multipart()
+    async def answer(message):
         await asyncio.sleep(late_s)
         await socket.send_multipart(message)
+
+    async with asyncio.TaskGroup() as answers:
+        while True:
+            answers.create_task(answer(await socket.recv_multipart()))
 
 
 @pytest.mark.parametrize("attached", [True, False])
 async def test_a_stopped_kernel_is_unresponsive_not_gone(link, kernel, attached):
     if attached:
-        assert (reply := await ask(link, "ping"))["ok"], reply
+        await answered(link)
     halt(kernel.pid)
     reply = await ask(link, "ping", timeout_s=1.0)
     assert reply["error"]["code"] == "kernel_unresponsive"
     assert "stopped" in reply["error"]["message"]
     kernel.signal(signal.SIGCONT)
-    assert (reply := await ask(link, "ping"))["ok"], reply
+    await answered(link)
 
 
 # --- lives
 
 
+@pytest.mark.unbound("bridge.link.attached_link.RESTART_S")
 async def test_a_kernel_that_died_is_gone_at_once(link, kernel):
     heard = []
     link.subscribe(heard.append)
@@ -398,9 +411,8 @@ async def test_a_kernel_that_died_is_gone_at_once(link, kernel):
     kernel.kill()
     before = time.monotonic()
     await eventually(lambda: heard[-1].change == "lost", what="the death")
-    assert time.monotonic() - before < RESTART_S
     reply = await ask(link, "ping")
-    assert time.monotonic() - before < 2 * RESTART_S
+    assert time.monotonic() - before < BOUND_S / 2
     assert reply["error"]["code"] == "kernel_gone"
 
 
@@ -413,6 +425,7 @@ async def test_a_read_under_way_when_the_kernel_dies_is_gone_after_a_bound(link,
     assert time.monotonic() - before < RESTART_S + 15.0
 
 
+@pytest.mark.unbound("bridge.link.attached_link.RESTART_S")
 @pytest.mark.full
 async def test_a_read_whose_kernel_was_shut_down_is_gone_without_waiting(link, kernel):
     seq = (await ask(link, "read_changes"))["result"]["next"]
@@ -421,21 +434,24 @@ async def test_a_read_whose_kernel_was_shut_down_is_gone_without_waiting(link, k
     kernel.kill()
     before = time.monotonic()
     assert (await reading)["error"]["code"] == "kernel_gone"
-    assert time.monotonic() - before < RESTART_S
+    assert time.monotonic() - before < BOUND_S / 2
 
 
-async def test_a_read_under_way_is_answered_by_the_next_life_and_reports_it(link, kernel):
+@pytest.mark.unbound("bridge.link.attached_link.RESTART_S")
+async def test_a_read_under_way_is_answered_by_the_next_life_and_reports_it(link, kernel, sit_at):
     seq = (await ask(link, "read_changes"))["result"]["next"]
     boot = link.boot
-    reading = await under_way(link, "read_changes", since=seq, wait_s=2.0)
+    reading = await under_way(link, "read_changes", since=seq, wait_s=50.0)
     halt(kernel.pid)
     await in_thread(kernel.restart)
+    await in_thread((await in_thread(sit_at, kernel)).run, STORY)
     reply = await reading
     assert reply["ok"], str(reply)
     assert reply["boot"] != boot
     assert "restarted" in reply["notifications"][0]
 
 
+@pytest.mark.unbound("bridge.link.attached_link.RESTART_S")
 async def test_a_run_under_way_when_the_kernel_dies_has_an_unknown_outcome_at_once(
     link, kernel, person
 ):
@@ -445,7 +461,7 @@ async def test_a_run_under_way_when_the_kernel_dies_has_an_unknown_outcome_at_on
     kernel.kill()
     before = time.monotonic()
     reply = await running
-    assert time.monotonic() - before < RESTART_S
+    assert time.monotonic() - before < BOUND_S / 2
     assert reply["error"]["code"] == "outcome_unknown"
 
 
@@ -474,7 +490,7 @@ async def test_what_was_under_way_never_runs_in_the_next_life(
 
 @pytest.mark.full
 async def test_a_restart_that_a_read_reported_refuses_no_run_that_follows(link, kernel, sit_at):
-    assert (reply := await ask(link, "ping"))["ok"], reply
+    await answered(link)
     await in_thread(kernel.restart)
     successor = await in_thread(sit_at, kernel)
     await in_thread(successor.run, STORY)
@@ -489,7 +505,7 @@ async def test_a_restart_that_a_read_reported_refuses_no_run_that_follows(link, 
 async def test_runs_that_were_sent_before_a_reply_reported_the_restart_are_all_refused(
     link, kernel, sit_at
 ):
-    assert (reply := await ask(link, "ping"))["ok"], reply
+    await answered(link)
     await in_thread(kernel.restart)
     successor = await in_thread(sit_at, kernel)
     await in_thread(successor.run, STORY)
@@ -504,7 +520,7 @@ async def test_runs_that_were_sent_before_a_reply_reported_the_restart_are_all_r
 
 @pytest.mark.full
 async def test_a_reply_that_reaches_no_caller_reports_no_restart(link, kernel, sit_at):
-    assert (reply := await ask(link, "ping"))["ok"], reply
+    await answered(link)
     await in_thread(kernel.restart)
     successor = await in_thread(sit_at, kernel)
     await in_thread(successor.run, STORY)
@@ -521,14 +537,14 @@ async def test_a_host_that_was_replaced_in_the_same_process_is_no_restart(
     link, person, is_refused_before
 ):
     person.run(STORY)
-    assert (reply := await ask(link, "ping"))["ok"], reply
+    await answered(link)
     boot = link.boot
     person.run("from repl_pair.runtime.kernel import attach as h")
     if is_refused_before:
         person.run("h.detach()")
         assert (await ask(link, "ping"))["error"]["code"] == "detached"
         person.run("h.attach()")
-        assert (reply := await ask(link, "ping"))["ok"], reply
+        await answered(link)
     person.run("h.detach(); h.attach(); del h")
     # A call that is attached again beside others takes none of them its connection.
     reading, runs = asyncio.create_task(ask(link, "list_stories")), []
@@ -569,6 +585,7 @@ async def test_a_subscriber_receives_every_change_after_its_subscription_stands(
     assert len(heard) == count
 
 
+@pytest.mark.unbound("bridge.link.watch.ARRIVE_S")
 async def test_a_subscriber_is_notified_of_the_death_and_of_the_next_life(link, kernel):
     heard = []
     link.subscribe(heard.append)
@@ -654,8 +671,7 @@ async def test_files_replaced_under_a_living_kernel_ask_for_a_restart(
 
 
 async def test_a_control_message_that_is_malformed_is_answered(link, kernel):
-    reply = await link.request("ping", {}, view=AGENT, timeout_s=BOUND_S)
-    assert reply["ok"], reply
+    await answered(link)
     line = Line(read_connection(kernel.path))
     try:
         for kind, content in ((REQUEST, {"client": [1]}), (ATTACH, {"client": "a", "pid": "x"})):

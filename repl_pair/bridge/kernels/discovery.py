@@ -9,6 +9,7 @@ from jupyter_core.paths import jupyter_runtime_dir
 
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.kernels.heartbeat import (
+    BUSY_MACHINE_S,
     HEARTBEAT_S,
     Connection,
     find_answering,
@@ -23,6 +24,7 @@ from repl_pair.bridge.kernels.processes import (
     scan_processes,
 )
 from repl_pair.bridge.kernels.servers import ServerKernel, ask_servers, fault_of, read_own
+from repl_pair.bridge.silence.states import judge_by_process
 
 _PORTS = {"hb_port", "control_port", "iopub_port"}
 _TEXTS = ("ip", "transport", "kernel_name", "jupyter_session")
@@ -43,7 +45,7 @@ def find_kernels() -> list[KernelInfo]:
     Looks into Jupyter's runtime dir and at the command lines of processes; where the environment
     sets JUPYTER_RUNTIME_DIR, only at processes for which it is the same. All heartbeats and servers
     together take at most half a second, twice as long where two files name one port for different
-    sockets. Deletes nothing.
+    sockets; up to four seconds more for processes that get no time to run. Deletes nothing.
     """
     return [found.kernel for found in discover_kernels()]
 
@@ -74,7 +76,7 @@ def discover_kernels(*, only: Path | None = None) -> list[FoundKernel]:
             processes.setdefault(path, embedding)
     halted = {path for path, started in processes.items() if started.halted}
     running = {path: info for path, info in infos.items() if path not in halted}
-    alive = _living(running, processes.keys())
+    alive = _living(running, processes)
     hosted = {id: kernel for answer in servers() for id, kernel in answer.kernels.items()}
     kernels = [
         _make_found(path, info, processes.get(path), path in alive, hosted)
@@ -119,7 +121,9 @@ def _beside(only: Path, infos: Mapping[Path, Connection]) -> dict[Path, Connecti
     return {path: info for path, info in infos.items() if address in taken[path]}
 
 
-def _living(running: Mapping[Path, Connection], owned: Set[Path]) -> set[Path]:
+def _living(
+    running: Mapping[Path, Connection], processes: Mapping[Path, KernelProcess]
+) -> set[Path]:
     """Return the living ones; of several files with one address, that of a process, or the newest.
 
     A kernel may have got the port of one that ended for another socket, where a heartbeat is an
@@ -129,9 +133,23 @@ def _living(running: Mapping[Path, Connection], owned: Set[Path]) -> set[Path]:
     left = {path: info for path, info in running.items() if path not in refusing}
     sure = _outside(left, left.values())
     doubtful = {path: info for path, info in left.items() if path not in sure}
-    living = _one_each(sure, find_answering(sure), owned)
-    others = find_answering(_outside(doubtful, [left[p] for p in living]))
-    return living | _one_each(left, others, owned)
+    living = _one_each(sure, _answering(sure, processes), processes.keys())
+    others = _answering(_outside(doubtful, [left[p] for p in living]), processes)
+    return living | _one_each(left, others, processes.keys())
+
+
+def _answering(
+    infos: Mapping[Path, Connection], processes: Mapping[Path, KernelProcess]
+) -> set[Path]:
+    """Return the files whose heartbeat answers, late where its process gets no time to run."""
+    answered = find_answering(infos)
+    silent = {path: infos[path] for path in infos.keys() & processes.keys() - answered}
+    starved = {
+        path: info
+        for path, info in silent.items()
+        if judge_by_process(processes[path].process).state == "starved"
+    }
+    return answered | find_answering(starved, timeout_s=BUSY_MACHINE_S)
 
 
 def _one_each(

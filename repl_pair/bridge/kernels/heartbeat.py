@@ -1,7 +1,6 @@
 """Heartbeats: which of many kernels are alive, all asked at once."""
 
 import ipaddress
-import math
 import socket
 import time
 from collections.abc import Mapping
@@ -15,6 +14,10 @@ Connection: TypeAlias = Mapping[str, Any]
 
 HEARTBEAT_S = 0.5
 """A kernel whose heartbeat stays silent this long counts as dead."""
+BUSY_MACHINE_S = 4.0
+"""How long the heartbeat of a process that could run may take before that process is refused."""
+SLICE_S = 0.05
+"""What one wait for answers counts for: a machine that stands still for longer uses up one."""
 REFUSAL_S = 0.05
 """How long closed ports together may take to refuse; beyond it, the heartbeat decides."""
 _OTHERS = ("shell_port", "control_port", "iopub_port", "stdin_port")
@@ -47,9 +50,11 @@ def find_answering(
     for socket in asked:
         poller.register(socket, zmq.POLLIN)
     answered: set[Path] = set()
-    until = time.monotonic() + timeout_s
-    while len(answered) < len(asked) and (left := until - time.monotonic()) > 0:
-        for socket, _ in poller.poll(math.ceil(left * 1000)):
+    silent_s = 0.0
+    while len(answered) < len(asked) and silent_s < timeout_s:
+        found = poller.poll(int(SLICE_S * 1000))
+        silent_s += 0.0 if found else SLICE_S
+        for socket, _ in found:
             poller.unregister(socket)
             answered.add(asked[socket])
     context.destroy(linger=0)

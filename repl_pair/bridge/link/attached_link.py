@@ -10,6 +10,7 @@ from typing import Any
 
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.kernels.discovery import heartbeat_answers, read_connection
+from repl_pair.bridge.kernels.heartbeat import BUSY_MACHINE_S
 from repl_pair.bridge.link.attach import Attachment, attach
 from repl_pair.bridge.link.client import Client, is_in
 from repl_pair.bridge.link.line import ConnectionLost, Line, now
@@ -23,8 +24,6 @@ LINGER_S = 0.05
 CLOSED = "the link to it was closed"
 RESTART_S = 3.0
 """How long a read waits for its kernel to restart."""
-BUSY_MACHINE_S = 4.0
-"""How long the heartbeat of a process that could run may take before that process is refused."""
 
 
 class AttachedLink(Link):
