@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from answers import find_faults, find_step_faults
-from bounds import BOUND_S
+from bounds import BOUND_S, GRACE, PATIENT
 from jupyter_client.manager import KernelManager
 from jupyter_core.utils import ensure_event_loop
 from missing import miss
@@ -28,6 +28,7 @@ from repl_pair.bridge.link.direct_link import DirectLink
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.link.link import Link
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
+from repl_pair.runtime.kernel import deadlines
 from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.last_results import RESULTS
@@ -293,6 +294,15 @@ async def link(request, monkeypatch, desk, anyio_backend) -> AsyncIterator[Ends]
         ends = to_a_kernel(request.getfixturevalue(LINKS[request.param]), desk)
     async with ends as opened:
         yield opened
+
+
+@pytest.fixture
+async def patient(link: Ends) -> AsyncIterator[None]:
+    """Let a run that was stopped take its time to end, in the process behind the link."""
+    usual_s = deadlines.GRACE_S
+    await link.define(PATIENT)
+    yield
+    await link.define(GRACE.format(usual_s))
 
 
 @pytest.fixture

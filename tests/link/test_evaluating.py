@@ -116,6 +116,7 @@ async def test_what_would_end_the_process_or_ask_the_person_ends_the_code_alone(
         assert (code, answer["status"], answer["error"]["type"]) == (code, "error", kind)
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("code", ["while True: pass", "import asyncio; await asyncio.sleep(60)"])
 async def test_it_is_stopped_at_its_deadline_with_its_output_and_where_it_stood(link, code):
     for limit_s in DEADLINES_S:

@@ -184,6 +184,7 @@ async def test_a_function_may_wait_and_report(link):
         assert "watching" in [progress["message"] for progress in link.progress]
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(("id", "args"), [("orders.loop", {}), ("orders.watch", {"seconds": 60.0})])
 async def test_a_function_is_stopped_at_its_deadline_where_it_stands(link, id, args):
     await link.define(SHOP)

@@ -118,6 +118,7 @@ async def test_a_substrate_that_is_asked_for_is_part_of_the_identity(link):
     assert text["content_hash"] != html["content_hash"]
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_deadline_ends_a_play_that_waits_and_a_generator_without_end(link):
     await link.define("""\
 import asyncio, itertools, time, repl_pair

@@ -989,6 +989,7 @@ async def run_past_its_deadline(link, folder, variant, **args):
     assert (folder / "ended").exists()
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("lane", ["main", "worker"])
 @pytest.mark.parametrize("how", ["loops", "swallows", "naps", "awaits", "gathers"])
 async def test_a_run_is_stopped_at_its_deadline(endless, tmp_path, how, lane):
@@ -996,6 +997,7 @@ async def test_a_run_is_stopped_at_its_deadline(endless, tmp_path, how, lane):
     assert (await endless.run("endless/It", lane=lane))["result"] == "at once"
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_plain_function_is_stopped_at_its_deadline(endless, tmp_path):
     await run_past_its_deadline(endless, tmp_path, "plainly/It")
 
@@ -1124,7 +1126,7 @@ async def test_a_waiting_call_that_is_cancelled_never_runs(endless, tmp_path):
     await eventually(lambda: endless.ask("ping"), lambda _: (tmp_path / "begun").exists(), what="")
     (tmp_path / "begun").unlink()
     waiting = asyncio.create_task(endless.ask("run_variant", variant_id="endless/It"))
-    await endless.ask("ping")
+    await endless.get("read_failures")
     for task in (waiting, first):
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -1863,6 +1865,7 @@ async def test_an_error_of_a_task_group_has_the_errors_in_it(link):
     assert {one["code"] for one in error["group"]} == {'raise ValueError(f"lost {n}")'}
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(
     ("name", "stood"),
     [("slow", {"time.sleep(0.005)", "while True:"}), ("waits", {"await asyncio.sleep(600)"})],

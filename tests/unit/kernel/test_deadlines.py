@@ -29,6 +29,7 @@ def test_a_call_of_an_agent_has_ten_seconds_on_the_main_lane_unless_it_asks_for_
         assert op.deadline({"timeout_s": 60.0}) == 60.0
 
 
+@pytest.mark.unbound("runtime.kernel.deadlines.GRACE_S")
 @pytest.mark.parametrize("more", [{}, {"timeout_s": 0.1}])
 @pytest.mark.parametrize("op", ["run_variant", "run_variants"])
 async def test_what_ends_at_the_usual_time_states_how_to_ask_for_more(monkeypatch, op, more):
