@@ -4,7 +4,7 @@ import asyncio
 from functools import partial
 
 import pytest
-from bounds import BOUND_S, DEADLINES_S
+from bounds import BOUND_S, DEADLINES_S, PATIENT
 from waiting import wait_until
 
 from repl_pair.wire import View
@@ -107,6 +107,7 @@ async def test_a_run_that_reaches_a_breakpoint_of_the_persons_ends_at_its_deadli
     with Debugger(person) as debugger:
         await in_thread(debugger.set_breakpoint, COMPONENT, 3)
         await in_thread(person.run, COMPONENT)
+        await in_thread(person.run, PATIENT)
         assert (await run(link, lane="worker"))["status"] == "pass"
         for limit_s in DEADLINES_S[1:]:
             standing = asyncio.create_task(run(link, timeout_s=limit_s))

@@ -11,7 +11,7 @@ from collections import Counter
 from contextlib import asynccontextmanager
 
 import pytest
-from bounds import BOUND_S, DEADLINE_S, DEADLINES_S
+from bounds import BOUND_S, DEADLINE_S, DEADLINES_S, GRACE, PATIENT
 from waiting import eventually
 
 from repl_pair.bridge.kernels.discovery import find_kernel
@@ -39,18 +39,18 @@ def spins(over):
     while not over(): pass
 
 def sleeps(over):
-    time.sleep(2)
+    time.sleep(10)
 
 def locks(over):
     lock = threading.Lock()
     lock.acquire()
-    lock.acquire(timeout=2)
+    lock.acquire(timeout=10)
 
 def selects(over):
-    select.select([], [], [], 2)
+    select.select([], [], [], 10)
 
 def waits(over):
-    subprocess.run(["sleep", "2"])
+    subprocess.run(["sleep", "10"])
 
 def holds_the_interpreter(over):
     while not over(): held.usleep(100_000)
@@ -77,7 +77,7 @@ def swallows_three(over):
             if left < 0: raise
 
 def catches_one(over):
-    try: time.sleep(2)
+    try: time.sleep(10)
     except BaseException: pass
 
 def insists(over):
@@ -264,7 +264,7 @@ FELT = "[hurt, beating.done(), beats]"
 async def test_every_run_on_the_main_lane_is_answered_at_its_deadline(
     link, person, at_desk, tmp_path, by
 ):
-    await at_desk(person.run, STORIES)
+    await at_desk(person.run, STORIES + PATIENT)
     for form in PLAIN + ASYNC:
         begun = time.monotonic()
         record = await answer(link, form, tmp_path, by, timeout_s=DEADLINE_S)
@@ -287,7 +287,7 @@ async def test_a_deadline_is_met_and_leaves_no_thread_while_the_person_freezes_t
     link, person, at_desk, tmp_path
 ):
     await at_desk(person.run, STORIES)
-    await at_desk(person.run, FREEZE)
+    await at_desk(person.run, FREEZE + PATIENT)
     record = await answer(link, "spins", tmp_path, timeout_s=DEADLINE_S)
     assert verdict(record) == OVERDUE
     assert (await answer(link))["status"] == "pass"
@@ -302,7 +302,7 @@ async def test_a_deadline_is_met_and_leaves_no_thread_while_the_person_freezes_t
 
 
 async def test_every_run_on_a_worker_is_answered_at_its_deadline(link, person, at_desk, tmp_path):
-    await at_desk(person.run, STORIES)
+    await at_desk(person.run, STORIES + GRACE.format(3))
 
     stands = {}
 
@@ -586,7 +586,7 @@ async def test_the_persons_stop_of_a_cell_lets_the_waiting_run_go_on(link, kerne
     await at_desk(person.run, STORIES)
     cell = await at_desk(person.start, "for _ in range(1000): time.sleep(0.02)")
     waiting = start(link, wait_s=BOUND_S)
-    await ask(link, "ping")
+    assert (await ask(link, "read_failures"))["ok"]
     kernel.signal(signal.SIGINT)
     ran = await at_desk(person.finish, cell)
     assert ran.reply["ename"] == "KeyboardInterrupt"
@@ -668,7 +668,7 @@ def state():
 async def test_a_stop_in_any_phase_tears_down_once_and_leaves_nothing_behind(
     link, kernel, person, at_desk, tmp_path
 ):
-    await at_desk(person.run, PHASES)
+    await at_desk(person.run, PHASES + PATIENT)
     await ask(link, "ping")
     before = (await at_desk(person.run, "state()")).value
     for phase in ("load", "render", "play", "teardown"):
@@ -700,7 +700,7 @@ async def test_a_stop_in_any_phase_tears_down_once_and_leaves_nothing_behind(
 async def test_a_teardown_that_hangs_after_a_stop_is_itself_stopped(
     link, person, at_desk, tmp_path
 ):
-    await at_desk(person.run, PHASES)
+    await at_desk(person.run, PHASES + PATIENT)
     setting = {"mark": str(tmp_path / "mark"), "stop": "render", "teardown": "hangs"}
     await at_desk(person.run, f"where.update({setting})")
     begun = time.monotonic()
@@ -786,7 +786,7 @@ async def race(link, tally, name, for_s, timeout_s, lane):
 async def test_two_thousand_races_with_a_deadline_leave_no_stray_interrupt(
     link, kernel, person, at_desk
 ):
-    await at_desk(person.run, RACERS + BEATS)
+    await at_desk(person.run, RACERS + BEATS + PATIENT)
     await ask(link, "ping")
     before = (await at_desk(person.run, "state()")).value
     names = ("spins", "sleeps", "awaits", "gathers")
@@ -794,12 +794,16 @@ async def test_two_thousand_races_with_a_deadline_leave_no_stray_interrupt(
     other_texts = {}
     for round in range(RACES // 2):
         name = "insists" if round in (300, 600) else names[round % 4]
+        if name == "insists":
+            await at_desk(person.run, GRACE.format(0.1))
         for_s = 0.0015 + 0.0000025 * round
         timeout_s = 0.05 if name == "insists" else 0.0028
         async with asyncio.TaskGroup() as group:
             for lane, tally in tallies.items():
                 group.create_task(race(link, tally, name, for_s, timeout_s, lane))
             cell = group.create_task(at_desk(person.run, f"sum(range(2000)); print({round})"))
+        if name == "insists":
+            await at_desk(person.run, PATIENT)
         if (ran := cell.result()).text != f"{round}\n":
             other_texts[round] = [(m["msg_type"], m["content"]) for m in ran.messages]
     print({lane: (t.races, dict(t.statuses), t.still_running) for lane, t in tallies.items()})

@@ -4,7 +4,7 @@ import asyncio
 import signal
 
 import pytest
-from bounds import BOUND_S, DEADLINE_S
+from bounds import BOUND_S, DEADLINE_S, PATIENT
 from waiting import eventually, wait_until
 
 from repl_pair.wire import View
@@ -58,6 +58,7 @@ async def test_an_agent_reads_and_its_code_is_stopped_at_its_deadline(link, pers
         read = await ask(link, "get_value", path="kept")
         assert read.get("result", read).get("value") == {"a": 1}
         assert (await ask(link, "list_variables"))["ok"]
+    await asyncio.to_thread(person.run, PATIENT)
     stopped = await ask(link, "eval_code", code="while True: pass", timeout_s=1)
     assert stopped.get("result", stopped).get("reason") == "not done within 1 s"
     assert (await asyncio.to_thread(person.run, "1 + 1")).value == "2"

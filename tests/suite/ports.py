@@ -15,7 +15,10 @@ from typing import Any
 from jupyter_client import connect
 from jupyter_client.connect import LocalPortCache
 
-PORTS = range(10_000, 32_000)
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+PORTS = range(10_000, 32_000)[WORKER::WORKERS]
+"""Of each worker of xdist its own: two of them start kernels in the same second."""
 
 
 def use_own_ports() -> None:
