@@ -11,6 +11,7 @@ import anyio
 import pytest
 from bounds import BOUND_S
 from mcp import Client, StdioServerParameters
+from waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,13 +66,15 @@ def test_the_person_sends_code_of_their_own_where_they_open_the_gate(kernel, she
 
 
 def test_the_kernels_of_the_machine_are_listed(kernel, shell):
-    listed = shell("kernels")
-    assert listed.returncode == 0
-    head, line = listed.stdout.splitlines()
+    def list_idle():
+        listed = shell("kernels")
+        assert listed.returncode == 0
+        return "idle" in listed.stdout.split() and listed.stdout.splitlines()
+
+    head, line = wait_until(list_idle, what="an idle kernel")
     assert " ".join(head.split()) == "id notebook name pid age state active front end runtime"
     assert line.split()[0] == kernel.path.stem.removeprefix("kernel-")[:8]
     assert str(kernel.pid) in line.split()
-    assert "idle" in line.split()
     assert len(line) <= len(head) <= 100
 
 

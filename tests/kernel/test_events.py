@@ -93,6 +93,7 @@ class Reader:
         return reply["result"]["total"], reply["seq"]
 
 
+@pytest.mark.unbound("bridge.link.watch.ARRIVE_S")
 async def test_a_loop_of_five_thousand_registrations_reaches_a_reader_one_by_one(link, register):
     reader = Reader(link)
     await reader.subscribed()

@@ -3,6 +3,7 @@ import json
 import os
 
 import pytest
+from bounds import BOUND_S
 from halting import halt
 
 from repl_pair.bridge.kernel_info import KernelInfo
@@ -120,15 +121,16 @@ async def test_a_cancelled_call_is_cancelled_and_the_next_answers(working):
     assert (await working.call("list_stories"))["ok"]
 
 
+@pytest.mark.unbound("bridge.link.watch.ARRIVE_S")
 async def test_a_subscriber_receives_what_changes_until_it_leaves(working):
     link = await working.links.get()
     heard, changed = [], asyncio.Event()
     undo = link.subscribe(lambda event: (heard.append(event), changed.set()))
-    await asyncio.wait_for(changed.wait(), 20.0)
+    await asyncio.wait_for(changed.wait(), BOUND_S)
     assert (heard[0].member, heard[0].change) == (EVERYTHING, "subscribed")
     changed.clear()
     reply = await working.call("run_variant", {"variant_id": "demo.double/Two"})
-    await asyncio.wait_for(changed.wait(), 20.0)
+    await asyncio.wait_for(changed.wait(), BOUND_S)
     assert heard[1].member != EVERYTHING
     assert heard[1].boot == reply["boot"]
     undo()
