@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pexpect
 import pytest
-from bounds import BOUND_S
+from bounds import BOUND_S, PATIENT
 from ports import free_ports
 from waiting import wait_until
 
@@ -224,7 +224,7 @@ STOPPED = {
 
 @pytest.mark.parametrize(("variant", "reason"), STOPPED.items())
 async def test_a_run_is_stopped_at_its_deadline_and_the_program_runs_on(start, variant, reason):
-    program = start(f"{EMBEDS}\ninput(); print('on', flush=True); input()")
+    program = start(f"{EMBEDS}\n{PATIENT}input(); print('on', flush=True); input()")
     program.read()
     async with agent_at("till") as call:
         record = await call("run_variant", variant_id=variant, timeout_s=0.4, detail="full")

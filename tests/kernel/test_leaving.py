@@ -15,6 +15,7 @@ from bounds import BOUND_S
 from waiting import eventually
 
 from repl_pair.bridge.kernels.discovery import find_kernel, read_connection
+from repl_pair.bridge.link.client import LEAVE_S
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.link.line import Line
 from repl_pair.bridge.policy import Policy
@@ -25,7 +26,7 @@ from tests.kernel.leaving_probes import COUNTS, FINGERPRINT, STORIES
 
 from .conftest import HOLD, WAITS
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.unbound("bridge.link.client.LEAVE_S")]
 
 AGENT = View(principal="agent", access=frozenset({"read", "run", "eval"}))
 
@@ -495,7 +496,8 @@ async def test_a_detach_stops_what_runs_and_reports_its_caller_why(
     await eventually(lambda: asyncio.to_thread(mark.exists), what="the run")
     changes = (await ask(link, "read_changes"))["result"]["next"]
     waiting = asyncio.create_task(ask(link, "read_changes", since=changes, wait_s=20.0))
-    await ask(link, "ping")
+    await asyncio.sleep(0)
+    assert (await ask(link, "read_failures"))["ok"]
     # A cell would wait for the run: the word comes from a thread, as from an app's own button.
     script = "from repl_pair.runtime.kernel import attach as kernel_host; kernel_host.detach()"
     await execute_on_control(kernel, script)
@@ -775,14 +777,15 @@ async def test_a_server_that_ends_in_the_middle_of_a_run_takes_everything_out(
     await eventually(lambda: asyncio.to_thread(mark.exists), what="the run")
     code = await asyncio.to_thread(server.end, way)
     assert code == (0 if way == "end of stdin" else -getattr(signal, way))
-    assert await is_out(kernel)
+    await eventually(lambda: is_out(kernel), what="the kernel without us")
     assert await at_desk("print('free')") == "free\n"
 
 
 @pytest.mark.full
 async def test_a_link_leaves_a_kernel_that_cannot_answer_as_soon_as_it_can(
-    kernel, link, person, tmp_path
+    kernel, link, person, tmp_path, monkeypatch
 ):
+    monkeypatch.setattr("repl_pair.bridge.link.client.LEAVE_S", LEAVE_S)
     await ask(link, "ping")
     gate = tmp_path / "gate"
     cell = await asyncio.to_thread(person.start, HOLD.format(gate=str(gate)))

@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from bounds import BOUND_S
+from bounds import BOUND_S, PATIENT
 from waiting import eventually
 
 from repl_pair.wire import View
@@ -95,6 +95,10 @@ def run(link, variant_id="busy/It", on_progress=None, **args):
     return asyncio.create_task(ask(link, "run_variant", on_progress, variant_id=variant_id, **args))
 
 
+async def is_busy(link):
+    return (await ask(link, "ping")).get("result", {}).get("busy")
+
+
 def output_of(ran):
     """Return what a cell put out as one text: a stream may come in pieces."""
     parts = [m["content"] for m in ran.messages if m["msg_type"] in OUTPUTS]
@@ -127,7 +131,7 @@ async def test_beside_a_running_cell_reads_answer_and_runs_wait(
     ]:
         reply = await ask(link, op, **args)
         assert reply["ok"], str(reply)
-    assert (await ask(link, "ping"))["result"]["busy"] is True
+    await eventually(lambda: is_busy(link), what="a busy kernel")
     heard = []
     waiting = run(link, on_progress=heard.append, wait_s=BOUND_S)
     code = {"code": "answer = await busy()\n_ = __ = In = answer\nanswer", "scope": "user"}
@@ -175,18 +179,18 @@ async def test_progress_names_the_cell_that_is_waited_for_and_how_long(
 async def test_no_deadline_and_no_cancel_of_an_agents_reaches_the_persons_cell(
     link, person, gate, start_cell, at_desk, how, tmp_path
 ):
-    await at_desk(person.run, STORIES)
+    await at_desk(person.run, STORIES + PATIENT)
     cell = await start_cell(how)
     mark = {"mark": str(tmp_path / "mark")}
     overdue = run(link, overrides={"how": "loops"}, timeout_s=0.05, wait_s=BOUND_S)
     cancelled = [run(link, overrides=mark, wait_s=BOUND_S) for _ in range(5)]
     impatient = run(link, overrides=mark, timeout_s=0.01, wait_s=0.1)
     assert (await impatient)["result"]["status"] == "cannot_run"
-    await ask(link, "ping")
+    assert (await ask(link, "read_failures"))["ok"]
     for task in cancelled:
         task.cancel()
     await asyncio.wait(cancelled)
-    await ask(link, "ping")
+    assert (await ask(link, "read_failures"))["ok"]
     gate.touch()
     ran = await at_desk(person.finish, cell)
     assert output_of(ran) == "own output\n'mine'"

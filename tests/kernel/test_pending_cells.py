@@ -105,10 +105,11 @@ async def test_a_run_that_begins_before_a_waiting_cell_is_shown_and_cleared_at_a
     gate = await in_thread(Gate, link, person, tmp_path)
     before = tmp_path / "before"
     await in_thread(person.start, AWAITS.format(gate=str(before)))
-    await gate.ask("ping")
+    assert (await gate.ask("read_failures"))["ok"]
     running = gate.send()
     await asyncio.sleep(0)
-    await gate.ask("ping")  # by its answer the run that was sent before it waits for the cell
+    # By its answer the run that was sent before it waits for the cell.
+    assert (await gate.ask("read_failures"))["ok"]
     cell = send(person, "1")
     before.touch()
     assert (await in_thread(first, person, cell))["content"]["data"] == {"text/plain": NOTICE}

@@ -13,7 +13,7 @@ import jupyter_client.session
 import pytest
 import zmq
 import zmq.asyncio
-from bounds import BOUND_S, DEADLINE_S
+from bounds import BOUND_S, DEADLINE_S, PATIENT
 from ports import write_connection_file
 from waiting import eventually
 from zmq.utils.monitor import recv_monitor_message
@@ -339,7 +339,7 @@ async def test_a_run_that_outlasts_its_deadline_is_stopped_and_the_handler_given
     kernel, link, sit_at
 ):
     person = await at_desk(sit_at, kernel)
-    await at_desk(person.run, STORY)
+    await at_desk(person.run, STORY + PATIENT)
     handler = "import ctypes; ctypes.pythonapi.PyOS_getsig(2), __import__('signal').getsignal(2)"
     before = (await at_desk(person.run, handler)).value
     answer = (await run(link, overrides={"sleep_s": 30.0}, timeout_s=DEADLINE_S))["result"]
@@ -498,6 +498,7 @@ def drain(person):
             return heard
 
 
+@pytest.mark.unbound("bridge.link.attached_link.RESTART_S")
 async def test_a_restart_is_reported_and_nothing_that_waited_runs_in_the_next_life(
     start, sit_at, tmp_path
 ):
@@ -523,6 +524,7 @@ async def test_a_restart_is_reported_and_nothing_that_waited_runs_in_the_next_li
     await link.close()
 
 
+@pytest.mark.unbound("bridge.link.client.LEAVE_S")
 async def test_leaving_while_a_cell_runs_fires_no_hook_and_lets_it_ask_its_person(start, sit_at):
     kernel = start("no lock")
     person, link = await at_desk(sit_at, kernel), KernelLink(find_kernel(kernel.path))
@@ -548,6 +550,7 @@ async def test_the_person_lets_agents_in_and_out_by_hand(start, sit_at):
     await link.close()
 
 
+@pytest.mark.unbound("bridge.link.client.LEAVE_S")
 async def test_leaving_takes_out_what_was_put_in(kernel, link, sit_at):
     person = await at_desk(sit_at, kernel)
     await at_desk(person.run, STORY + "import repl_pair.runtime.kernel.shell_host, _ctypes")

@@ -586,6 +586,7 @@ async def test_the_persons_stop_of_a_cell_lets_the_waiting_run_go_on(link, kerne
     await at_desk(person.run, STORIES)
     cell = await at_desk(person.start, "for _ in range(1000): time.sleep(0.02)")
     waiting = start(link, wait_s=BOUND_S)
+    await asyncio.sleep(0)
     assert (await ask(link, "read_failures"))["ok"]
     kernel.signal(signal.SIGINT)
     ran = await at_desk(person.finish, cell)

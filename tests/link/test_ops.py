@@ -1126,6 +1126,7 @@ async def test_a_waiting_call_that_is_cancelled_never_runs(endless, tmp_path):
     await eventually(lambda: endless.ask("ping"), lambda _: (tmp_path / "begun").exists(), what="")
     (tmp_path / "begun").unlink()
     waiting = asyncio.create_task(endless.ask("run_variant", variant_id="endless/It"))
+    await asyncio.sleep(0)
     await endless.get("read_failures")
     for task in (waiting, first):
         task.cancel()
