@@ -84,15 +84,18 @@ def _rows_with_any(mask: Any) -> Any:
 
 
 def items_of(array: Any) -> Any:
-    """Return the items of an array as lists; of masked fields within fields numpy makes none."""
+    """Return the items of an array as lists; of masked fields with parts numpy makes none."""
     masked, dtype = sys.modules.get("numpy.ma"), array.dtype
-    is_nested = any(dtype.fields[name][0].names for name in dtype.names or ())
+    fields = [dtype.fields[name][0] for name in dtype.names or ()]
+    is_nested = any(field.names or field.shape for field in fields)
     if masked is None or not is_nested or not is_of(array, masked.MaskedArray):
         return array.tolist()
     return _without(array.data.tolist(), masked.getmaskarray(array).tolist())
 
 
 def _without(part: Any, masked: Any) -> Any:
+    if real_class(masked) is _class_of("ndarray"):
+        return sys.modules["numpy.ma"].MaskedArray(part, masked)
     if is_exactly(masked, list, tuple):
         return real_class(masked)(map(_without, part, masked))
     return None if masked is True else part

@@ -4,10 +4,11 @@ import numpy
 import pandas
 import pytest
 
+from repl_pair.runtime.reading.expansion import open_up
 from repl_pair.runtime.reading.table_counts import count_cells
 from repl_pair.runtime.reading.table_views import show_array, show_more
 from repl_pair.runtime.reading.tables import dtype_text, label_positions, shape_of_table
-from repl_pair.runtime.reading.whole_tables import as_rows
+from repl_pair.runtime.reading.whole_tables import as_columns, as_rows
 from repl_pair.runtime.snapshots.texts import write_text
 
 
@@ -30,6 +31,15 @@ def test_a_masked_field_within_a_field_is_none():
     ]
     assert [row and row["at"] for row in show_array(rows)["head"]] == [None, as_rows(rows)[1]["at"]]
     assert all("((None, 1), " in write_text(some, hide=str) for some in (rows, rows[0]))
+
+
+def test_a_masked_item_of_an_array_in_a_field_is_none():
+    rows = numpy.ma.array(numpy.zeros(2, [("at", [("x", "i4")], 2), ("b", "i4", 2)]), mask=False)
+    rows.mask["b"][0, 1] = rows.mask["at"]["x"][1, 0] = True
+    assert open_up(rows, as_columns)["items"] == [
+        {"at": {"items": [{"x": 0}, {"x": 0}]}, "b": {"items": [0, None]}},
+        {"at": {"items": [{"x": None}, {"x": 0}]}, "b": {"items": [0, 0]}},
+    ]
 
 
 def test_a_dtype_as_text_shows_the_length_of_no_text():
