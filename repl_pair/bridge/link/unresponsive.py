@@ -187,11 +187,10 @@ class SilenceMonitor:
             silence = await self._examine(earliest)
             before, self._last = self._last, silence and (now(), silence)
             may_pass = silence and silence.state in PASSING
-            is_own = self._link.is_attaching and may_pass
+            is_own = may_pass and self._link.is_attaching
             if silence and silence.state not in ("slow_op", "unknown") and not is_own:
                 known = before and now() - before[0] < CONFIRM_S and before[1].state
-                line = self._link.line
-                answered = before and line and line.received > before[0]
+                answered = before and (line := self._link.line) and line.received > before[0]
                 is_short = may_pass and (silence.since_s or 0) < CONFIRM_S
                 confirmed = known == silence.state and not answered and not is_short
                 self._report(silence, confirmed=confirmed)

@@ -9,13 +9,14 @@ from types import ModuleType
 from typing import Any
 
 OPS = """kernel.host_ops describe ping
+ops.assertions list_assertions
 ops.changes read_changes read_more search_kept
 ops.evaluating eval_code
 ops.explaining explain_variant get_docs_markdown get_story_instructions list_substrates
 ops.explaining share_variant variant_to_data workspace_to_data
 ops.inspecting describe_object read_history read_traceback
-ops.kinds get_decorator get_workspace list_assertions list_decorators list_modes list_panels
-ops.kinds list_tags list_workspaces
+ops.kinds get_decorator get_workspace list_decorators list_modes list_panels list_tags
+ops.kinds list_workspaces
 ops.persons answer_approval ask_approval await_approval list_approvals open_panel pause_agents
 ops.persons use_approval withdraw_approval
 ops.realm contract_get pr_status realm_check realm_status worktree_create

@@ -22,7 +22,8 @@ from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.registry import REGISTRY, is_over
 from repl_pair.runtime.registry.steps import taker_of
-from repl_pair.runtime.secrets.entries import mode_args, slots_of
+from repl_pair.runtime.secrets.entries import slots_of
+from repl_pair.runtime.secrets.modes import mode_args
 from repl_pair.runtime.secrets.places import mark_secrets
 from repl_pair.runtime.signatures.code_hints import field_hints
 from repl_pair.runtime.values.classes import is_map, real_class

@@ -29,7 +29,8 @@ from repl_pair.runtime.registry.model import (
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.outcomes import Dependency, Identity, dependency_on
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.secrets.entries import mode_secret_paths, secret_steps, slots_of
+from repl_pair.runtime.secrets.entries import secret_steps, slots_of
+from repl_pair.runtime.secrets.modes import mode_secret_paths
 from repl_pair.runtime.secrets.places import (
     answers_secret,
     leads_to_declared,

@@ -10,13 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from repl_pair.runtime.reading.closed_values import is_closed_class, is_namespace
 from repl_pair.runtime.reading.exceptions import attributes_of
-from repl_pair.runtime.reading.fields import (
-    Pairs,
-    keys_are,
-    read_fields,
-    read_items,
-    steady,
-)
+from repl_pair.runtime.reading.fields import Pairs, keys_are, read_fields, read_items, steady
 from repl_pair.runtime.reading.library import Reader, library_readers, read_exception
 from repl_pair.runtime.values.classes import (
     TypeRef,

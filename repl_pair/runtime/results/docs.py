@@ -19,8 +19,8 @@ from repl_pair.runtime.results.last_results import last_verdict
 from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, section, table
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
-from repl_pair.runtime.secrets.entries import mode_args
 from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.modes import mode_args
 from repl_pair.runtime.secrets.truncation import Limits
 from repl_pair.runtime.signatures.schema import PARTIAL, parameters_schema
 from repl_pair.runtime.store import STORE
