@@ -14,7 +14,7 @@ from waiting import wait_until
 
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.kernels.discovery import find_kernel, find_kernels, unusable_files
-from repl_pair.bridge.kernels.heartbeat import HEARTBEAT_S
+from repl_pair.bridge.kernels.heartbeat import HEARTBEAT_S, find_answering
 from repl_pair.bridge.kernels.processes import (
     files_named,
     read_parent,
@@ -217,6 +217,27 @@ def test_a_fork_of_a_kernel_does_not_take_its_place(start_python, tmp_path):
     process = start_python(FORK, "-f", "kernel.json")
     wait_until(psutil.Process(process.pid).children, what="the fork")
     assert scan_processes()[tmp_path / "kernel.json"].process.pid == process.pid
+
+
+@pytest.mark.full
+def test_a_fork_that_has_the_sockets_of_an_ended_kernel_is_not_waited_for(
+    kernel, sit_at, monkeypatch
+):
+    sit_at(kernel).start("import os, time; os.fork() or time.sleep(60)")
+    (fork,) = wait_until(psutil.Process(kernel.pid).children, what="the fork")
+    asked = []
+
+    def ask(infos, timeout_s=HEARTBEAT_S):
+        asked.append((set(infos), timeout_s))
+        return find_answering(infos, timeout_s=timeout_s)
+
+    monkeypatch.setattr("repl_pair.bridge.kernels.discovery.find_answering", ask)
+    try:
+        kernel.kill()
+        assert [found.alive for found in find_kernels()] == [False]
+    finally:
+        fork.kill()
+    assert {timeout_s for paths, timeout_s in asked if paths} == {HEARTBEAT_S}
 
 
 @pytest.mark.full

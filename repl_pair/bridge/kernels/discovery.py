@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 from jupyter_core.paths import jupyter_runtime_dir
 
 from repl_pair.bridge.kernel_info import KernelInfo
@@ -144,12 +145,16 @@ def _answering(
     """Return the files whose heartbeat answers, late where its process gets no time to run."""
     answered = find_answering(infos)
     silent = {path: infos[path] for path in infos.keys() & processes.keys() - answered}
-    starved = {
-        path: info
-        for path, info in silent.items()
-        if judge_by_process(processes[path].process).state == "starved"
-    }
-    return answered | find_answering(starved, timeout_s=BUSY_MACHINE_S)
+    late = {path: i for path, i in silent.items() if _may_answer_late(processes[path].process)}
+    return answered | find_answering(late, timeout_s=BUSY_MACHINE_S)
+
+
+def _may_answer_late(process: psutil.Process) -> bool:
+    """Return whether a process may get no time; a fork has the sockets too, but one thread."""
+    try:
+        return judge_by_process(process).state == "starved" and process.num_threads() > 1
+    except psutil.Error:
+        return False
 
 
 def _one_each(
