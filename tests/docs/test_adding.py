@@ -132,7 +132,7 @@ def row_of(constant, text):
 
 
 ADDITIONS = {
-    "op": {"runtime/ops/kinds.py": [at_end(OP)]},
+    "op": {"runtime/ops/assertions.py": [at_end(OP)]},
     "kind": {"runtime/registry/model.py": [row_of("_BODIES", '    "colour": (WORDS, Tag),\n')]},
     "assertion": {
         "runtime/assertions/at_path.py": [at_end(ASSERTION)],
