@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make demo       set up, then show the whole path on a real kernel"
-	@echo "make test       set up, then run the tests to trust a change by, in about five minutes"
+	@echo "make test       set up, then run the tests to trust a change by, in about six minutes on two cores"
 	@echo "make test-all   run the others: all of the browser, notebooks, docs, examples, races, laws at length, the attack, pytest 8"
 	@echo "make attack     make 100,000 hostile calls and search every byte that leaves: SEED=1 COUNT=100000"
 	@echo "make clients    install the npm clients that some tests run; they do it themselves too"
