@@ -144,8 +144,11 @@ def _answering(
 ) -> set[Path]:
     """Return the files whose heartbeat answers, late where its process gets no time to run."""
     answered = find_answering(infos)
-    silent = {path: infos[path] for path in infos.keys() & processes.keys() - answered}
-    late = {path: i for path, i in silent.items() if _may_answer_late(processes[path].process)}
+    late = {
+        path: infos[path]
+        for path in infos.keys() & processes.keys() - answered
+        if _may_answer_late(processes[path].process)
+    }
     return answered | find_answering(late, timeout_s=BUSY_MACHINE_S)
 
 
