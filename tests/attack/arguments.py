@@ -121,6 +121,13 @@ def pool_of(name: str) -> str:
     return POOL_OF.get(name) or name.removesuffix("_id").removeprefix("new_")
 
 
+def without_waits(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call that waits for nothing, nor does the call in it."""
+    own = {"wait_s": 0} if "wait_s" in args else {}
+    inner = args.get("args")
+    return {**args, **own} | ({"args": without_waits(inner)} if isinstance(inner, dict) else {})
+
+
 class Generator:
     """Draws calls; the same seed and the same answers give the same calls."""
 
@@ -221,7 +228,7 @@ class Generator:
         if self.steps and self.rng.random() < (0.9 if self.is_waiting else 0.2):
             op, args = self.steps[-1] if self.is_waiting else self.rng.choice(self.steps)
             if self.ops.get(op, {}).get("lane") != "main":
-                args = args | ({"wait_s": 0} if "wait_s" in args else {})
+                args = without_waits(args)
             if self.is_waiting:
                 return op, args | {"wait_s": ANSWERED_S}
             return op, args if self.rng.random() < 0.9 else self.with_hostile_part(args)

@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 import threading
+import time
 import types
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +15,7 @@ from __main__ import STATE_AT, VALUES
 from repl_pair.errors import RequestError
 from repl_pair.runtime.clients.activity import KEPT, LOG
 from repl_pair.runtime.clients.approvals import QUEUE
+from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.op_base.table import TABLE
 from repl_pair.runtime.project.database import project
 from repl_pair.runtime.registry.visible import visible_ids
@@ -26,6 +28,11 @@ from repl_pair.runtime.sweeps.watching import WATCHES
 from repl_pair.wire import View
 
 LIVE = "attack.job/Plain"
+BOUND_S = 50.0
+"""How long a call that was answered may go on: less than the attack waits for any answer."""
+UNENDED: set[Job] = set()
+"""The calls that change something or run code, from their begin to their end, which may come after
+their answer: a run that was stopped is answered where it does not end at once."""
 
 
 def ids() -> dict[str, list[str]]:
@@ -34,8 +41,33 @@ def ids() -> dict[str, list[str]]:
     return {kind: list(visible_ids(view, kind)) for kind in rp.registry.kinds}
 
 
+def follow_calls() -> None:
+    """Keep `UNENDED`."""
+    whole = Job.begin
+
+    def begin(job: Job) -> bool:
+        if job.op.access not in ("read", "inspect"):
+            UNENDED.add(job)
+            job.at_end(lambda: UNENDED.discard(job))
+        return whole(job)
+
+    Job.begin = begin
+
+
+def going_on() -> list[str]:
+    """Return what goes on for agents and may still change something."""
+    watched = ["a watch"] if WATCHES._running or WATCHES._checks.is_running else []
+    return sorted(job.op.name for job in list(UNENDED)) + watched
+
+
 def picture() -> dict[str, str]:
-    """Return what a refused call, or one that reads, leaves as it was; by part, as text."""
+    """Return what a refused call, or one that reads, leaves as it was; by part, as text.
+
+    What earlier calls began has ended by then, or is named under `calls`.
+    """
+    until = time.monotonic() + BOUND_S
+    while going_on() and time.monotonic() < until:
+        time.sleep(0.001)
     names = {n: v for n, v in list(vars(sys.modules["__main__"]).items()) if n[:1] != "_"}
     kept = {n: v for n, v in names.items() if not isinstance(v, types.ModuleType)}
     data = (str, int, float, list, tuple, dict, set)
@@ -53,6 +85,7 @@ def picture() -> dict[str, str]:
         "environment": repr(sorted(os.environ.items())),
         "remarks": repr(remarks()),
         "process": repr((os.getcwd(), sys.path, id(sys.stdout), id(sys.stderr))),
+        "calls": repr(going_on()),
     }
 
 
@@ -97,8 +130,10 @@ ENDED: set[str | None] = set()
 """The handles of approved calls that were answered."""
 
 
-def approved_calls() -> list[str]:
-    """Deny what waits for the person; return the handles of approved calls that go on."""
+def unended() -> list[str]:
+    """Deny what waits for the person, and end watches; return what goes on nevertheless."""
+    for watch in list(WATCHES._watches.values()):
+        WATCHES.end(watch.owner, None)
     for one in list(PERSON_STORE.snapshot("approvals").values()):
         if one.state in ("pending", "approved"):
             with suppress(RequestError):  # its client withdrew it, or used it
@@ -106,7 +141,7 @@ def approved_calls() -> list[str]:
     ENDED.update(a.approval for a in LOG.latest(KEPT) if a.state != "running")
     asked = PERSON_STORE.snapshot("approvals").values()
     made = {a.handle for a in asked if a.state == "used" and TABLE.get(a.op)}  # not by the server
-    return sorted(made - ENDED)
+    return sorted(made - ENDED) + going_on()
 
 
 def begin() -> None:
@@ -115,8 +150,6 @@ def begin() -> None:
     remark_again()
     rp.undo_agent()
     rp.resume()
-    for watch in list(WATCHES._watches.values()):
-        WATCHES.end(watch.owner, None)
     if live is None or not live.is_open:
         live = rp.live(LIVE)
 
@@ -135,5 +168,6 @@ def serve() -> None:
 
 REMARKED = remark()
 live = None
+follow_calls()
 begin()
 threading.Thread(target=serve, daemon=True).start()

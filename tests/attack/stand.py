@@ -221,10 +221,10 @@ class Stand:
         return json.loads(self._states.readline())
 
     def begin(self) -> None:
-        """Let the person take out what agents left, once no approved call goes on."""
+        """Let the person take out what agents left, once no call goes on."""
         until = time.monotonic() + BOUND_S
-        while going_on := json.loads(self.cell("print(json.dumps(approved_calls()))")):
-            assert time.monotonic() < until, f"approved calls do not end: {going_on}"
+        while going_on := json.loads(self.cell("print(json.dumps(unended()))")):
+            assert time.monotonic() < until, f"calls do not end: {going_on}"
         self.cell("begin()")
 
     def ids(self) -> dict[str, list[str]]:
