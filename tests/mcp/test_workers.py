@@ -64,6 +64,23 @@ def patient(kernel, connect):
         yield agent
 
 
+SUSPENDED = f"""
+import threading
+import psutil
+import {MODULE} as module
+class Line(module.Line):
+    def send(self, kind, *args, **slots):
+        for process in psutil.Process().children() if kind == "execute_request" else ():
+            process.suspend()
+            threading.Timer(1.0, process.resume).start()
+        return super().send(kind, *args, **slots)
+module.Line = Line
+from repl_pair.__main__ import main
+main()
+"""
+"""A server whose workers get no time for a second as their code arrives."""
+
+
 @pytest.fixture(scope="module")
 def doubler(agent):
     """A worker whose code has ended, and whose function stays."""
@@ -212,6 +229,12 @@ subprocess.run(["echo", "found"])
     lost = "[5 bytes left out: KeyError while secrets were looked for in them]"
     assert log.splitlines() == [lost, "found"]
     agent.ask("stop_worker", worker=worker["worker"])
+
+
+def test_a_worker_must_live_from_the_begin_of_its_code_on(kernel, connect):
+    program = ("-c", SUSPENDED, "mcp")
+    with connect("--kernel", kernel.path, *OPTIONS, program=program) as agent:
+        assert agent.ask("register_worker", code="1 / 0")["error"]["code"] == "worker_failed"
 
 
 def test_a_worker_whose_child_never_stops_writing_ends_when_its_code_raises(patient):

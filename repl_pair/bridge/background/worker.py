@@ -19,7 +19,7 @@ from repl_pair.bridge.background.output import Output
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.kernels.discovery import read_connection
 from repl_pair.bridge.kernels.heartbeat import Connection
-from repl_pair.bridge.kernels.processes import WORKER, WORKER_FILE
+from repl_pair.bridge.kernels.processes import WORKER, WORKER_BEGAN, WORKER_FILE
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.link.line import ConnectionLost, Line
 from repl_pair.errors import KernelError, RequestError
@@ -124,6 +124,8 @@ class Worker:
                     raise_for_error(await self.link.request("ping", {}, view=View()))
                     self.output.clear()
                     line.send("execute_request", {**_EXECUTE, "code": code}, channel="shell")
+                    while not (self._folder / WORKER_BEGAN).exists() and self.exit_code is None:
+                        await asyncio.sleep(POLL_S)
                     await self._wait_for_end(ALIVE_S)
         except (ConnectionLost, KernelError, TimeoutError) as error:
             raise await self._failure("its kernel did not get ready") from error

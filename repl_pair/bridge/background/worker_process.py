@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from ipykernel.kernelapp import IPKernelApp
 
 from repl_pair.bridge.background.scrubbed import ScrubbedOutputs
-from repl_pair.bridge.kernels.processes import WORKER_FILE
+from repl_pair.bridge.kernels.processes import WORKER_BEGAN, WORKER_FILE
 
 if sys.platform == "linux":
     import fcntl
@@ -38,6 +38,10 @@ def main(folder: Path) -> None:
     app.initialize([f"--ipython-dir={folder}", *OPTIONS])
     shell = app.shell
 
+    def note_begin(_info: Any) -> None:
+        shell.events.unregister("pre_run_cell", note_begin)
+        (folder / WORKER_BEGAN).touch()
+
     def end_at_error(*_: Any, **__: Any) -> NoReturn:
         connection.unlink(missing_ok=True)  # before what takes longer: it shows that this ends
         status = _report(sys.exc_info()[1])
@@ -49,6 +53,7 @@ def main(folder: Path) -> None:
         del shell.showtraceback
 
     shell.showtraceback = end_at_error
+    shell.events.register("pre_run_cell", note_begin)
     shell.events.register("post_run_cell", keep_from_now_on)
     app.start()
 

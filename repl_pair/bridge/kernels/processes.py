@@ -34,6 +34,8 @@ WORKER = "worker"
 """What is given as the front end of a kernel that a session has started for itself."""
 WORKER_FILE = "kernel.json"
 """The connection file in the folder of a worker."""
+WORKER_BEGAN = "began"
+"""The file there that is made when the code of the worker begins."""
 CLOCKS_S = 2.0
 """How far the clocks of processes and of files may be apart."""
 _RUN_A_NOTEBOOK = ("nbclient", "nbconvert", "papermill")
