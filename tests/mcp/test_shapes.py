@@ -494,10 +494,12 @@ def test_a_run_waits_for_the_persons_cell_and_reports_it_meanwhile(agent, kernel
     cell = kernel.start(f"while not pathlib.Path({str(go)!r}).exists(): time.sleep(0.01)\n'mine'")
     answer = agent.start("run_variant", seen.append, variant_id=TWO, wait_s=30.0)
     running = re.compile(r"In\[\d+\] has been running for \d+ s")
-    until(lambda: sum(bool(running.search(text)) for _, _, text in seen) >= 2, "two such notices")
-    read = agent.ask("list_stories")
-    given_up = agent.ask("run_variant", variant_id=TWO, wait_s=0.1)
-    go.touch()
+    try:
+        until(lambda: sum(bool(running.search(t)) for _, _, t in seen) >= 2, "two such notices")
+        read = agent.ask("list_stories")
+        given_up = agent.ask("run_variant", variant_id=TWO, wait_s=0.1)
+    finally:
+        go.touch()
     ran = answer.result(BOUND_S).structured_content
     finished = kernel.finish(cell)
     assert (finished.value, finished.error) == ("'mine'", None)

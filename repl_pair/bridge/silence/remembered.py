@@ -83,8 +83,8 @@ class Memory:
 class Refresher:
     """Reads the registry again after it changed, while no caller waits for the kernel.
 
-    `ask` sends one op for a view and returns None where that fails; `is_idle` returns whether no
-    caller waits.
+    `ask` sends one op for a view and returns None where that fails: it is tried again after the
+    next reply. `is_idle` returns whether no caller waits.
     """
 
     def __init__(
@@ -129,20 +129,23 @@ class Refresher:
                 continue
             began = time.monotonic()
             for view in outdated:
-                await self._read_for(view)
+                if not await self._read_for(view):
+                    return
             self._pause_s = max(PAUSE_S, (time.monotonic() - began) / SHARE)
 
-    async def _read_for(self, view: View) -> None:
+    async def _read_for(self, view: View) -> bool:
+        """Read what is always known for a view; False, and it stays outdated, where that fails."""
         newest = self._newest
         for op in ALWAYS_KNOWN:
             reply = await self._ask(op, view)
             if reply is None:
-                break
+                return False
             newest = (reply.get("boot"), reply.get("seq", 0))
         if newest[0] != self._newest[0] or newest[1] > self._newest[1]:
             self._newest = newest
         if view in self._known:
             self._known[view] = newest
+        return True
 
 
 def reads_registry(op: str) -> bool:

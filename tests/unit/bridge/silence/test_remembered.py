@@ -173,7 +173,9 @@ async def test_nothing_is_read_while_somebody_waits_for_the_kernel(kernel, refre
     await kernel.settle(4)
 
 
-async def test_a_kernel_that_is_lost_is_asked_once_only(kernel, refresher):
+async def test_a_kernel_that_is_lost_is_asked_once_and_again_after_the_next_reply(
+    kernel, refresher
+):
     kernel.lost = True
     refresher.note(AGENT, reply())
     await kernel.settle(1)
@@ -181,6 +183,9 @@ async def test_a_kernel_that_is_lost_is_asked_once_only(kernel, refresher):
         while not refresher.is_done:
             await asyncio.sleep(0.01)
     assert len(kernel.asked) == 1
+    kernel.lost = False
+    refresher.note(AGENT, reply())
+    await kernel.settle(1 + len(ALWAYS_KNOWN))
 
 
 async def test_the_registries_of_the_four_views_that_asked_last_are_read(kernel, refresher):
