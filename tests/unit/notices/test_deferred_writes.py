@@ -3,6 +3,7 @@
 import sqlite3
 
 import pytest
+from bounds import BOUND_S
 from waiting import wait_until
 
 from repl_pair.errors import RequestError
@@ -51,6 +52,21 @@ def test_a_change_waits_for_a_database_that_is_locked_and_is_made_once(
     wait_until(lambda: len(kept(own_project)) == 2, what="both changes")
     later.flush()
     assert kept(own_project) == ["b", "newer a"]
+
+
+def test_a_later_change_takes_the_place_of_one_that_is_just_being_tried(own_project, locked):
+    locked()
+    later = LaterWrites()
+
+    def refuse(_connection):
+        later.put(keep("newer a"), key="a")
+        raise RequestError("cannot_run", "The database is locked.")
+
+    later.put(refuse, key="a", within_s=BOUND_S)
+    with pytest.raises(RequestError):
+        later.flush()
+    later.flush()
+    assert kept(own_project) == ["newer a"]
 
 
 def test_a_change_with_a_defect_is_raised_and_those_that_came_with_it_are_made(own_project, locked):
