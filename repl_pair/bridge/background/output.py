@@ -46,7 +46,9 @@ class Output(asyncio.Protocol):
         if len(self._kept) == KEPT_BYTES:
             text = _from_next_line(text)
         shown = hide_secrets(text, self._needles)
-        return shown if len(shown) <= most else _from_next_line(shown[-most:])
+        if len(shown) <= most:
+            return shown
+        return _from_next_line(shown[-most:]) or f"…{shown[1 - most :]}"
 
 
 def _from_next_line(text: str) -> str:

@@ -105,9 +105,9 @@ class Runs:
         before = self._unended(queue)
         if len(before) > MAX_WAITING:
             raise _refuse(f"{MAX_WAITING} runs wait in the queue {queue!r}", before[0])
-        if queue not in self._queues and len(self._queues) >= MAX_QUEUES:
-            first = self._unended(next(iter(self._queues)))[0]
-            raise _refuse(f"{MAX_QUEUES} queues have runs that have not ended", first)
+        others = [run for run in self._unended() if run.queue not in (None, queue)]
+        if not before and len({run.queue for run in others}) >= MAX_QUEUES:
+            raise _refuse(f"{MAX_QUEUES} queues have runs that have not ended", others[0])
         turn = self._queues.setdefault(queue, asyncio.Lock())
         try:
             return self._begin(Run(call=call, queue=queue), turn)

@@ -65,6 +65,7 @@ class Triggers:
         self._caller = caller
         self._runs = runs
         self._triggers: dict[str, Trigger] = {}
+        self._is_closed = False
 
     async def prepare(self, call: PlannedCall, on: On) -> Trigger:
         """Make a trigger to `begin`; `not_found` for a member that the view does not see."""
@@ -75,7 +76,9 @@ class Triggers:
         return trigger
 
     def begin(self, trigger: Trigger) -> None:
-        """Make its call whenever it is time, from now on."""
+        """Make its call whenever it is time, from now on; `cancelled` once the session closed."""
+        if self._is_closed:
+            raise RequestError("cancelled", "Your session has ended: nothing was kept.")
         self._check_room()  # others may have come meanwhile
         on = trigger.on
         act = self._repeat(trigger, on["every_s"]) if "every_s" in on else self._follow(trigger)
@@ -124,7 +127,8 @@ class Triggers:
         return trigger
 
     async def close(self) -> None:
-        """End every trigger and its run, and wait for their end."""
+        """End every trigger and its run, and wait for their end; none begins any more."""
+        self._is_closed = True
         await asyncio.gather(*self.end_all(), return_exceptions=True)
 
     def end_all(self) -> "list[asyncio.Task[Any]]":
@@ -168,24 +172,26 @@ class Triggers:
             in_a_row = in_a_row + 1 if has_fired and just_ran else 0
             just_ran = has_fired and in_a_row < MAX_IN_A_ROW
             if just_ran:
-                await self._run(trigger)
+                while not await self._run(trigger):
+                    await asyncio.sleep(RETRY_S)
             elif has_fired:
                 trigger.skipped += 1
 
-    async def _run(self, trigger: Trigger) -> None:
-        """Make the call, and wait for its end; the last two runs can be read."""
+    async def _run(self, trigger: Trigger) -> bool:
+        """Make the call, and wait for its end; False where there is no room among the runs."""
         await asyncio.sleep(trigger.began_at + GAP_S - time.monotonic())
         trigger.began_at = time.monotonic()
         try:
             run = self._runs.start(trigger.call, trigger=trigger.id)
-        except RequestError as error:  # no room among the runs: it fires again
+        except RequestError as error:
             trigger.fault = error.code
-            return
+            return False
         if trigger.before is not None:
             self._runs.forget(trigger.before)
         trigger.before, trigger.last = trigger.last, run
         trigger.count += 1
         await asyncio.wait({run.task})
+        return True
 
     async def _begin_watching(self, trigger: Trigger) -> None:
         trigger.kernel = (await self._caller.links.get(trigger.call.kernel)).kernel.id

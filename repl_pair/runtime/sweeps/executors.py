@@ -20,6 +20,7 @@ from uuid import uuid4
 
 from repl_pair.errors import RequestError, error_text
 from repl_pair.records import record
+from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.running.run_records import stopped_record
@@ -220,8 +221,11 @@ class ProcessPool(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more tasks; the processes end with their last ones."""
         self._threads.shutdown(wait=wait, cancel_futures=cancel_futures)
+        if not wait:
+            start_thread(self.shutdown, name="end of a pool")
+            return
         while self._pools:
-            self._pools.pop().shutdown(wait=wait, cancel_futures=cancel_futures)
+            self._pools.pop().shutdown()
 
     def _call(self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
         pool: ProcessPoolExecutor | None = getattr(self._local, "pool", None)

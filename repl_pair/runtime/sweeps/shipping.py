@@ -4,6 +4,7 @@ import importlib
 import os
 import pickle
 import sys
+import sysconfig
 import warnings
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -48,7 +49,8 @@ def refuse_old_modules() -> None:
 
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-_INSTALLED = tuple({sys.prefix, sys.base_prefix, _PACKAGE})
+_FOLDERS = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+_INSTALLED = tuple(f"{folder}{os.sep}" for folder in {*_FOLDERS, _PACKAGE})
 """Where modules stand that come with Python or a package."""
 
 
@@ -80,6 +82,12 @@ class TaskBuilder:
 
     def build(self, pairing: Pairing, plan: Plan) -> RunTask:
         """Build the task of one run; RequestError `cannot_run` for what another process lacks."""
+        if file := plan.edited_file:
+            raise RequestError(
+                "cannot_run",
+                f"{file} was edited since it was loaded, so another process would run other code: "
+                "reload it.",
+            )
         # Which effects a run emits is unknown before; those that cannot be sent are left out.
         effects = REGISTRY.snapshot("effect").values()
         reached = [*plan.reached.values(), *(e for e in effects if isinstance(self._try(e), bytes))]

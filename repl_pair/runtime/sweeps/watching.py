@@ -51,7 +51,8 @@ class Watches:
         self._running = False
         self._is_due = False
         self._checks = ServiceThread(self._check_all, "worker drift")
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        """A finalizer that registers something may come here again."""
         self._hooks = ExitStack()
 
     def baselines(self, principal: str = PERSON) -> Mapping[str, Baseline]:
@@ -62,10 +63,12 @@ class Watches:
 
     def add(self, watch: Watch) -> Undo:
         """Begin a watch: what it chooses counts as unchanged, nothing runs. The undo ends it."""
-        token = object()
-        for variant_id in set(watch.choose()).difference(self._chosen()):
-            self._baselines[variant_id] = baseline_now(variant_id)
+        token, before = object(), self._baselines.copy()
+        watched = before.keys() & self._chosen().keys()
+        new = {id: baseline_now(id) for id in watch.choose() if id not in watched}
         with self._lock:
+            # Other watches may have ended meanwhile, and what was known of them with them.
+            self._baselines |= {**before, **self._baselines, **new}
             if not self._watches:
                 self._hooks.callback(CELLS.track())
                 self._hooks.callback(CELLS.at_end(self.check))
@@ -96,13 +99,19 @@ class Watches:
 
     def _end(self, token: object) -> None:
         self._forget.pop(token, lambda: None)()
+        hooks = ExitStack()
         with self._lock:
-            if self._watches.pop(token, None) is None or self._watches:
+            if (watch := self._watches.pop(token, None)) is None:
                 return
-            self._baselines.clear()
-            self._due.clear()
-            hooks = self._hooks.pop_all()  # another thread may begin a watch meanwhile
+            self._drop_due(watch)
+            if not self._watches:
+                self._baselines.clear()
+                hooks = self._hooks.pop_all()  # another thread may begin a watch meanwhile
         hooks.close()
+        self.check()  # what was due may be due for other watches
+
+    def _drop_due(self, watch: Watch) -> None:
+        self._due = {id: due for id, due in self._due.items() if due is not watch}
 
     def _on_change(self, change: Change) -> None:
         """Check after a change, unless a cell runs: then the check comes at the end of the cell."""
@@ -155,7 +164,10 @@ class Watches:
         if not OWN_CALLS.has_handler:
             undo = watch.serve()
             if undo is None:
-                self._running = False
+                with self._lock:
+                    self._running = False
+                    self._drop_due(watch)
+                self._run_next()
                 return
             with self._lock:
                 is_over = not self._watches  # they ended meanwhile
@@ -170,17 +182,20 @@ class Watches:
             "run_variant",
             {"variant_id": variant_id, "detail": "full"},
             view=watch.view,
-            done=lambda reply: self._on_reply(variant_id, reply),
+            done=lambda reply: self._on_reply(variant_id, watch, reply),
         )
 
-    def _on_reply(self, variant_id: str, reply: Reply) -> None:
-        """Record what a run was of; what was not run is checked again after the next cell."""
+    def _on_reply(self, variant_id: str, due: Watch, reply: Reply) -> None:
+        """Record what a run was of; what was not run is checked again after the next cell.
+
+        Nor is then what else is due for that watch: others may run.
+        """
         ran = last_result(variant_id) if reply["ok"] and reply["result"].get("identity") else None
         is_gone = not reply["ok"] and reply["error"]["code"] == "not_found"
         with self._lock:
             self._running = False
             if ran is None and not is_gone:
-                self._due.clear()
+                self._drop_due(due)
         if ran is not None:
             self._baselines[variant_id] = baseline_of(ran)
             for watch in tuple(self._watches.values()):

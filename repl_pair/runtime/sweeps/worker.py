@@ -25,6 +25,8 @@ from repl_pair.runtime.values.classes import is_map, is_row
 ONE_AT_A_TIME = threading.Lock()
 """Held by the run of a worker process: what it captures and registers is of the whole process."""
 
+MAX_DEEP = 50
+"""How deep what cannot be pickled is looked at for the parts that can."""
 
 TaskResult = tuple[RunRecord, bytes, tuple[WaitingSnapshot, ...] | None]
 """What a worker returns: the bare form of a record, the record without its live result, pickled,
@@ -89,17 +91,24 @@ def _pickle(found: RunRecord) -> tuple[RunRecord, bytes]:
         return bare, dump_by_name(_sendable(found))
 
 
-def _sendable(value: Any) -> Any:
-    """Return a value whose parts that cannot be pickled are bounded plain copies."""
+def _sendable(value: Any, around: frozenset[int] = frozenset()) -> Any:
+    """Return a value whose parts that cannot be pickled are bounded plain copies.
+
+    `around` are the ids of what holds it: what holds itself, or is deeper than `MAX_DEEP`, is
+    copied too.
+    """
     try:
         dump_by_name(value)
     except Exception:  # noqa: BLE001  the person's values may refuse in any way
+        if id(value) in around or len(around) > MAX_DEEP:
+            return copy_state(value)
+        part = partial(_sendable, around=around | {id(value)})
         if isinstance(value, RunRecord | Outcome | StepRecord | EffectRecord):
-            return replace(value, **{n: _sendable(v) for n, v in to_dict(value).items()})
+            return replace(value, **{n: part(v) for n, v in to_dict(value).items()})
         if is_map(value):
-            return {str(key): _sendable(item) for key, item in value.items()}
+            return {str(key): part(item) for key, item in value.items()}
         if is_row(value):
-            items = map(_sendable, value)
+            items = map(part, value)
             return tuple(items) if isinstance(value, tuple) else list(items)
         return copy_state(value)
     return value

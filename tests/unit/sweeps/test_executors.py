@@ -14,6 +14,7 @@ from unittest import mock
 import dask
 import distributed
 import pytest
+from bounds import BOUND_S
 
 import repl_pair
 from repl_pair.errors import RequestError
@@ -26,8 +27,9 @@ from repl_pair.runtime.results.drift import counts_as_verdict
 from repl_pair.runtime.results.last_results import last_result
 from repl_pair.runtime.snapshots.review import waiting_snapshots
 from repl_pair.runtime.stopping.loops import PRIVATE
+from repl_pair.runtime.sweeps import shipping
 from repl_pair.runtime.sweeps.matrix import Pairing
-from repl_pair.runtime.sweeps.shipping import TaskBuilder
+from repl_pair.runtime.sweeps.shipping import _INSTALLED, TaskBuilder, refuse_old_modules
 
 SHOP = """
 import os, threading
@@ -58,6 +60,18 @@ repl_pair.variant("swept.price/Stocked", args={"stock": repl_pair.ref("stock")},
     check.path_equals("result.stock[1]", 2)])
 repl_pair.story("swept.word", component=lambda word="one": word)
 repl_pair.variant("swept.word/Kept", play=[check.matches_snapshot()])
+
+@repl_pair.loader
+def knot():
+    held = deep = {"lock": threading.Lock()}
+    held["self"] = held
+    for _ in range(400):
+        deep = [deep]
+    return [held, deep]
+
+repl_pair.story("swept.knot", component=lambda knot: len(knot))
+repl_pair.variant("swept.knot/A", args={"knot": repl_pair.ref("knot")}, play=[
+    check.path_equals("result", 2)])
 repl_pair.variant("swept.price/Held", play=[check.path_equals("result.held", None)])
 """
 NOTEBOOK = """
@@ -197,6 +211,43 @@ def test_a_worker_refuses_to_run_what_was_changed_since_it_was_imported(shop):
     assert swept.rows[0].reason == (
         "swept_shop was changed after this worker process imported it: use fresh workers."
     )
+
+
+def test_what_was_edited_and_not_loaded_again_is_run_by_no_other_process(shop, pool):
+    with open(shop.__file__, "w") as source:
+        source.write(SHOP.replace('"rate": rate, ', '"rate": rate + 0.0, '))
+    swept = repl_pair.run_variants(OF[:1], modes=[], executor=pool)
+    assert rows(swept) == [(OF[0], (), "cannot_run")]
+    assert swept.rows[0].reason.startswith(f"{shop.__file__} was edited since it was loaded")
+
+
+def test_a_value_that_holds_itself_comes_back_from_a_worker(shop, pool):
+    swept = repl_pair.run_variants(["swept.knot/A"], executor=pool)
+    assert rows(swept) == [("swept.knot/A", (), "pass")], swept
+
+
+def test_a_pool_that_is_shut_down_without_a_wait_ends_what_it_took():
+    pool = repl_pair.process_pool(1)
+    taken = [pool.submit(abs, -n) for n in range(4)]
+    pool.shutdown(wait=False)
+    assert [one.result(BOUND_S) for one in taken] == [0, 1, 2, 3]
+
+
+def test_a_module_beside_the_folder_of_an_environment_is_one_of_the_persons(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    file = tmp_path / "env_stories" / "beside_env.py"
+    file.parent.mkdir()
+    file.write_text("")
+    installed = tuple(place.replace(sys.prefix, str(tmp_path / "env")) for place in _INSTALLED)
+    monkeypatch.setattr(shipping, "_INSTALLED", installed)
+    execute("beside_env", file, None)
+    try:
+        refuse_old_modules()
+        os.utime(file, (1, 1))
+        with pytest.raises(RequestError, match="beside_env was changed"):
+            refuse_old_modules()
+    finally:
+        del sys.modules["beside_env"]
 
 
 def test_a_worker_refuses_to_run_another_variant_than_the_one_that_is_meant(shop, tmp_path):

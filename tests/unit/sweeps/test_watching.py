@@ -1,11 +1,13 @@
 import linecache
 import threading
+from functools import partial
 
 import pytest
 from bounds import BOUND_S
 from waiting import wait_until
 
 import repl_pair
+from repl_pair.runtime.clients import clients
 from repl_pair.runtime.clients.own_calls import OWN_CALLS, PERSON, OwnCalls
 from repl_pair.runtime.kernel.own_host import serve_own_calls
 from repl_pair.runtime.registry.cells import CELLS
@@ -301,6 +303,94 @@ def test_all_runs_of_a_watch_are_taken_by_the_host_that_the_first_one_made(price
         undo()
     assert served == [1]
     assert not OWN_CALLS.has_handler
+
+
+def test_what_an_agent_may_not_run_delays_no_watch_of_the_persons(prices, watch):
+    ran, refused = [], []
+    undo = WATCHES.add(
+        Watch(
+            owner="agent",
+            what="price/A",
+            choose=lambda: ["price/A"],
+            view=View(principal="agent"),
+            on_run=refused.append,
+        )
+    )
+    watch("price/B", ran.append)
+    clients.pause()
+    try:
+        prices("return n + 1")
+        WATCHES.check()
+        wait_until(lambda: ran, "the run of the person's watch")
+    finally:
+        clients.resume()
+        undo()
+    assert ([run.variant_id for run in ran], refused) == (["price/B"], [])
+
+
+def test_what_is_due_for_a_watch_that_ends_runs_only_for_another_one(registries):
+    begun, heard, go = [], [], threading.Event()
+
+    def slow(n: int = 1):
+        begun.append(n)
+        assert go.wait(BOUND_S)
+
+    repl_pair.story("slow", component=slow)
+    for n, name in enumerate("ABC"):
+        repl_pair.variant(f"slow/{name}", args={"n": n})
+    both = partial(Watch, owner=PERSON, view=View(), serve=serve_own_calls)
+    end = WATCHES.add(both(what="A and B", choose=lambda: ["slow/A", "slow/B"]))
+    end_other = WATCHES.add(
+        both(what="A and C", choose=lambda: ["slow/A", "slow/C"], on_run=heard.append)
+    )
+    for n, name in enumerate("ABC"):
+        repl_pair.variant(f"slow/{name}", args={"n": 10 + n})
+    wait_until(lambda: begun, "the first run")
+    join_looks()
+    end()
+    go.set()
+    wait_until(lambda: len(heard) == 2, "the runs of the other watch")
+    wait_until(lambda: not (WATCHES._due or WATCHES._running), "the end of all runs")
+    end_other()
+    assert begun == [10, 12]
+
+
+def test_a_watch_that_begins_while_others_end_runs_nothing_that_did_not_change(prices, monkeypatch):
+    ran, undos = [], []
+    add = partial(Watch, owner=PERSON, choose=lambda: ["price/A"], view=View(), on_run=ran.append,
+                  serve=serve_own_calls)  # fmt: skip
+    undos.append(WATCHES.add(add(what="first")))
+    monkeypatch.setattr(OWN_CALLS, "hold", lambda *_args: lambda: None)
+    chosen = WATCHES._chosen
+
+    def end_meanwhile():
+        found = chosen()
+        if undos:
+            undos.pop()()
+        return found
+
+    monkeypatch.setattr(WATCHES, "_chosen", end_meanwhile)
+    undo = WATCHES.add(add(what="second"))
+    try:
+        WATCHES.check()
+        join_looks()
+        assert "price/A" in WATCHES.baselines()
+        assert (WATCHES._running, ran) == (False, [])
+    finally:
+        undo()
+
+
+def test_a_finalizer_may_register_something_while_a_check_is_started(prices, watch, monkeypatch):
+    watch("price/A")
+    start = WATCHES._checks.start
+    registers = iter([lambda: repl_pair.tag("late")])
+    monkeypatch.setattr(
+        WATCHES._checks, "start", lambda: (next(registers, lambda: None)(), start())
+    )
+    checking = threading.Thread(target=WATCHES.check, daemon=True)
+    checking.start()
+    checking.join(BOUND_S)
+    assert not checking.is_alive()
 
 
 def test_a_watch_that_ends_while_its_host_is_made_leaves_no_host(prices):

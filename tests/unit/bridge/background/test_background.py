@@ -18,7 +18,7 @@ from repl_pair.bridge.background.calls import PlannedCall
 from repl_pair.bridge.background.runs import MAX_AT_ONCE, MAX_WAITING, Runs
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
-from repl_pair.errors import next_step
+from repl_pair.errors import RequestError, next_step
 from repl_pair.runtime.clients import clients
 from repl_pair.runtime.clients.approvals import QUEUE
 from repl_pair.wire import ok_reply
@@ -663,6 +663,44 @@ async def test_a_trigger_that_finds_no_room_fires_again(session, app, monkeypatc
     assert trigger.count == 0
     app.go.set()
     await eventually(lambda: trigger.count > 0 and trigger.fault == "")
+
+
+async def test_a_change_for_which_there_was_no_room_is_not_lost(session, app, monkeypatch):
+    await ask(session, "trigger_void", call="app.wait")
+    monkeypatch.setattr(runs_module, "MAX_CHARS", 1)
+    monkeypatch.setattr(triggers_module, "RETRY_S", 0.01)
+    await ask(session, "register_trigger", call="app.climb", on={"changed": "app/level"})
+    app.level.set(1)
+    (trigger,) = session.background.triggers.list()
+    await eventually(lambda: trigger.fault == "cannot_run")
+    app.go.set()
+    await eventually(lambda: trigger.count == 1)
+
+
+async def test_a_trigger_that_is_registered_as_its_session_ends_is_refused(session):
+    triggers = session.background.triggers
+    prepared = await triggers.prepare(planned("list_stories"), {"every_s": 60})
+    await session.close()
+    with pytest.raises(RequestError, match="Your session has ended"):
+        triggers.begin(prepared)
+    assert triggers.list() == ()
+
+
+async def test_a_queue_whose_last_run_has_just_ended_leaves_its_place_to_another():
+    caller = ByHand()
+    runs = Runs(caller)
+    for n in range(runs_module.MAX_QUEUES):
+        runs.enqueue(planned(f"{n}"), f"q{n}")
+    await _settle()
+    caller.calls["0"].set_result(ok_reply(1))
+    run = next(iter(runs._runs.values()))
+    while not run.task.done():
+        await asyncio.sleep(0)
+    assert "q0" in runs._queues  # what follows its end has not run
+    assert runs.enqueue(planned("more"), "more").state == "waiting"
+    with pytest.raises(RequestError, match="8 queues"):
+        runs.enqueue(planned("no"), "no")
+    await runs.close()
 
 
 async def test_triggers_that_are_registered_at_once_are_no_more_than_others(session, app):

@@ -32,7 +32,7 @@ def tail_of(*parts, most=1_000):
         ("", ""),
         ("one\n" * 1_000 + "last\n", "one\n" * 248 + "last\n"),
         ("x" * 2_000 + " last", "last"),
-        ("x" * 2_000, ""),
+        ("x" * 2_000, "…" + "x" * 999),
         (b"caf\xc3", "caf�"),
         (KEY + "after\n", KEY + "after\n"),
         ("x" * 1_000 + "\n" + KEY + "after\n", KEY + "after\n"),
