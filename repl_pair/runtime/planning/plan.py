@@ -42,6 +42,7 @@ from repl_pair.runtime.store import STORE
 from repl_pair.runtime.values.classes import find_class, is_installed, root_of
 from repl_pair.runtime.values.frozen import EnumMember, Record, nodes_in, with_secrets
 from repl_pair.runtime.values.paths import Place
+from repl_pair.runtime.values.takes import classes_in, takes_of
 
 SUBSTRATE = "text"
 
@@ -222,6 +223,8 @@ class Plan:
         types = {node.type for node in nodes_in(data) if type(node) in (Record, EnumMember)}
         found = filter(None, map(find_class, sorted(types, key=str)))
         classes = [cls for cls in found if not is_installed(root_of(cls))]
+        hints = takes_of(self.component).read  # of these args are frozen as plain mappings
+        classes += classes_in(hints[name] for name in self.args if name in hints)
         return {"named": self._effects(), "classes": classes}
 
     def _effects(self) -> Mapping[str, Callable[..., Any]]:

@@ -3,30 +3,32 @@
 import inspect
 import types
 from abc import ABCMeta
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from operator import is_
-from typing import Annotated, Any, TypeAlias, cast, get_args
+from typing import Annotated, Any, Literal, TypeAlias, cast, get_args, get_origin
 from weakref import ref
 
 from repl_pair.records import record
 from repl_pair.runtime.values.classes import (
+    PLAIN_IDS,
+    current_class,
+    hint_class,
+    is_installed,
     lineage,
     real_class,
+    root_of,
 )
 from repl_pair.runtime.values.declared_fields import (
     attrs_fields,
     dataclass_names,
+    has_fields,
     is_dataclass_kind,
     is_model_class,
     is_named_tuple,
     is_typed_dict,
 )
-from repl_pair.runtime.values.hints import (
-    Hint,
-    class_hints,
-    read_hint,
-)
+from repl_pair.runtime.values.hints import Hint, class_hints, read_hint
 from repl_pair.runtime.values.written_hints import hints_of, required_keys
 
 Share: TypeAlias = Annotated[float, "a share from 0 to 1"] | None
@@ -213,6 +215,19 @@ def _holds_secret(hint: Any) -> bool:
             pending += [] if id(arm) in met else map(read_hint, get_args(arm))
             met.add(id(arm))
     return any(one.sensitive for one in pending)
+
+
+def classes_in(hints: Iterable[Hint]) -> Iterator[type[Any]]:
+    """Give today's classes that these hints declare, also in fields, but for installed ones."""
+    pending, met = [*hints], dict[int, Any]()
+    for arm in (arm for hint in pending for arm in hint.arms):
+        if id(arm) not in PLAIN_IDS and id(arm) not in met and get_origin(arm) is not Literal:
+            met[id(arm)] = arm
+            pending += map(read_hint, get_args(arm))
+            cls = hint_class(arm)
+            if not (cls is None or id(cls) in PLAIN_IDS or is_installed(root_of(cls))):
+                yield (cls := current_class(cls))
+                pending += class_hints(cls).values() if has_fields(cls) else ()
 
 
 def field_names(cls: Any) -> tuple[Sequence[str], Sequence[str]]:

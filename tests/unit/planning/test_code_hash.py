@@ -615,6 +615,58 @@ def test_a_class_of_data_that_is_edited_and_not_reloaded_is_named(tmp_path, monk
     monkeypatch.delitem(sys.modules, "edited_sizes")
 
 
+ITEMS = """
+from dataclasses import dataclass
+from typing import TypedDict
+
+@dataclass
+class Item:
+    price: float = 1.0
+    def gross(self): return self.price * 2
+
+@dataclass
+class Order:
+    items: list[Item]
+
+class Page(TypedDict):
+    order: Order | None
+"""
+
+
+@pytest.mark.parametrize(
+    ("hint", "arg"),
+    [
+        ("Item", "Item()"),
+        ("Item", "{'price': 2.0}"),
+        ("Item | None", "Item()"),
+        ("dict[str, list[Item]]", "{'a': [Item()]}"),
+        ("Order", "Order([Item()])"),
+        ("Page", "{'order': {'items': [{}]}}"),
+        ("object", "Item()"),
+    ],
+)
+def test_the_class_of_an_arg_shows_however_it_is_declared(tmp_path, monkeypatch, hint, arg):
+    path = tmp_path / "items_of_a_test.py"
+    path.write_text(ITEMS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    items = importlib.import_module("items_of_a_test")
+
+    def component(given):
+        return given
+
+    component.__annotations__ = {"given": eval(hint, vars(items))}
+    repl_pair.story("items.of", component=component)
+    repl_pair.variant("items.of/It", args={"given": eval(arg, vars(items))})
+    before = repl_pair.snapshot_identity("items.of/It").code_hash
+    path.write_text(ITEMS.replace("* 2", "* 3"))
+    linecache.checkcache(str(path))
+    assert str(path) in repl_pair.run("items.of/It").reason
+    importlib.reload(items)
+    assert repl_pair.snapshot_identity("items.of/It").code_hash not in (before, UNKNOWN)
+    del sys.modules["items_of_a_test"]
+
+
 EDITED = """
 def kept(fn): return fn
 
