@@ -174,7 +174,7 @@ def rendered_text(settled: RunView, text: str | Mapping[str, str]) -> Verdict:
         reason = f"it takes a text or {{match}}, not {short(text)}"
     elif pattern is not None:
         passed = finds(pattern, found, by_agent=settled.by_agent)
-        reason = "" if passed else f"nothing in the text matches {pattern!r}"
+        reason = "" if passed else f"nothing in the text matches {pattern!r}, got {short(shown)}"
     else:
         passed = found.strip() == str(text).strip()
         reason = "" if passed else f"expected the text {short(text)}, got {short(shown)}"

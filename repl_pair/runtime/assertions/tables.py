@@ -55,6 +55,8 @@ def polars_difference(expected: Any, actual: Any, path: str, differ: Differ) -> 
     wanted = exact_columns(expected)
     if is_frame and (labels := differ(expected.columns, actual.columns, f"{path}.columns")):
         return labels
+    if not is_frame and (names := name_difference(expected, actual, path, differ)):
+        return names
     for (_, dtype, items), (name, got, found) in zip(wanted, columns, strict=True):
         place = f"{path}.{name}" if is_frame else path
         if dtype != got:
@@ -142,7 +144,9 @@ def _series_difference(expected: Any, actual: Any, path: str, differ: Differ) ->
         return _unlike("dtype", expected, actual, path)
     labels = None
     if kind_of(expected) == "series" and kind_of(actual) == "series":
-        labels = labels_difference(expected.index, actual.index, f"{path}.index", differ)
+        labels = name_difference(expected, actual, path, differ) or labels_difference(
+            expected.index, actual.index, f"{path}.index", differ
+        )
     return labels or _item_difference(expected, actual, path, differ)
 
 
@@ -169,6 +173,8 @@ def _is_vague(dtype: Any) -> bool:
 
 def labels_difference(expected: Any, actual: Any, path: str, differ: Differ) -> str | None:
     """Return the first difference of two indexes; how a text is stored does not count."""
+    if names := name_difference(expected, actual, path, differ):
+        return names
     levels = list(zip(_levels(expected), _levels(actual), strict=False))
     for one, other in levels:
         are_objects = one.dtype.kind == other.dtype.kind == "O"
@@ -177,6 +183,13 @@ def labels_difference(expected: Any, actual: Any, path: str, differ: Differ) -> 
     if expected.nlevels == actual.nlevels and all(_are_equal(*pair) for pair in levels):
         return None
     return differ(expected.tolist(), actual.tolist(), path)
+
+
+def name_difference(expected: Any, actual: Any, path: str, differ: Differ) -> str | None:
+    """Return the first difference of the names of two live series, or of the levels of indexes."""
+    if kind_of(expected) == "index":
+        return differ([*expected.names], [*actual.names], f"{path}.names")
+    return differ(expected.name, actual.name, f"{path}.name")
 
 
 def _levels(index: Any) -> list[Any]:

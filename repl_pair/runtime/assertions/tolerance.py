@@ -16,6 +16,7 @@ from repl_pair.runtime.assertions.comparison import (
 )
 from repl_pair.runtime.assertions.tables import (
     mask_difference,
+    name_difference,
     plain_items,
     repeated_label,
     same_cells,
@@ -116,10 +117,15 @@ def _tables_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -
     if moments := _moments_apart(expected, actual, path):
         return moments
     kind = classes.kind_of(expected)
+    is_named = kind == classes.kind_of(actual) and kind in ("series", "index")
+    is_named = is_named or all(classes.is_polars(one, "Series") for one in (expected, actual))
+    if is_named and (names := name_difference(expected, actual, path, difference)):
+        return names
     if kind == classes.kind_of(actual) and kind in _LABELS:
         for word in _LABELS[kind]:
-            wanted, got = getattr(expected, word).tolist(), getattr(actual, word).tolist()
-            if labels := difference(wanted, got, f"{path}.{word}"):
+            wanted, got, where = getattr(expected, word), getattr(actual, word), f"{path}.{word}"
+            names = name_difference(wanted, got, where, difference)
+            if labels := names or difference(wanted.tolist(), got.tolist(), where):
                 return labels
         if kind == "frame" and not expected.columns.is_unique:
             return apart(_columns(expected), _columns(actual), path, tolerance)

@@ -80,9 +80,10 @@ def _args_by_name(where: str, component: Callable[..., Any], args: Any) -> Mappi
     taken = takes_of(component).parameters or {}
     names = [n for n, p in taken.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(values) > len(names):
-        raise bad_body(
-            where, f"there are {len(values)} args for {', '.join(names) or 'no parameters'}."
-        )
+        named = [n for n, p in taken.items() if p.kind is p.KEYWORD_ONLY]
+        how = f" Give {', '.join(named)} by name, in a mapping." if named else ""
+        takers = ", ".join(names) or "no parameters that take args by position"
+        raise bad_body(where, f"there are {len(values)} args for {takers}.{how}")
     return dict(zip(names, values, strict=False))
 
 

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from repl_pair.errors import AuthoringError
@@ -28,6 +29,7 @@ from repl_pair.runtime.registry.model import Component, Step, Story, Variant
 from repl_pair.runtime.registry.origin import find_origin, is_same_run
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.learning import learn_defaults
+from repl_pair.runtime.values.classes import is_installed, lineage, names_in, root_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -104,11 +106,16 @@ def own_story_id(fn: Callable[..., Any]) -> str:
 
 
 def _doc_of(fn: Callable[..., Any]) -> str:
-    """Return a component's doc; not the one that `dataclass` makes, which holds defaults."""
+    """Return a component's doc; none that was generated, nor that of a library's base class."""
+    if isinstance(fn, partial):
+        return _doc_of(fn.func)
     doc = inspect.getdoc(fn) or ""
     cls = fn if isinstance(fn, type) else type(fn)
-    is_generated = hasattr(cls, "__dataclass_fields__") and doc.startswith(f"{cls.__name__}(")
-    return "" if is_generated else doc
+    owner = next((base for base in lineage(cls) if names_in(base).get("__doc__")), cls)
+    is_librarys = owner is not cls and is_installed(root_of(owner))
+    has_generated = hasattr(cls, "__dataclass_fields__") or hasattr(cls, "_fields")
+    is_generated = has_generated and doc.startswith(f"{cls.__name__}(")
+    return "" if is_generated or (is_librarys and doc == inspect.getdoc(owner)) else doc
 
 
 def variant(

@@ -205,7 +205,8 @@ def test_what_is_as_expected_passes(outcomes):
         ),
         (
             check.rendered_text(match="sea$"),
-            {"match": "sea$"}, repr(order()), "nothing in the text matches 'sea$'",
+            {"match": "sea$"}, repr(order()),
+            f"nothing in the text matches 'sea$', got {repr(order())!r}",
         ),
     ],
     ids=lambda value: value[0] if isinstance(value, list) and isinstance(value[0], str) else "",

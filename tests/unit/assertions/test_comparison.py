@@ -27,6 +27,7 @@ from starlette.datastructures import Headers, QueryParams
 import repl_pair
 from repl_pair.runtime.assertions.coercion import Leaves, coerce
 from repl_pair.runtime.assertions.comparison import difference, equal
+from repl_pair.runtime.assertions.tolerance import Tolerance, apart
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Secret
 
@@ -209,6 +210,22 @@ def test_tables_equal_their_copies(left, right):
 @given(values, values)
 def test_a_difference_is_reported_if_and_only_if_they_are_unequal(one, other):
     assert equal(one, other) is (difference(one, other) is None)
+
+
+NAMED = [
+    (pd.Series([1.0], name="q"), pd.Series([1.0], name="z"), "r.name: expected 'q', got 'z'"),
+    (pd.Series([], name="q", dtype=float), pd.Series([], dtype=float), "r.name: expected 'q'"),
+    (pl.Series("q", [1.0]), pl.Series("z", [1.0]), "r.name: expected 'q', got 'z'"),
+    (pd.Index([1.0], name="q"), pd.Index([1.0]), "r.names[0]: expected 'q', got None"),
+    (pd.RangeIndex(2, name="q"), pd.Index([0, 1]), "r.names[0]: expected 'q', got None"),
+    (pd.Series([1.0]).rename_axis("q"), pd.Series([1.0]), "r.index.names[0]: expected 'q'"),
+    (
+        pd.DataFrame({"a": [1.0]}).rename_axis(columns="q"),
+        pd.DataFrame({"a": [1.0]}),
+        "r.columns.names[0]: expected 'q', got None",
+    ),
+]
+"""Tables that differ in a name only; JSON has none."""
 
 
 @pytest.mark.parametrize(
@@ -486,6 +503,18 @@ def test_the_first_difference_is_reported_with_its_path(expected, actual, words)
     assert found is not None
     assert found.startswith(words)
     assert not equal(expected, actual)
+
+
+@pytest.mark.parametrize(("expected", "actual", "words"), NAMED)
+def test_names_count_between_live_tables_and_not_for_json(expected, actual, words):
+    about = functools.partial(apart, tolerance=Tolerance.of(None, None))
+    for find in (difference, about):
+        found = find(expected, actual, "r")
+        assert found is not None
+        assert found.startswith(words)
+        assert find(copy.copy(expected), expected, "r") is None
+        plain = {"a": [1.0]} if isinstance(expected, pd.DataFrame) else list(expected)
+        assert find(plain, expected, "r") is None
 
 
 def test_a_secret_expectation_is_compared_and_never_shown():

@@ -22,6 +22,7 @@ def body_of(id):
 @pytest.fixture(autouse=True)
 def shop():
     repl_pair.story("shop.total", component=total)
+    repl_pair.story("shop.named", component=lambda *, prices, rate=1: total(prices, rate))
 
 
 @pytest.mark.parametrize(
@@ -112,6 +113,7 @@ def test_a_story_takes_a_table_too():
         ("shop.total", [([1],), ()], "bad_body", "variants[1]"),
         ("shop.total", {"A": ()}, "bad_body", "variant 'A': it is (args"),
         ("shop.total", [((1, 2, 3), 4)], "bad_body", "3 args for prices, rate"),
+        ("shop.named", [((1,), 4)], "bad_body", "Give prices, rate by name, in a mapping"),
         ("shop.total", ["ab"], "bad_body", "not 'ab'"),
         ("shop.total", "ab", "bad_body", "a mapping of names or a list"),
         ("shop.total", {"A": {"plya": []}}, "bad_body", "Nearest: play"),

@@ -1,8 +1,10 @@
+from collections import namedtuple
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 from typing import Annotated
 
+import pydantic
 import pytest
 
 import repl_pair
@@ -41,6 +43,30 @@ def test_story_as_a_decorator_returns_the_function_unchanged():
     assert repl_pair.story("a")(component) is component
     assert body("story", "a").doc == "Doc of it."
     assert body("story", "a").component.resolve() is component
+
+
+class Model(pydantic.BaseModel):
+    n: int = 1
+
+
+class Documented(Model):
+    """Mine."""
+
+
+@pytest.mark.parametrize(
+    ("component", "doc"),
+    [
+        (Model, ""),
+        (type("Below", (Documented,), {}), "Mine."),
+        (namedtuple("Point", "x y"), ""),
+        (Line, ""),
+        (partial(quote, rate=2.0), "Quote an order."),
+        (lru_cache(quote), "Quote an order."),
+    ],
+)
+def test_the_doc_of_a_story_is_one_that_somebody_wrote_for_it(component, doc):
+    repl_pair.story("a", component=component)
+    assert body("story", "a").doc == doc
 
 
 def test_a_story_without_an_id_takes_it_from_its_function(module):
