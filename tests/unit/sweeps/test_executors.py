@@ -228,6 +228,7 @@ def test_a_value_that_holds_itself_comes_back_from_a_worker(shop, pool):
 
 def test_a_pool_that_is_shut_down_without_a_wait_ends_what_it_took():
     pool = repl_pair.process_pool(1)
+    assert pool.submit(abs, -9).result(BOUND_S) == 9  # its process is there
     taken = [pool.submit(abs, -n) for n in range(4)]
     pool.shutdown(wait=False)
     assert [one.result(BOUND_S) for one in taken] == [0, 1, 2, 3]
