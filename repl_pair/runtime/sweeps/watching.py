@@ -101,9 +101,8 @@ class Watches:
         self._forget.pop(token, lambda: None)()
         hooks = ExitStack()
         with self._lock:
-            if (watch := self._watches.pop(token, None)) is None:
+            if self._watches.pop(token, None) is None:
                 return
-            self._drop_due(watch)
             if not self._watches:
                 self._baselines.clear()
                 hooks = self._hooks.pop_all()  # another thread may begin a watch meanwhile
@@ -111,7 +110,9 @@ class Watches:
         self.check()  # what was due may be due for other watches
 
     def _drop_due(self, watch: Watch) -> None:
-        self._due = {id: due for id, due in self._due.items() if due is not watch}
+        for variant_id, due in self._due.copy().items():
+            if due is watch:
+                self._due.pop(variant_id, None)
 
     def _on_change(self, change: Change) -> None:
         """Check after a change, unless a cell runs: then the check comes at the end of the cell."""
@@ -124,7 +125,7 @@ class Watches:
             check = DriftCheck()
             for variant_id, watch in self._chosen().items():
                 if self._has_drifted(variant_id, check):
-                    self._due.setdefault(variant_id, watch)
+                    self._due[variant_id] = watch
         self._run_next()
 
     def _take_due(self) -> bool:
@@ -141,8 +142,11 @@ class Watches:
         return drifted and baseline_now(variant_id) is not None
 
     def _chosen(self) -> Mapping[str, Watch]:
-        watches = tuple(self._watches.values())
-        return {id: watch for watch in watches for id in watch.choose()}
+        """Return who watches each variant: the person before agents, which may be paused."""
+        persons_last = sorted(
+            self._watches.copy().values(), key=lambda watch: watch.view.principal == PERSON
+        )
+        return {id: watch for watch in persons_last for id in watch.choose()}
 
     def _run_next(self) -> None:
         """Run the next variant that is due, unless another run has covered it meanwhile."""
@@ -154,11 +158,14 @@ class Watches:
 
     def _next_due(self) -> tuple[str, Watch] | None:
         with self._lock:
-            if self._running or not self._due or not self._watches:
-                return None
-            self._running = True
-            variant_id = next(iter(self._due))
-            return variant_id, self._due.pop(variant_id)
+            lasting = set(map(id, self._watches.values()))
+            while self._due and not self._running:
+                variant_id = next(iter(self._due))
+                watch = self._due.pop(variant_id)
+                if id(watch) in lasting:
+                    self._running = True
+                    return variant_id, watch
+            return None
 
     def _run(self, variant_id: str, watch: Watch) -> None:
         if not OWN_CALLS.has_handler:
