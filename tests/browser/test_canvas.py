@@ -321,6 +321,10 @@ async def test_a_link_opens_alone_and_nothing_else_takes_a_frame_or_the_page_awa
         assert page.url == before
 
 
+HEIGHT = "(element) => element.getBoundingClientRect().height"
+"""Waits for an element that is drawn anew, as a bounding box does not."""
+
+
 async def test_what_is_wide_or_long_is_read_by_scrolling(lab):
     notebook = await lab.notebook(KINDS, show("shop.kinds/Wide"))
     await notebook.run_all()
@@ -328,7 +332,7 @@ async def test_what_is_wide_or_long_is_read_by_scrolling(lab):
     await canvas.get_by_role("button", name="Run", exact=True).click()
     number = inner_of(canvas).get_by_role("cell", name="1000.5")
     await expect(number).to_be_visible()
-    assert (await number.bounding_box())["height"] < 30
+    assert await number.evaluate(HEIGHT) < 30
     sizes = "(all) => [all.scrollWidth > all.clientWidth, all.scrollHeight > all.clientHeight]"
     await expect(canvas.locator("iframe.rp-frame")).to_have_attribute("style", re.compile("height"))
     assert await inner_of(canvas).locator("html").evaluate(sizes) == [True, False]
@@ -338,7 +342,7 @@ async def test_what_is_wide_or_long_is_read_by_scrolling(lab):
     await expect(notice).to_be_visible()
     assert "line 1\nline 2" in await notice.inner_text()
     assert await notice.evaluate(sizes) == [False, True]
-    assert (await notice.bounding_box())["height"] < 150
+    assert await notice.evaluate(HEIGHT) < 150
 
 
 async def test_how_a_variant_was_made_is_reported_tab_by_tab(lab):
