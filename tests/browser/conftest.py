@@ -58,13 +58,14 @@ def server(tmp_path_factory):
 
 
 @pytest.fixture
-async def watched(browser, request, tmp_path):
+async def watched(browser, server, request, tmp_path):
     """Fresh pages; fails where something left this machine or an error was logged."""
     async with watch(browser) as watched:
         yield watched
         if request.node.stash.get(FAILED, False):
             for file in await watched.take_pictures(tmp_path):
                 print(f"what the page showed: {file}")
+            print(server.stacks())
         watched.check()
 
 

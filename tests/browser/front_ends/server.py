@@ -14,6 +14,8 @@ from itertools import count
 from pathlib import Path
 from shutil import rmtree
 
+from jupyter_client.blocking import BlockingKernelClient
+
 from front_ends.bounds import BOUND_S
 from front_ends.lean import leave_out
 
@@ -32,6 +34,15 @@ OPTIONS = (
     "--LabApp.extension_manager=readonly",
     "--LabApp.expose_app_in_browser=True",
 )
+
+
+STACKS = """
+import faulthandler, tempfile
+with tempfile.TemporaryFile("w+") as file:
+    faulthandler.dump_traceback(file)
+    file.seek(0)
+    print(file.read())
+"""
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -53,6 +64,10 @@ class JupyterServer:
     def address(self, path):
         return f"{self.url}{path}?token={self.token}"
 
+    def stacks(self):
+        """Return where all threads of its kernels stand, those of panels too."""
+        return "\n".join(map(stacks_of, sorted(self.runtime.glob("kernel-*.json"))))
+
     @property
     def picture(self):
         """The address of what a page shows without a script."""
@@ -65,6 +80,24 @@ class JupyterServer:
             file = self.settings / "@jupyterlab" / f"{name}.jupyterlab-settings"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(settings))
+
+
+def stacks_of(file):
+    client = BlockingKernelClient(connection_file=str(file))
+    client.load_connection_file()
+    client.start_channels(hb=False)
+    printed = [file.stem]
+
+    def hear(message):
+        printed.append(message["content"].get("text", ""))
+
+    try:
+        client.execute_interactive(STACKS, output_hook=hear, timeout=POLITE_S)
+    except TimeoutError as error:
+        printed.append(str(error))
+    finally:
+        client.stop_channels()
+    return "\n".join(printed)
 
 
 def isolated(home):
