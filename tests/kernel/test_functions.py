@@ -75,6 +75,7 @@ async def test_a_call_waits_for_the_persons_cell_and_a_thread_safe_one_does_not(
     assert (answer["value"], answer["stdout"]) == (True, "spoken\n")
     patient = f"from repl_pair.runtime.kernel import deadlines; deadlines.ON_ITS_WAY_S = {BOUND_S}"
     await asyncio.to_thread(person.run, patient)
+    assert (await call(link, "app.speak", wait_s=BOUND_S))["ok"]  # that cell is over
     for _ in range(5):  # an idle kernel takes no call for one that waits
         assert (await call(link, "app.speak", wait_s=0))["result"]["value"] is True
     assert answer["warnings"] == ["UserWarning: heard"]
