@@ -4,7 +4,6 @@ import importlib
 import os
 import pickle
 import sys
-import sysconfig
 import warnings
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -49,7 +48,7 @@ def refuse_old_modules() -> None:
 
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-_FOLDERS = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+_FOLDERS = {os.path.join(prefix, "lib") for prefix in (sys.prefix, sys.base_prefix)}
 _INSTALLED = tuple(f"{folder}{os.sep}" for folder in {*_FOLDERS, _PACKAGE})
 """Where modules stand that come with Python or a package."""
 
