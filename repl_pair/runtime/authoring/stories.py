@@ -30,6 +30,7 @@ from repl_pair.runtime.registry.origin import find_origin, is_same_run
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.learning import learn_defaults
 from repl_pair.runtime.values.classes import is_installed, lineage, names_in, root_of
+from repl_pair.runtime.values.declared_fields import is_dataclass_kind, is_named_tuple
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -113,8 +114,8 @@ def _doc_of(fn: Callable[..., Any]) -> str:
     cls = fn if isinstance(fn, type) else type(fn)
     owner = next((base for base in lineage(cls) if names_in(base).get("__doc__")), cls)
     is_librarys = owner is not cls and is_installed(root_of(owner))
-    has_generated = hasattr(cls, "__dataclass_fields__") or hasattr(cls, "_fields")
-    is_generated = has_generated and doc.startswith(f"{cls.__name__}(")
+    may_be_generated = is_dataclass_kind(cls) or is_named_tuple(cls)
+    is_generated = may_be_generated and doc.startswith(f"{cls.__name__}(")
     return "" if is_generated or (is_librarys and doc == inspect.getdoc(owner)) else doc
 
 
