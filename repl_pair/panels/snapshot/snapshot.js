@@ -69,12 +69,13 @@ async function draw({ root, ask, listen, model, signal }) {
   /** Decide on what is drawn: between two rows the detail still shows the one before. */
   const decideThis = (what, { id, digest } = drawn) => id === chosen && current() && !current().decided && decide(what, [id], digest);
   const undo = guarded(root, async (ids) => ids.length && ask("undo", { ids }));
-  const undoThis = () => current()?.decided && undo([chosen]);
+  const undoThis = ({ id } = drawn) => id === chosen && current()?.decided && undo([id]);
 
   function choose(id) {
     if (id === undefined || id === null || id === chosen) return;
     chosen = id;
     drawList();
+    for (const button of detail.querySelectorAll(".rp-actions button")) button.setAttribute("aria-disabled", "true");
     drawDetail();
   }
 
@@ -145,7 +146,7 @@ async function draw({ root, ask, listen, model, signal }) {
     const buttons = row.decided
       ? [
           h("span", { class: "rp-verdict" }, row.decided),
-          h("button", { "data-key": "undo", title: "Undo (u)", onclick: undoThis }, "Undo"),
+          h("button", { "data-key": "undo", title: "Undo (u)", onclick: () => undoThis(shown) }, "Undo"),
           h("button", { "data-key": "run", onclick: guarded(root, () => ask("run", { id: row.id })) }, "Run again"),
         ]
       : [
