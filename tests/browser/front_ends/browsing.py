@@ -18,6 +18,11 @@ ARGUMENTS = (
     "--process-per-site",
 )
 LOOK = {"viewport": {"width": 1400, "height": 1000}, "color_scheme": "light"}
+PATIENT = """
+const { timeout } = AbortSignal;
+AbortSignal.timeout = (ms) => timeout.call(AbortSignal, 30 * ms);
+"""
+"""On a busy machine a page takes longer than the 2 s that anywidget gives a panel's script."""
 STORED = "cache_storage,cookies,file_systems,indexeddb,local_storage,service_workers"
 
 
@@ -56,6 +61,7 @@ async def open_browser(playwright, program, home, address):
         **LOOK,
     )
     context.set_default_timeout(BOUND_MS)
+    await context.add_init_script(PATIENT)
     (anchor,) = context.pages
     await visit(anchor, address)
     devtools = await context.new_cdp_session(anchor)
