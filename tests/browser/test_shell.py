@@ -213,6 +213,35 @@ async def test_a_reload_shows_the_shell_as_it_stands_now(lab):
     await expect(region(page, "Acme")).to_have_count(0)
 
 
+LOSE_FIRST_MESSAGES = """
+window.asked = {};
+const { send } = WebSocket.prototype;
+WebSocket.prototype.send = function (data) {
+  const text = typeof data === "string" ? data : new TextDecoder().decode(data);
+  const comm = text.includes('"ask"') && /"comm_id": ?"(\\w+)"/.exec(text)?.[1];
+  if (comm) window.asked[comm] = (window.asked[comm] ?? 0) + 1;
+  if (!comm || window.asked[comm] > 2) send.call(this, data);
+};
+"""
+"""A page loses what it sends of a panel before its subshell is ready."""
+
+
+async def test_a_panel_whose_first_messages_are_lost_shows_all_and_waits_for_nothing(lab):
+    run, show = "repl_pair.run('shop.sum/Two')", "repl_pair.show('shop.sum/Two')"
+    notebook = await lab.notebook(SHOP, run, show)
+    await notebook.run_all()
+    page = notebook.page
+    await page.add_init_script(LOSE_FIRST_MESSAGES)
+    await notebook.reload()
+    await expect(region(page, "Canvas")).to_contain_text("content")
+    for name in ("Registry", "Play"):
+        await expect(region(page, name)).to_contain_text("Two")
+    await expect(page.locator(".rp[data-waiting]")).to_have_count(0)
+    asked = await page.evaluate("Object.values(window.asked)")
+    assert len(asked) > 4
+    assert min(asked) > 2
+
+
 WIDTHS = """(all) => all.map((each) => ({
   panel: each.closest("[data-panel]").dataset.panel,
   beyond: each.scrollWidth - each.clientWidth,

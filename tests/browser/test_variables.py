@@ -49,6 +49,14 @@ KEEP_ROWS = """() => {
   window.seen = [...document.querySelectorAll(".rp-variables .rp-line")];
   return window.seen.length;
 }"""
+ARE_CURRENT = """() => {
+  const { top, bottom } = document.querySelector(".rp-variables .rp-grid").getBoundingClientRect();
+  return [...document.querySelectorAll(".rp-variables .rp-line")].every((row) => {
+    const at = row.getBoundingClientRect();
+    const place = Number((row.dataset.name ?? "").slice(1)) + 8;
+    return at.bottom < top || at.top > bottom || place === Number(row.getAttribute("aria-rowindex"));
+  });
+}"""
 ARE_KEPT = "() => window.seen.every((row) => row.isConnected)"
 OVER = """() => {
   const root = document.querySelector(".rp-variables");
@@ -121,6 +129,7 @@ async def test_a_cell_that_ends_shows_what_it_changed_and_moves_nothing(lab):
     await expect(panel).to_contain_text("307 variables")
     await expect(first).to_have_attribute("aria-rowindex", "158")
     assert abs(await first.evaluate("(row) => row.getBoundingClientRect().top") - top) < 2
+    await notebook.page.wait_for_function(ARE_CURRENT)
     await ask(notebook.page, KEEP_ROWS)
     await notebook.run_code("login['user'] = 'cy'")
     await expect(details(panel)).to_contain_text("cy")

@@ -45,7 +45,7 @@ function reveal(pane, part) {
 }
 
 const BUSY_MS = 400;
-const HELLO_MS = 1000;
+const HELLO_MS = 500;
 const AGAIN_MS = 3000;
 const GONE = "The kernel was restarted: run the cell again.";
 
@@ -70,7 +70,7 @@ function connect(model, root, signal) {
   }
 
   function settle() {
-    if ([...waiting.keys()].every((id) => id.includes("hello"))) root.removeAttribute("data-waiting");
+    if ([...waiting.keys()].every((id) => id === hello.id)) root.removeAttribute("data-waiting");
   }
 
   model.on("msg:custom", take);
@@ -79,50 +79,41 @@ function connect(model, root, signal) {
     waiting.clear();
   });
 
-  /** Send hello until it is answered: a page sends its first messages before its subshell is ready. */
-  function sendHello(again_ms) {
-    const id = `${mark}-hello-${again_ms}`;
-    if (signal.aborted || isAnswered || root.hasAttribute("data-gone")) return;
-    waiting.set(id, { resolve: () => (isAnswered = true), reject: () => (isAnswered = true) });
-    model.send({ ask: "hello", id });
-    setTimeout(() => sendHello(again_ms * 2), again_ms);
+  /** Send a message again and again until it is answered: one may be lost. */
+  function repeat(message, again_ms) {
+    setTimeout(() => {
+      if (!waiting.has(message.id) || root.hasAttribute("data-gone")) return;
+      model.send(message);
+      repeat(message, again_ms * 2);
+    }, again_ms);
   }
-  let isAnswered = false;
-  sendHello(HELLO_MS);
+
+  // A page sends its first messages before its subshell is ready: nothing is asked until one is answered.
+  const hello = { ask: "hello", id: `${mark}-hello` };
+  const ready = new Promise((resolve) => waiting.set(hello.id, { resolve, reject: resolve }));
+  model.send(hello);
+  repeat(hello, HELLO_MS);
 
   const link = {
     /** Ask the view; rejects with the text of its error. Marks the root while it waits. */
-    ask(type, payload = {}) {
-      const id = `${mark}-${++count}`;
+    ask(type, payload = {}, again_ms = null) {
+      const message = { ask: type, id: `${mark}-${++count}`, args: payload };
       if (root.hasAttribute("data-gone")) throw new Error(GONE);
-      const answered = new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
-      setTimeout(() => waiting.has(id) && root.setAttribute("data-waiting", ""), BUSY_MS);
-      model.send({ ask: type, id, args: payload });
+      const answered = new Promise((resolve, reject) => waiting.set(message.id, { resolve, reject }));
+      setTimeout(() => waiting.has(message.id) && root.setAttribute("data-waiting", ""), BUSY_MS);
+      ready.then(() => {
+        model.send(message);
+        if (again_ms) repeat(message, again_ms);
+      });
       return answered;
     },
     /** Call `fn` with what each patch holds in a slot. */
     listen(slot, fn) {
       listeners.set(slot, [...(listeners.get(slot) ?? []), fn]);
     },
-    /** Ask what may be asked twice, again and again until it is answered: a message may be lost. */
-    read(type, payload = {}) {
-      return new Promise((resolve, reject) => {
-        let timer;
-        const settled = (settle) => (answer) => {
-          clearTimeout(timer);
-          settle(answer);
-        };
-        const attempt = (again_ms) => {
-          if (signal.aborted) return;
-          timer = setTimeout(() => attempt(again_ms * 2), again_ms);
-          try {
-            link.ask(type, payload).then(settled(resolve), settled(reject));
-          } catch (error) {
-            settled(reject)(error);
-          }
-        };
-        attempt(AGAIN_MS);
-      });
+    /** Ask what may be asked twice, again and again until it is answered. */
+    async read(type, payload) {
+      return link.ask(type, payload, AGAIN_MS);
     },
   };
   return link;

@@ -431,6 +431,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
   // --- several variants
 
   const cards = new Map();
+  let chosen = null; // the card that is shown where one is shown at a time
 
   async function drawLayout(place) {
     cards.clear();
@@ -452,9 +453,10 @@ async function draw({ root, ask, listen, model, host, signal }) {
     tabs: (laid) => {
       if (!laid.cards.length) return [nothingLaidOut()];
       const tabs = laid.cards.map((card) => ({ id: card.id, title: card.name, status: card.last?.status ?? "none" }));
-      const inner = tabStrip("Variants", tabs, laid.cards[0].id, (id, spot) =>
-        fill(spot, makeCard(laid.cards.find((card) => card.id === id))),
-      );
+      const inner = tabStrip("Variants", tabs, laid.cards[placeOfChosen(laid)].id, (id, spot) => {
+        chosen = id;
+        fill(spot, makeCard(laid.cards.find((card) => card.id === id)));
+      });
       return [inner.strip, inner.place];
     },
     custom: (laid) => {
@@ -474,13 +476,16 @@ async function draw({ root, ask, listen, model, host, signal }) {
     return [place];
   }
 
+  const placeOfChosen = (laid) => Math.max(0, laid.cards.findIndex((card) => card.id === chosen));
+
   function oneAtATime(laid) {
     if (!laid.cards.length) return [nothingLaidOut()];
-    let at = 0;
+    let at = placeOfChosen(laid);
     const spot = h("div", {});
     const count = h("span", { "aria-live": "polite" });
     const show = (next) => {
       at = (next + laid.cards.length) % laid.cards.length;
+      chosen = laid.cards[at].id;
       count.textContent = `${at + 1} of ${laid.cards.length}`;
       fill(spot, makeCard(laid.cards[at]));
     };
@@ -491,7 +496,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
       count,
       h("button", { "data-key": "next", onclick: () => show(at + 1) }, "Next"),
     );
-    show(0);
+    show(at);
     return [bar, spot];
   }
 
@@ -562,6 +567,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
       if (again) openTab(shows, strip.made.place);
       return;
     }
+    chosen = null;
     const asked = shows ?? (head.tab === "docs" ? "Docs" : "");
     const first = tabs.includes(asked) ? asked : tabs[0];
     const made = tabStrip("Canvas", tabs.map((id) => ({ id, title: id })), first, openTab);
