@@ -421,15 +421,15 @@ def test_a_worker_ends_with_its_server(
 
 
 def test_what_a_worker_has_started_ends_with_one_that_ended_by_itself(agent, patient, until):
-    ends = "import os, subprocess; print(subprocess.Popen(['sleep', '60']).pid, flush=True)\n"
+    ends = "import os, subprocess; print(subprocess.Popen(['sleep', '3600']).pid, flush=True)\n"
     refused = patient.ask("register_worker", code=f"{ends}os._exit(3)")["error"]["detail"]
     assert refused["exit_code"] == 3
     until(lambda: not lives(int(refused["log"])), "the end of what it started")
     worker = start(agent, ends)
     started = int(until(lambda: line_of(agent, worker)["log"], "what it started"))
     evaluate(agent, "os.kill(os.getpid(), 9)", worker["kernel"])
-    assert agent.ask("stop_worker", worker=worker["worker"])["result"]["exit_code"] == -9
     until(lambda: not lives(started), "the end of what it started")
+    assert agent.ask("stop_worker", worker=worker["worker"])["result"]["exit_code"] == -9
 
 
 def test_code_in_a_worker_that_waits_for_any_child_finds_its_own_only(agent):

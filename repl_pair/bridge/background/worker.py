@@ -1,6 +1,7 @@
 """One worker: a kernel of this Python that runs given code, and ends with this process."""
 
 import asyncio
+import math
 import os
 import shutil
 import signal
@@ -10,7 +11,7 @@ import tempfile
 import time
 import uuid
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,8 @@ REPORT_S = 5.0
 """How long a worker whose code raised may take to write its traceback."""
 END_S = 0.5
 """How long a worker may take to end by itself once it was asked to."""
-POLL_S = 0.01
+POLL_S, WATCH_S = 0.01, 0.1
+"""How often the end of a process is looked for while a caller waits for it, and while none does."""
 REFUSAL_CHARS = 4_000
 """How much of the output a refusal shows."""
 _MODULE = "repl_pair.bridge.background.worker_process"
@@ -82,6 +84,7 @@ class Worker:
         self._folder = Path(tempfile.mkdtemp(prefix="repl_pair-"))
         self._process = _start(self._folder)
         self._drain: asyncio.BaseTransport | None = None
+        self._watch: asyncio.Task[None] | None = None
         self.kernel = KernelInfo(
             id=str(uuid.uuid4()),
             name=name or WORKER,
@@ -115,17 +118,19 @@ class Worker:
         `worker_failed` where the process ends before, as it does when the code raises.
         """
         loop = asyncio.get_running_loop()
+        self._watch = loop.create_task(self._end_children())
         self._drain, _ = await loop.connect_read_pipe(lambda: self.output, self._process.stdout)
         try:
             async with asyncio.timeout(START_S):
-                connection = await self._connection()
+                await self._wait_for_end(until=lambda: self._connection() is not None)
+                if (connection := self._connection()) is None:
+                    raise ConnectionLost
                 with closing(Line(connection)) as line:
                     await line.features("shell")
                     raise_for_error(await self.link.request("ping", {}, view=View()))
                     self.output.clear()
                     line.send("execute_request", {**_EXECUTE, "code": code}, channel="shell")
-                    while not (self._folder / WORKER_BEGAN).exists() and self.exit_code is None:
-                        await asyncio.sleep(POLL_S)
+                    await self._wait_for_end(until=(self._folder / WORKER_BEGAN).exists)
                     await self._wait_for_end(ALIVE_S)
         except (ConnectionLost, KernelError, TimeoutError) as error:
             raise await self._failure("its kernel did not get ready") from error
@@ -134,18 +139,25 @@ class Worker:
             why = f"its code raised, or ended the process, within {ALIVE_S * 1000:.0f} ms"
             raise await self._failure(why)
 
-    async def _connection(self) -> Connection:
-        """Wait for the content of the connection file."""
-        while (connection := read_connection(self.kernel.path)) is None:
-            if self.exit_code is not None:
-                raise ConnectionLost
-            await asyncio.sleep(POLL_S)
-        return connection
+    def _connection(self) -> Connection | None:
+        return read_connection(self.kernel.path)
 
-    async def _wait_for_end(self, most_s: float) -> None:
-        until = time.monotonic() + most_s
-        while self.exit_code is None and time.monotonic() < until:
-            await asyncio.sleep(POLL_S)
+    async def _wait_for_end(
+        self,
+        most_s: float = math.inf,
+        *,
+        until: Callable[[], bool] = lambda: False,
+        poll_s: float = POLL_S,
+    ) -> None:
+        """Wait until the process has ended or `until` holds, at most so long."""
+        last = time.monotonic() + most_s
+        while self.exit_code is None and not until() and time.monotonic() < last:
+            await asyncio.sleep(poll_s)
+
+    async def _end_children(self) -> None:
+        """End what the process has started once it has ended, while nobody waits for that."""
+        await self._wait_for_end(poll_s=WATCH_S)
+        self._signal(signal.SIGKILL)
 
     async def _failure(self, why: str) -> RequestError:
         """Build the refusal of a worker that does not run, with the end of its output."""
