@@ -44,6 +44,22 @@ async def call(link, id, **more):
     return await link.request("run_function", args, view=AGENT, timeout_s=2 * BOUND_S)
 
 
+LEAVES_LATE = """
+import pathlib
+from repl_pair.runtime.kernel import deadlines
+deadlines.ON_ITS_WAY_S = {bound_s}
+kernel = get_ipython().kernel
+def publish(status, channel, stream, parent=None):
+    del kernel._publish_status_and_flush
+    kernel._publish_status_and_flush(status, channel, stream, parent)
+    until = time.monotonic() + 60
+    while not pathlib.Path({gate!r}).exists():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+kernel._publish_status_and_flush = publish
+"""
+
+
 async def is_waiting(link, seen):
     while not any(progress["message"].startswith("waiting: ") for progress in seen):
         await asyncio.sleep(0.01)
@@ -75,11 +91,27 @@ async def test_a_call_waits_for_the_persons_cell_and_a_thread_safe_one_does_not(
     assert (answer["value"], answer["stdout"]) == (True, "spoken\n")
     patient = f"from repl_pair.runtime.kernel import deadlines; deadlines.ON_ITS_WAY_S = {BOUND_S}"
     await asyncio.to_thread(person.run, patient)
-    assert (await call(link, "app.speak", wait_s=BOUND_S))["ok"]  # that cell is over
     for _ in range(5):  # an idle kernel takes no call for one that waits
         assert (await call(link, "app.speak", wait_s=0))["result"]["value"] is True
     assert answer["warnings"] == ["UserWarning: heard"]
     assert ran.text == "the cell\n"
+
+
+async def test_a_cell_that_is_over_is_no_reason_to_refuse_a_call_that_does_not_wait(
+    link, person, tmp_path
+):
+    await link.request("ping", {}, view=AGENT)
+    gate, seen = tmp_path / "gate", []
+    late = LEAVES_LATE.format(gate=str(gate), bound_s=BOUND_S)
+    await asyncio.to_thread(person.run, APP + late)
+    args = {"function": "app.speak", "wait_s": 0}
+    calling = asyncio.create_task(
+        link.request("run_function", args, view=AGENT, timeout_s=BOUND_S, on_progress=seen.append)
+    )
+    while not (seen or calling.done()):
+        await asyncio.sleep(0.01)
+    gate.touch()
+    assert (await calling)["result"].get("value") is True, await calling
 
 
 @pytest.mark.parametrize(

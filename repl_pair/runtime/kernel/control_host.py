@@ -15,7 +15,6 @@ from repl_pair.runtime.clients.clients import CLIENTS
 from repl_pair.runtime.kernel.host import Host, Outbox, refuse_defect
 from repl_pair.runtime.kernel.kernel_lanes import MAIN_LOOP, KernelLanes
 from repl_pair.runtime.kernel.turns import Turns, header_of
-from repl_pair.runtime.op_base.modules import hold_modules
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.wire import (
@@ -188,9 +187,8 @@ class ControlHost:
 
     def _on_status(self, status: str, channel: str, header: Mapping[str, Any]) -> None:
         self.turns.note_status(status, channel, header)
-        if channel == "shell" and status == "busy":
-            hold_modules()
-            self._lanes.cells.begin(header.get("msg_id", ""))
+        if channel == "shell":
+            self._lanes.note_status(status, header)
 
     def _on_cancel(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
         self.host.cancel(str(parent["content"].get("call")))

@@ -1,7 +1,7 @@
 """The lanes of an ipykernel: its control thread, new threads, its main thread between cells."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import Context
 from typing import Any
 
@@ -9,6 +9,7 @@ from repl_pair.records import Undo
 from repl_pair.runtime.kernel.jobs import Job, describe_holder, name_of
 from repl_pair.runtime.kernel.lanes import JobQueue, Lanes, Perform
 from repl_pair.runtime.kernel.pending_cells import PendingCells
+from repl_pair.runtime.op_base.modules import hold_modules
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.stopping.sections import main_section
 from repl_pair.wire import PERSON, View, monotonic
@@ -68,6 +69,8 @@ class KernelLanes(Lanes):
     def __init__(self, kernel: Any) -> None:
         super().__init__()
         self._kernel = kernel
+        self._began_before: bool = kernel._main_asyncio_lock.locked()
+        """Whether what holds the main thread may be a cell that began before this was made."""
         self._turns = JobQueue(
             kernel._main_asyncio_lock, main_section, self._catch_up, self._context_of_cells
         )
@@ -78,6 +81,14 @@ class KernelLanes(Lanes):
         self._kernel.io_loop.add_callback(self._turns.queue, job, perform)
         MAIN_LOOP.blocked_s(busy=CELLS.is_busy())
 
+    def note_status(self, status: str, header: Mapping[str, Any]) -> None:
+        """Note a status of the kernel for a message on shell: what began before has ended then."""
+        if not header.get("subshell_id"):
+            self._began_before = False
+        if status == "busy":
+            hold_modules()
+            self.cells.begin(header.get("msg_id", ""))
+
     def blocked_by(self, view: View) -> str | None:
         """Describe the breakpoint, cell, call or callback that holds the main thread."""
         cell, held = CELLS.current, describe_holder(self._turns.holder, view)
@@ -85,7 +96,8 @@ class KernelLanes(Lanes):
             return "the person stands at a breakpoint" + (f" in cell {cell.label}" if cell else "")
         if cell is not None:
             return f"the person's cell {cell.label} has been running for {cell.seconds:.0f} s"
-        if self._turns.holder is None and self._kernel._main_asyncio_lock.locked():
+        is_locked = self._turns.holder is None and self._kernel._main_asyncio_lock.locked()
+        if is_locked and self._began_before:
             return "a cell that began before repl_pair was attached is running"
         blocked_s = MAIN_LOOP.blocked_s(busy=self._turns.holder is not None)
         if blocked_s is not None and blocked_s >= WAITED_S:
