@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import field, replace
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from types import FunctionType
@@ -19,6 +20,7 @@ from repl_pair.runtime.authoring.shared import SETTINGS
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.loading.modules import execute
 from repl_pair.runtime.planning.plan import Plan
+from repl_pair.runtime.reading.code_files import is_engine, library_path
 from repl_pair.runtime.registry.model import Entry, Origin, components_in
 from repl_pair.runtime.registry.origin import BUILTIN, SENT
 from repl_pair.runtime.registry.outcomes import Identity
@@ -34,7 +36,7 @@ def refuse_old_modules() -> None:
     """Raise RequestError `cannot_run` if a file is newer than its module in this process."""
     for name, module in sys.modules.copy().items():
         file = getattr(module, "__file__", None)
-        if not isinstance(file, str) or file.startswith(_INSTALLED):
+        if not isinstance(file, str) or _is_installed(file):
             continue
         try:
             written = os.stat(file).st_mtime_ns
@@ -47,10 +49,9 @@ def refuse_old_modules() -> None:
             )
 
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-_FOLDERS = {os.path.join(prefix, "lib") for prefix in (sys.prefix, sys.base_prefix)}
-_INSTALLED = tuple(f"{folder}{os.sep}" for folder in {*_FOLDERS, _PACKAGE})
-"""Where modules stand that come with Python or a package."""
+@cache
+def _is_installed(file: str) -> bool:
+    return is_engine(file) or library_path(file) is not None
 
 
 @record

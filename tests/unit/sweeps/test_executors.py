@@ -3,11 +3,13 @@
 import multiprocessing
 import os
 import pickle
+import subprocess
 import sys
 import time
 import types
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from site import addsitedir
 from unittest import mock
 
@@ -27,9 +29,8 @@ from repl_pair.runtime.results.drift import counts_as_verdict
 from repl_pair.runtime.results.last_results import last_result
 from repl_pair.runtime.snapshots.review import waiting_snapshots
 from repl_pair.runtime.stopping.loops import PRIVATE
-from repl_pair.runtime.sweeps import shipping
 from repl_pair.runtime.sweeps.matrix import Pairing
-from repl_pair.runtime.sweeps.shipping import _INSTALLED, TaskBuilder, refuse_old_modules
+from repl_pair.runtime.sweeps.shipping import TaskBuilder, refuse_old_modules
 
 SHOP = """
 import os, threading
@@ -98,6 +99,20 @@ def total(lines: list[Line], pid: int = 0):
 repl_pair.variant("cell.total/Two", args={"lines": [Line("a"), Line("b")], "pid": os.getpid()},
                   play=[check.path_equals("result", {"total": 4.0, "elsewhere": True}),
                         ["is_twice", 2]])
+"""
+CHANGES = """
+import os, pathlib, sys
+from repl_pair.errors import RequestError
+from repl_pair.runtime.loading.modules import execute
+from repl_pair.runtime.sweeps.shipping import refuse_old_modules
+print(sys.prefix)
+execute("beside_env", file := pathlib.Path(sys.argv[1]), None)
+refuse_old_modules()
+os.utime(file, (1, 1))
+try:
+    refuse_old_modules()
+except RequestError as refusal:
+    print(refusal.message)
 """
 OF = [f"swept.price/Of_{number}" for number in range(6)]
 
@@ -234,21 +249,33 @@ def test_a_pool_that_is_shut_down_without_a_wait_ends_what_it_took():
     assert [one.result(BOUND_S) for one in taken] == [0, 1, 2, 3]
 
 
-def test_a_module_beside_the_folder_of_an_environment_is_one_of_the_persons(tmp_path, monkeypatch):
+@pytest.mark.parametrize("folder", ["env/lib", "env_stories"])
+def test_a_module_in_or_beside_the_folder_of_an_environment_is_one_of_the_persons(tmp_path, folder):
+    python, file = tmp_path / "env" / "bin" / "python", tmp_path / folder / "beside_env.py"
+    for parent in (python.parent, file.parent):
+        parent.mkdir(parents=True)
+    (tmp_path / "env" / "pyvenv.cfg").write_text(f"home = {Path(sys._base_executable).parent}")
+    python.symlink_to(sys._base_executable)
+    file.write_text("")
+    run = [python, "-c", CHANGES, file]
+    path = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ran = subprocess.run(run, env=path, capture_output=True, text=True, check=True, timeout=BOUND_S)
+    assert ran.stdout.splitlines()[0] == str(tmp_path / "env")
+    assert "beside_env was changed" in ran.stdout
+
+
+def test_a_package_that_is_installed_in_any_folder_is_none_of_the_persons(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
-    file = tmp_path / "env_stories" / "beside_env.py"
+    file = tmp_path / "site-packages" / "in_any_folder.py"
     file.parent.mkdir()
     file.write_text("")
-    installed = tuple(place.replace(sys.prefix, str(tmp_path / "env")) for place in _INSTALLED)
-    monkeypatch.setattr(shipping, "_INSTALLED", installed)
-    execute("beside_env", file, None)
+    execute("in_any_folder", file, None)
     try:
         refuse_old_modules()
         os.utime(file, (1, 1))
-        with pytest.raises(RequestError, match="beside_env was changed"):
-            refuse_old_modules()
+        refuse_old_modules()
     finally:
-        del sys.modules["beside_env"]
+        del sys.modules["in_any_folder"]
 
 
 def test_a_worker_refuses_to_run_another_variant_than_the_one_that_is_meant(shop, tmp_path):
