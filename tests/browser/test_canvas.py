@@ -425,9 +425,8 @@ async def test_the_five_layouts_each_have_their_look(lab):
     await canvas.get_by_role("tablist", name="Variants").get_by_role("tab", name="Two").click()
     await expect(cards).to_contain_text("7")
     await canvas.get_by_role("button", name="Run shop.sum/Two").focus()
-    await notebook.run_code(
-        "repl_pair.workspace('shop/Tabs', layout='tabs', variants=['shop.sum/Three', 'shop.sum/Two'])"
-    )
+    others = "['shop.sum/Three', 'shop.sum/Two']"
+    await notebook.run_code(f"repl_pair.workspace('shop/Tabs', layout='tabs', variants={others})")
     await expect(canvas.get_by_role("tab", name="Three")).to_be_visible()
     await expect(canvas.get_by_role("tab", name="Two")).to_have_attribute("aria-selected", "true")
     await expect(cards).to_contain_text("7")

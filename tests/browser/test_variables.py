@@ -54,7 +54,8 @@ ARE_CURRENT = """() => {
   return [...document.querySelectorAll(".rp-variables .rp-line")].every((row) => {
     const at = row.getBoundingClientRect();
     const place = Number((row.dataset.name ?? "").slice(1)) + 8;
-    return at.bottom < top || at.top > bottom || place === Number(row.getAttribute("aria-rowindex"));
+    const isSeen = at.bottom >= top && at.top <= bottom;
+    return !isSeen || place === Number(row.getAttribute("aria-rowindex"));
   });
 }"""
 ARE_KEPT = "() => window.seen.every((row) => row.isConnected)"
