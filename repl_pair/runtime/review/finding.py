@@ -73,7 +73,7 @@ def _find_page(root: Path, view: View, target: Target) -> Target | None:
     if finds_page(root, view.principal, target.name):
         return target
     name = composed(target.name)
-    paths = () if name.isascii() else page_paths(root)
+    paths = () if name.isascii() else page_paths(root, view.principal)
     there = (path for path in paths if composed(path) == name and sees_page(root, view, path))
     return next((replace(target, name=path) for path in there), None)
 
@@ -81,7 +81,7 @@ def _find_page(root: Path, view: View, target: Target) -> Target | None:
 def _no_page(root: Path, view: View, target: Target) -> RequestError:
     known = [
         path
-        for path in page_paths(root)
+        for path in page_paths(root, view.principal)
         if path.lower().endswith(PAGES[target.kind]) and sees_page(root, view, path)
     ]
     near = did_you_mean(target.name, known)

@@ -6,8 +6,9 @@ from pathlib import Path
 from sqlite3 import Connection, Row
 from weakref import WeakKeyDictionary
 
+from repl_pair.errors import RequestError
 from repl_pair.runtime.project.database import Database
-from repl_pair.runtime.review.contents import UNKNOWN, read_content, read_version
+from repl_pair.runtime.review.contents import UNKNOWN, Content, read_content, read_version
 from repl_pair.runtime.review.targets import parse_target
 
 
@@ -68,11 +69,16 @@ class Orphans:
         self._found[whole] = version, found
         new = [row for row in rows if row["id"] not in found]
         authors = {row["principal"] for row in new}
-        contents = {author: read_content(self._root, target, author) for author in authors}
-        for row in new:
+        contents: dict[str, Content | None] = {}
+        for author in authors:
+            try:
+                contents[author] = read_content(self._root, target, author)
+            except RequestError:  # whether it is a page for an agent is not known: looked for again
+                self._mark = None
+        for row in (row for row in new if row["principal"] in contents):
             content, part = contents[row["principal"]], parse_target(row["target"]).part
             found[row["id"]] = content is None or not content.holds(part, row["quote"])
-        return [row["id"] for row in rows if found[row["id"]]]
+        return [row["id"] for row in rows if found.get(row["id"])]
 
 
 def _by_whole(rows: Iterable[Row]) -> dict[str, list[Row]]:

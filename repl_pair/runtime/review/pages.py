@@ -3,8 +3,7 @@
 import os
 import posixpath
 import stat
-import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import product, zip_longest
@@ -13,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.loading.own_settings import read_patterns
 from repl_pair.runtime.loading.pytest_settings import NOT_ENTERED
-from repl_pair.runtime.project.git import run_git
+from repl_pair.runtime.review.ignoring import folded, names_of, with_parents, without_ignored
 from repl_pair.runtime.review.markdown import read_headings
 from repl_pair.runtime.review.model import PageLine
 from repl_pair.runtime.review.notebooks import read_cells
@@ -24,7 +23,6 @@ MAX_PAGES, MAX_FILES = 2_000, 50_000
 """How many pages are listed, and among how many files they are looked for."""
 MAX_BYTES = 50_000_000
 """How large a page may be whose text is read."""
-_GIT_S = 5.0
 _MAX_BRACKETS = 8
 _ENDS = tuple(end for ends in PAGES.values() for end in ends)
 _TARGETS = tuple(f"{kind}:" for kind in PAGES)
@@ -38,7 +36,7 @@ def list_pages(root: Path, view: View, *, private: bool) -> Sequence[PageLine]:
             "path": path,
             "access": "private" if is_private(root, path) else "public",
         }
-        for path in page_paths(root)
+        for path in page_paths(root, view.principal)
         if not is_private(root, path) or (private and sees_private(view))
     ]
 
@@ -68,21 +66,23 @@ def is_page(root: Path, path: str) -> bool:
 def finds_page(root: Path, principal: str, path: str) -> bool:
     """Return whether a file is a page for a principal: for agents, one that `page_paths` may list.
 
-    What git ignores, and what stands behind a link to a folder, is for the person alone.
+    What git ignores, and what stands behind a link to a folder, is for the person alone. Where git
+    does not answer, RequestError `cannot_run` for an agent.
     """
     is_there = is_page(root, path)
     if principal == PERSON or not is_there:
         return is_there
     folder = PurePosixPath(path).parent
     is_own = (root / folder).resolve() == root.resolve() / folder
-    return is_own and not _is_ignored(root, _ignored(root), path)
+    return is_own and bool(without_ignored(root, principal, [path]))
 
 
-def page_paths(root: Path) -> Sequence[str]:
-    """Return the sorted paths of the project's pages, without those that git ignores."""
-    found = sorted(_walk(root))
-    ignored = _ignored(root)
-    return [path for path in found if not _is_ignored(root, ignored, path)][:MAX_PAGES]
+def page_paths(root: Path, principal: str) -> Sequence[str]:
+    """Return the sorted paths of the project's pages, without those that git ignores.
+
+    Where git fails, the person is given all of them, an agent RequestError `cannot_run`.
+    """
+    return without_ignored(root, principal, sorted(_walk(root)))[:MAX_PAGES]
 
 
 def is_private(root: Path, path: str) -> bool:
@@ -93,7 +93,8 @@ def is_private(root: Path, path: str) -> bool:
     patterns = private_patterns(root)
     if not patterns:
         return False
-    return any(_fits(name, pattern) for name in _names_of(root, path) for pattern in patterns)
+    names = [folded(name) for name in names_of(root, path)]
+    return any(_fits(name, pattern) for name in names for pattern in patterns)
 
 
 def private_patterns(root: Path) -> Sequence[str]:
@@ -145,25 +146,12 @@ def _read_pattern(file: Path, at: int, pattern: str) -> str:
         what = "folders are parted by /, and *, ?, [ ] and **/ stand for others: drafts/*.md."
         why = f"[tool.repl_pair] private: its pattern {at} fits no page. It is relative to"
         raise AuthoringError("bad_body", f"{file}: {why} this folder, {what}")
-    return _folded(path)
-
-
-def _names_of(root: Path, path: str) -> Iterable[str]:
-    """Return the names that a page has in the project, as they are compared."""
-    names, real = {_folded(path)}, (root / path).resolve()
-    if real.is_relative_to(root.resolve()):
-        names.add(_folded(real.relative_to(root.resolve()).as_posix()))
-    return names
-
-
-def _folded(path: str) -> str:
-    """Return a path as it is compared: some systems write a letter and its accent apart."""
-    return unicodedata.normalize("NFC", path.casefold())
+    return folded(path)
 
 
 def _fits(path: str, pattern: str) -> bool:
     """Return whether a pattern is of a page, of a folder that it stands in, or of their names."""
-    places = [*_with_parents(path)][:-1]
+    places = [*with_parents(path)][:-1]
     if "/" not in pattern:
         places += PurePosixPath(path).parts
     return any(fnmatchcase(place, glob) for place in places for glob in _globs_of(pattern))
@@ -206,20 +194,3 @@ def _is_entered(folder: Path) -> bool:
     is_venv = os.path.isfile(folder / "pyvenv.cfg") or os.path.isdir(folder / "conda-meta")
     words = (*NOT_ENTERED, "__pycache__")
     return not is_venv and not any(fnmatchcase(folder.name, word) for word in words)
-
-
-def _ignored(root: Path) -> frozenset[str]:
-    """Return what git ignores, as paths are compared; nothing where there is no repository."""
-    words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
-    listed = run_git(root, *words, timeout_s=_GIT_S).out.split("\0")
-    return frozenset(_folded(path.rstrip("/")) for path in listed)
-
-
-def _is_ignored(root: Path, ignored: frozenset[str], path: str) -> bool:
-    names = _names_of(root, path)
-    return any(not ignored.isdisjoint(_with_parents(name)) for name in names)
-
-
-def _with_parents(path: str) -> Sequence[str]:
-    """Return a path, the folders that it stands in, and `.`."""
-    return [path, *map(str, PurePosixPath(path).parents)]

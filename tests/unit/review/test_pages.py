@@ -35,7 +35,7 @@ def test_what_cannot_be_read_is_no_page_and_ends_no_list(project):
     code = f"""
 from pathlib import Path
 from repl_pair.runtime.review.pages import page_paths
-print(*page_paths(Path({str(project)!r})))
+print(*page_paths(Path({str(project)!r}), "claude"))
 """
     listed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, preexec_fn=obey_permissions,
