@@ -17,6 +17,7 @@ BESIDE = f"__{__name__.partition('.')[0]}__"
 """The folder beside files with stories. It has our name: others remove what they don't know."""
 LONGEST = 60
 """How many characters of an id or a name are in the name of a file."""
+_LONGEST_BYTES = 200  # of 255 that disks take: a digest, an image's name and a draft's end follow
 
 
 def folder_of(variant_id: str) -> Path:
@@ -40,8 +41,9 @@ def folder_beside(file: Path) -> Path:
 def story_file(folder: Path, variant_id: str) -> Path:
     """Return the file of a story in such a folder."""
     story = story_of(variant_id)
-    # On some disks `Shop` and `shop` are one file.
-    is_plain = story == story.lower() and len(story) <= LONGEST
+    # On some disks `Shop` and `shop` are one file; the folder of `a.txt` would be the file of `a`.
+    is_folded = story == story.lower() and not story.endswith(".txt")
+    is_plain = is_folded and len(story) <= LONGEST
     return folder / f"{story if is_plain else f'{story[:LONGEST]}~{_digest(story)}'}.txt"
 
 
@@ -49,7 +51,8 @@ def file_stem(key: SnapshotKey) -> str:
     """Return what the names of a key's own files begin with: to be read, and of no other key."""
     variant = name_run(key.variant_id.partition("/")[2], key.modes)
     readable = re.sub(r"[^\w.-]+", "_", f"{variant} {key.name}").strip("_")[:LONGEST]
-    return f"{readable}~{_digest(key.order)}"
+    short = readable.encode()[:_LONGEST_BYTES].decode(errors="ignore")
+    return f"{short}~{_digest(key.order)}"
 
 
 def _digest(words: object) -> str:

@@ -1,6 +1,6 @@
 """Reads and writes stored outputs: a file a story, with the images beside it."""
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +15,8 @@ from repl_pair.runtime.snapshots.records import SnapshotKey, Stored, Unreadable
 class SnapshotStore:
     """Keeps outputs as files, for a person to read and to put under version control.
 
-    The outputs of a story are at `<folder>/<story>.txt`, their images at `<folder>/<story>/`.
+    The outputs of a story are at `<folder>/<story>.txt`, their images at `<folder>/<story>/`, with
+    their digests in their names: no image that a text names is overwritten by another one.
     Without a `folder`, `folder_of` finds one. Reading writes nothing.
     """
 
@@ -26,11 +27,14 @@ class SnapshotStore:
     def find(self, key: SnapshotKey) -> Stored | Unreadable | None:
         """Return what is stored, None where nothing is."""
         path = self.path_of(key)
-        story = self.read(path)
-        if story.fault is not None:
-            return Unreadable(place=f"{shorten(path)}:{story.fault[0]}", what=story.fault[1])
-        entry = story.entries.get(key)
-        return None if entry is None else _open(path, key, entry)
+        while True:
+            story = self.read(path)
+            if story.fault is not None:
+                return Unreadable(place=f"{shorten(path)}:{story.fault[0]}", what=story.fault[1])
+            entry = story.entries.get(key)
+            found = None if entry is None else _open(path, key, entry)
+            if not isinstance(found, Unreadable) or not self._is_replaced(path):
+                return found
 
     def write(self, key: SnapshotKey, given: Stored) -> None:
         """Store an output, in the place of an older one.
@@ -38,24 +42,20 @@ class SnapshotStore:
         What can't be read in its file stays there, until all of its outputs are stored again.
         """
         path = self.path_of(key)
-        images = {_image_path(path, key, name): name for name in given.images}
-        with self._changing(path) as entries:
-            before = set(_images_of(path, key))
-            for image, name in images.items():
-                image.parent.mkdir(exist_ok=True)
-                write_whole(image, given.images[name])
-            digests = {name: _digest(image) for name, image in given.images.items()}
-            body = entry_text.Body(text=given.text, about=given.about, images=digests)
+        digests = {name: _digest(image) for name, image in given.images.items()}
+        body = entry_text.Body(text=given.text, about=given.about, images=digests)
+        with self._changing(path, key) as entries:
+            for file, name in _image_paths(path, key, digests).items():
+                file.parent.mkdir(exist_ok=True)
+                write_whole(file, given.images[name])
             entries[key] = entry_text.write_entry(key, body)
-        _remove_files(before - images.keys())
 
     def remove(self, key: SnapshotKey) -> None:
         """Forget an output, if it is there."""
         path = self.path_of(key)
         if path.is_file():
-            with self._changing(path) as entries:
+            with self._changing(path, key) as entries:
                 entries.pop(key, None)
-            _remove_files(_images_of(path, key))
 
     def listed(self) -> Iterator[SnapshotKey]:
         """Return what can be read in a store with a folder."""
@@ -74,38 +74,59 @@ class SnapshotStore:
         try:
             known = self._known.get(path)
             if known is None or known.state != _state_of(path):
-                known = self._note(path, path.read_bytes())
+                state = _state_of(path)  # before the content, which may be replaced meanwhile
+                known = self._note(path, path.read_bytes(), state)
         except FileNotFoundError:
             return story_text.StoryText(entries={})
         except OSError as error:
             return story_text.StoryText(entries={}, fault=(1, str(error)))
         return known.story
 
-    def _note(self, path: Path, content: bytes) -> "_Known":
+    def _is_replaced(self, path: Path) -> bool:
+        """Return whether a file is no longer as it was read last; it is read again."""
+        known = self._known.pop(path, None)
+        self.read(path)
+        now = self._known.get(path)
+        return known is None or now is None or known.content != now.content
+
+    def _note(self, path: Path, content: bytes, state: tuple[int, ...]) -> "_Known":
         before = self._known.get(path)
         story = story_text.read_story(content, {} if before is None else before.story.blocks)
-        found = self._known[path] = _Known(state=_state_of(path), content=content, story=story)
+        found = self._known[path] = _Known(state=state, content=content, story=story)
         return found
 
     @contextmanager
-    def _changing(self, path: Path) -> Generator[dict[SnapshotKey, entry_text.EntryText]]:
-        """Let the outputs of a file be changed, by one process at a time."""
+    def _changing(
+        self, path: Path, key: SnapshotKey
+    ) -> Generator[dict[SnapshotKey, entry_text.EntryText]]:
+        """Let one output of a file be changed, by one process at a time: whole, or not at all."""
         path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path.parent):
             before = path.read_bytes() if path.is_file() else b""
-            known = self._known.get(path)
-            # A time stamp may be too coarse to tell what another process has just written.
-            if known is None or known.content != before:
-                known = self._note(path, before) if before else None
-            story = story_text.StoryText(entries={}) if known is None else known.story
+            story, images = self._read_again(path, before), _images_of(path, key)
             entries = dict(story.entries)
-            yield entries
-            after = story_text.write_story(entries, story)
-            if not after:
-                path.unlink(missing_ok=True)
-            elif after != before:
-                write_whole(path, after)
-                self._note(path, after)
+            try:
+                yield entries
+                self._replace(path, before, story_text.write_story(entries, story))
+            except BaseException:
+                _remove_files(_images_of(path, key) - images)
+                raise
+            kept = entry_text.read_entry(entries[key]).images if key in entries else None
+            _remove_files(_images_of(path, key) - _image_paths(path, key, kept or {}).keys())
+
+    def _read_again(self, path: Path, content: bytes) -> story_text.StoryText:
+        """Read a file's content: a time stamp may be too coarse to tell what was just written."""
+        known = self._known.get(path)
+        if known is None or known.content != content:
+            known = self._note(path, content, _state_of(path)) if content else None
+        return story_text.StoryText(entries={}) if known is None else known.story
+
+    def _replace(self, path: Path, before: bytes, after: bytes) -> None:
+        if not after:
+            path.unlink(missing_ok=True)
+        elif after != before:
+            write_whole(path, after)
+            self._note(path, after, _state_of(path))
 
 
 @record
@@ -137,8 +158,7 @@ def _open(path: Path, key: SnapshotKey, entry: entry_text.EntryText) -> Stored |
     body = entry_text.read_entry(entry)
     images: dict[str, bytes] = {}
     for name, digest in body.images.items():
-        file = _image_path(path, key, name)
-        images[name] = file.read_bytes() if file.is_file() else b""
+        file, images[name] = _read_image(path, key, name, digest)
         if _digest(images[name]) != digest:
             what = (
                 "it is not the image that was stored" if images[name] else "there is no such image"
@@ -149,14 +169,28 @@ def _open(path: Path, key: SnapshotKey, entry: entry_text.EntryText) -> Stored |
     return Stored(text=body.text, about=body.about, images=images)
 
 
-def _image_path(path: Path, key: SnapshotKey, name: str) -> Path:
-    return path.with_suffix("") / f"{file_stem(key)}.{name}"
+def _image_paths(path: Path, key: SnapshotKey, digests: Mapping[str, str]) -> dict[Path, str]:
+    """Return the names of an output's images by their files."""
+    stem = path.with_suffix("") / file_stem(key)
+    return {stem.with_name(f"{stem.name}.{digests[name]}.{name}"): name for name in digests}
 
 
-def _images_of(path: Path, key: SnapshotKey) -> list[Path]:
-    stem = f"{file_stem(key)}."
-    folder = path.with_suffix("")
-    return [p for p in folder.iterdir() if p.name.startswith(stem)] if folder.is_dir() else []
+def _read_image(path: Path, key: SnapshotKey, name: str, digest: str) -> tuple[Path, bytes]:
+    """Return the file of an image and what it holds, nothing where it is gone.
+
+    One that an earlier version stored has no digest in its name.
+    """
+    (file,) = _image_paths(path, key, {name: digest})
+    plain = file.with_name(f"{file_stem(key)}.{name}")
+    file = plain if plain.is_file() and not file.is_file() else file
+    with suppress(FileNotFoundError):
+        return file, file.read_bytes()
+    return file, b""
+
+
+def _images_of(path: Path, key: SnapshotKey) -> set[Path]:
+    stem, folder = f"{file_stem(key)}.", path.with_suffix("")
+    return {p for p in folder.iterdir() if p.name.startswith(stem)} if folder.is_dir() else set()
 
 
 def _digest(image: bytes) -> str:
