@@ -25,6 +25,7 @@ async def approvals(caller: Caller) -> int:
 @session_command(here=False, gates=False)
 async def approve(caller: Caller, handle: str, session: bool) -> int:
     """Approve a call that waits, once; a terminal shows it whole and asks before that."""
+    args = {"handle": handle, "answer": "session" if session else "once"}
     if sys.stdin.isatty() and sys.stdout.isatty() and not caller.choice.as_json:
         waiting = await caller.session.command("list_approvals", {})
         items: list[Any] = waiting["result"]["items"] if waiting["ok"] else []
@@ -33,7 +34,7 @@ async def approve(caller: Caller, handle: str, session: bool) -> int:
             if not click.confirm(f"Approve {item['op']}?", err=True):
                 click.echo("It still waits.", err=True)
                 return FAIL
-    args = {"handle": handle, "answer": "session" if session else "once"}
+            args["mark"] = item["mark"]
     return caller.print(await caller.session.command("answer_approval", args), _show_answered)
 
 

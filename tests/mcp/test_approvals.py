@@ -383,6 +383,16 @@ def test_a_terminal_shows_a_call_whole_and_spelled_out_before_it_asks(
     until(lambda: tags(kernel) == "['t_long']", "the approved call")
 
 
+def test_a_terminal_approves_nothing_that_changed_since_it_showed_it(kernel, agent, on_terminal):
+    handle = register(agent, "changed")["error"]["detail"]["handle"]
+    with on_terminal("approve", handle) as terminal:
+        terminal.read_until("[y/N]")
+        kernel.cell("repl_pair.tag('changed', doc='mine')")
+        terminal.write("y\n")
+        assert "changed since it was shown" in " ".join(terminal.read_to_end().split())
+    assert code_of(agent.ask(READ, handle=handle, wait_s=0)) == "approval_pending"
+
+
 CODE = """import repl_pair
 given = []
 for n in range(40):

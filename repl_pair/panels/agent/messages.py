@@ -6,12 +6,6 @@ from typing import Any, TypedDict
 from repl_pair.runtime.op_base.approval_rows import ApprovalRow, GrantRow
 
 
-class Asked(ApprovalRow):
-    """A call that waits; `mark` changes with what it would do, and comes back with the answer."""
-
-    mark: str
-
-
 class Overview(TypedDict):
     """The principals of the clients, the calls that wait, the grants.
 
@@ -20,7 +14,7 @@ class Overview(TypedDict):
 
     clients: Sequence[str]
     refused: bool
-    pending: Sequence[Asked]
+    pending: Sequence[ApprovalRow]
     grants: Sequence[GrantRow]
     paused: bool
     loses: str

@@ -1,19 +1,16 @@
 """The agent panel: who is attached, what they called, and the calls that wait for approval."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from hashlib import sha256
 from typing import Any, Literal
 
 from repl_pair.errors import RequestError
-from repl_pair.panels.agent.messages import AgentPatch, Asked, Detached, Overview, State
+from repl_pair.panels.agent.messages import AgentPatch, Detached, Overview, State
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
 from repl_pair.panels.explorer.watches import WATCHED
 from repl_pair.records import replace, to_dict
 from repl_pair.runtime.clients.activity import ACTIVITY, LOG, Activity
-from repl_pair.runtime.clients.approval import Approval
 from repl_pair.runtime.clients.approvals import APPROVALS, GRANTS, QUEUE
 from repl_pair.runtime.clients.clients import (
     ATTACHED,
@@ -25,7 +22,11 @@ from repl_pair.runtime.clients.clients import (
 )
 from repl_pair.runtime.clients.own_calls import PERSON
 from repl_pair.runtime.kernel import attach
-from repl_pair.runtime.op_base.approval_rows import describe_approval, describe_grant
+from repl_pair.runtime.op_base.approval_rows import (
+    describe_approval,
+    describe_grant,
+    refuse_changed,
+)
 from repl_pair.runtime.results.markdown import Markdown, cell, code, fenced, prose, table
 from repl_pair.runtime.store import PERSON_STORE
 from repl_pair.runtime.sweeps.watching import WATCHES
@@ -81,12 +82,11 @@ class AgentView(View[AgentPatch]):
 
         RequestError `cannot_run` for an approval where it would do something else than was shown.
         """
-        approval = QUEUE.find(handle)
-        is_open = decision != "deny" and approval.state == "pending"
-        if is_open and _describe(approval)["mark"] != mark:
+        try:
+            refuse_changed(QUEUE.find(handle), decision, mark)
+        except RequestError:
             self.send({"overview": self._overview()})
-            why = "was not approved: what it would do changed since it was shown. Read it again."
-            raise RequestError("cannot_run", f"{approval.op} {why}")
+            raise
         return QUEUE.answer(handle, decision, reason).state
 
     def on_outcome(self, handle: str) -> str:
@@ -126,7 +126,7 @@ class AgentView(View[AgentPatch]):
         return {
             "clients": _principals(),
             "refused": CLIENTS.is_refused(),
-            "pending": [_describe(each) for each in QUEUE.pending()],
+            "pending": [describe_approval(each) for each in QUEUE.pending()],
             "grants": [describe_grant(each) for each in QUEUE.grants()],
             "paused": paused_since() is not None,
             "loses": _find_losses(),
@@ -145,12 +145,6 @@ def _spell_out(call: Activity) -> Activity:
 
 def _principals() -> list[str]:
     return [escape_invisible(client.principal, keep="") for client in CLIENTS.present()]
-
-
-def _describe(approval: Approval) -> Asked:
-    row = describe_approval(approval)
-    shown = json.dumps([row["title"], row["text"]])
-    return {**row, "mark": sha256(shown.encode()).hexdigest()}
 
 
 def _find_losses() -> str:

@@ -2,16 +2,18 @@
 
 import json
 import time
+from hashlib import sha256
 from typing import TypedDict, cast
 
-from repl_pair.runtime.clients.approval import Approval
+from repl_pair.errors import RequestError
+from repl_pair.runtime.clients.approval import Answer, Approval
 from repl_pair.runtime.op_base.table import TABLE, Preview
 from repl_pair.runtime.values.invisible import escape_invisible
 from repl_pair.wire import ACCESS
 
 
 class ApprovalRow(Preview):
-    """One call that waits for the person, with its preview."""
+    """One call that waits for the person; `mark` changes with what it would do."""
 
     handle: str
     principal: str
@@ -19,6 +21,7 @@ class ApprovalRow(Preview):
     access: list[str]
     asked_s: float
     expires_in_s: float
+    mark: str
 
 
 class GrantRow(TypedDict):
@@ -35,16 +38,26 @@ class GrantRow(TypedDict):
 
 def describe_approval(approval: Approval) -> ApprovalRow:
     """Describe a waiting call to the person: who asks, how long it stays open, what it would do."""
-    now = time.time()
+    now, preview = time.time(), preview_call(approval)
+    shown = json.dumps([preview["title"], preview["text"]])
     return {
-        **preview_call(approval),
+        **preview,
         "handle": approval.handle,
         "principal": escape_invisible(approval.asker.principal, keep=""),
         "op": approval.op,
         "access": list(approval.access),
         "asked_s": round(now - approval.asked_at, 1),
         "expires_in_s": round(approval.expires_at - now, 1),
+        "mark": sha256(shown.encode()).hexdigest(),
     }
+
+
+def refuse_changed(approval: Approval, answer: Answer, mark: str) -> None:
+    """Refuse to approve a call that would do something else than the person was shown."""
+    is_open = answer != "deny" and approval.state == "pending"
+    if is_open and describe_approval(approval)["mark"] != mark:
+        why = "was not approved: what it would do changed since it was shown. Read it again."
+        raise RequestError("cannot_run", f"{approval.op} {why}")
 
 
 def describe_grant(grant: Approval) -> GrantRow:

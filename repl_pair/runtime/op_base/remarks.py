@@ -1,18 +1,18 @@
 """Remarks as a reply holds them, and as the person reads them who is asked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from repl_pair.errors import RequestError, count_of
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.table import Preview
 from repl_pair.runtime.project.database import project
-from repl_pair.runtime.review import annotations
+from repl_pair.runtime.review import annotations, reviews
 from repl_pair.runtime.review.model import Annotation
 from repl_pair.runtime.review.querying import placers_of
 from repl_pair.runtime.secrets.egress import Limits, send_out
 from repl_pair.runtime.secrets.known import CallSecrets
-from repl_pair.wire import PERSON, View
+from repl_pair.wire import ACCESS, PERSON, View
 
 
 def shown_remarks(call: Call, found: Sequence[Annotation]) -> list[Any]:
@@ -45,21 +45,42 @@ def as_sent(call: Call, text: str) -> Any:
     return send_out(text, secrets=secrets, limits=limits).value
 
 
-def preview_remarks(verb: str, args: Mapping[str, Any]) -> Preview:
-    """Show the person, who is asked, the remarks that a call would change."""
-    ids: Sequence[str] = args.get("annotation_ids") or [str(args.get("annotation_id"))]
-    if "target" in args and not args.get("annotation_ids"):
-        return {"kind": "call", "title": f"submit the drafts on {args['target']}", "text": ""}
-    lines = [line for id in ids for line in _lines_of(id)]
-    after = [f"+ {args['content']}"] if "content" in args else []
-    title = f"{verb} {count_of(len(lines), 'remark')}"
-    return {"kind": "list", "title": title, "text": "\n".join([*lines, *after])}
+def preview_edit(args: Mapping[str, Any], _principal: str) -> Preview:
+    """Show the person, who is asked, the remark that would be edited, and its new words."""
+    id = str(args.get("annotation_id"))
+    return _preview("edit", lambda: _thread(id)[:1], f"+ {args.get('content')}")
 
 
-def _lines_of(id: str) -> list[str]:
+def preview_deletion(args: Mapping[str, Any], _principal: str) -> Preview:
+    """Show the remark that would be deleted, and the replies that go with it."""
+    return _preview("delete", lambda: _thread(str(args.get("annotation_id"))))
+
+
+def preview_submission(args: Mapping[str, Any], principal: str) -> Preview:
+    """Show the remarks that would be submitted; without ids those that wait there now."""
+    ids, view = args.get("annotation_ids"), View(principal=principal, access=frozenset(ACCESS))
+
+    def find() -> Sequence[Annotation]:
+        if ids is None:
+            return reviews.waiting_annotations(project(), view, str(args.get("target")))
+        return [_thread(id)[0] for id in dict.fromkeys(ids)]
+
+    return _preview("submit", find)
+
+
+def _preview(verb: str, find: Callable[[], Sequence[Annotation]], *added: str) -> Preview:
+    found, refusal = list[Annotation](), list[str]()
     try:
-        thread = annotations.get_annotation(project(), View(), id)
+        found = [*find()]
     except RequestError as error:  # it went while its caller waited
-        return [error.message]
-    whole = [thread["annotation"], *thread["replies"]]
-    return [f"{one['principal']} on {one['target']}: {one['content']}" for one in whole]
+        refusal = [error.message]
+    rows = [f"{one['principal']} on {one['target']}: {one['content']}" for one in found]
+    # What is no new row is indented: else words of an agent could be taken for one.
+    lines = [row.replace("\n", "\n    ") for row in (*rows, *refusal, *added)]
+    title = f"{verb} {count_of(len(rows), 'remark')}"
+    return {"kind": "list", "title": title, "text": "\n".join(lines)}
+
+
+def _thread(id: str) -> list[Annotation]:
+    thread = annotations.get_annotation(project(), View(), id)
+    return [thread["annotation"], *thread["replies"]]

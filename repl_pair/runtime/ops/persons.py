@@ -16,6 +16,7 @@ from repl_pair.runtime.op_base.approval_rows import (
     GrantRow,
     describe_approval,
     describe_grant,
+    refuse_changed,
 )
 from repl_pair.runtime.op_base.call import Call
 from repl_pair.runtime.op_base.descriptors import check_call
@@ -178,8 +179,15 @@ def list_approvals(call: Call) -> Approvals:
 
 
 @op(access="run", lane="inline", toolset="approval", internal=True, persons=True)
-def answer_approval(handle: str, answer: Answer, reason: str = "") -> Answered:
-    """Record the person's answer to a call that waits for it."""
+def answer_approval(
+    handle: str, answer: Answer, reason: str = "", mark: str | None = None
+) -> Answered:
+    """Record the person's answer to a call that waits for it.
+
+    `mark` is that of the call as it was shown; one that would do something else is not approved.
+    """
+    if mark is not None:
+        refuse_changed(QUEUE.find(handle), answer, mark)
     approval = QUEUE.answer(handle, answer, reason)
     return {"handle": handle, "op": approval.op, "state": approval.state}
 

@@ -13,7 +13,12 @@ from repl_pair.runtime.op_base.listing import (
     read_cursor,
     write_cursor,
 )
-from repl_pair.runtime.op_base.remarks import preview_remarks, shown_remarks
+from repl_pair.runtime.op_base.remarks import (
+    preview_deletion,
+    preview_edit,
+    preview_submission,
+    shown_remarks,
+)
 from repl_pair.runtime.op_base.table import op
 from repl_pair.runtime.project.database import project
 from repl_pair.runtime.project.schema import ID
@@ -123,7 +128,7 @@ def create_annotation(
     return _answer(call, made)
 
 
-@_op(access="run", preview=lambda args, _: preview_remarks("edit", args))
+@_op(access="run", preview=preview_edit)
 def edit_annotation(
     call: Call, annotation_id: AnnotationId, content: Annotated[str, "The new words"]
 ) -> Annotation:
@@ -145,7 +150,7 @@ def reopen_annotation(call: Call, annotation_id: AnnotationId) -> Annotation:
     return _answer(call, annotations.reopen_annotation(project(), call.view, annotation_id))
 
 
-@_op(access="run", preview=lambda args, _: preview_remarks("delete", args))
+@_op(access="run", preview=preview_deletion)
 def delete_annotation(call: Call, annotation_id: AnnotationId) -> Deleted:
     """Delete an annotation of yours with all replies, and its review where that is left empty.
 
@@ -156,7 +161,7 @@ def delete_annotation(call: Call, annotation_id: AnnotationId) -> Deleted:
     return gone
 
 
-@_op(access="run", preview=lambda args, _: preview_remarks("submit", args))
+@_op(access="run", preview=preview_submission)
 def submit_review(
     call: Call,
     target: Target,

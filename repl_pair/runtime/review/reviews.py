@@ -12,6 +12,7 @@ from repl_pair.runtime.project.schema import new_id
 from repl_pair.runtime.review.annotations import delete_emptied_reviews, read_rows
 from repl_pair.runtime.review.finding import find_known_target
 from repl_pair.runtime.review.model import (
+    Annotation,
     Review,
     ReviewedAnnotations,
     ReviewStatus,
@@ -67,6 +68,15 @@ def submit_review(
         submitted = connection.execute(_SUBMITTED, (ids,)).fetchall()
     items = read_rows(database, submitted)
     return {"review_id": id, "count": len(items), "items": items}
+
+
+def waiting_annotations(database: Database, view: View, target: str) -> Sequence[Annotation]:
+    """Return what `submit_review` would submit without ids; RequestError as there."""
+    with database.reading() as connection:
+        place = find_known_target(connection, database.root, view, target)
+        if connection is None:
+            raise _nothing_to_submit(place, [])
+        return read_rows(database, _open_rows(connection, database.root, view, place))
 
 
 def list_reviews(
