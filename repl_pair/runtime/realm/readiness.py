@@ -12,6 +12,7 @@ from repl_pair.errors import count_of
 from repl_pair.records import mutable
 from repl_pair.runtime.project.git import local_filters, run_git, run_program
 from repl_pair.runtime.realm.model import PullRequest, Readiness, Realm, RepoReadiness
+from repl_pair.runtime.realm.unfinished import find_unfinished
 from repl_pair.runtime.realm.worktrees import MAX_AT_ONCE, branch_of
 
 GH_S = 10.0
@@ -47,6 +48,7 @@ class _Branch:
     behind: int | None = None
     unpushed: list[str] = field(default_factory=list[str])
     """The submodules whose commit is on no branch of a remote."""
+    unfinished: list[str] = field(default_factory=list[str])
 
 
 def _read(repo: str, folder: Path, branch: str | None) -> RepoReadiness:
@@ -80,6 +82,7 @@ def _reasons(state: _Branch, proposed: int | None, pr: PullRequest | None) -> It
         yield f"{state.name} has no upstream: it was never pushed."
     elif state.ahead is None:
         yield f"Its upstream {state.upstream} is gone."
+    yield from (f"{what} is not finished." for what in state.unfinished)
     if state.uncommitted:
         files = count_of(state.uncommitted, "file is", "files are")
         yield f"{files} not committed."
@@ -136,7 +139,7 @@ def _read_status(folder: Path) -> _Branch | str:
     listed = run_git(folder, *words, settings=local_filters(folder))
     if not listed.succeeded:
         return listed.why
-    state, lines = _Branch(), iter(listed.out.split("\0"))
+    state, lines = _Branch(unfinished=find_unfinished(folder)), iter(listed.out.split("\0"))
     for line in lines:
         kind, _, rest = line.partition(" ")
         if kind == "#":

@@ -84,7 +84,16 @@ def lose_upstream(root):
     git(root, "fetch", "-q", "--prune")
 
 
+def begin_merge(root):
+    git(root, "checkout", "-q", "-b", "side", "HEAD^")
+    git(root, "commit", "-q", "--allow-empty", "-m", "Beside")
+    git(root, "checkout", "-q", "feature")
+    git(root, "merge", "-q", "--no-commit", "--no-ff", "side")
+
+
 UNREADY = {
+    "a merge": (begin_merge, {}, "A merge is not finished."),
+    "a bisect": (lambda root: git(root, "bisect", "start"), {}, "A bisect is not finished."),
     "not committed": (leave_uncommitted, {"uncommitted": 3}, "3 files are not committed."),
     "not added": (leave_untracked, {"uncommitted": 1}, "1 file is not committed."),
     "no known main branch": (
