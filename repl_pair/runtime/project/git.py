@@ -35,6 +35,8 @@ class ProgramResult:
 
     out: str
     why: str
+    was_killed: bool = False
+    """Whether it could not end what it had begun."""
 
     @property
     def succeeded(self) -> bool:
@@ -86,9 +88,12 @@ def run_program(
             _kill(process)
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
-            return ProgramResult(out="", why=f"{program} did not end in {timeout_s:g} s.")
+            why = f"{program} did not end in {timeout_s:g} s."
+            return ProgramResult(out="", why=why, was_killed=True)
     why = "" if process.returncode == 0 else _reason(err.decode(errors="replace"))
-    return ProgramResult(out=out.decode(errors="replace"), why=why)
+    if was_killed := process.returncode < 0:
+        why = f"{program} was ended by signal {-process.returncode}."
+    return ProgramResult(out=out.decode(errors="replace"), why=why, was_killed=was_killed)
 
 
 def local_filters(folder: Path) -> dict[str, str]:

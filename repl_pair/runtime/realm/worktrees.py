@@ -95,11 +95,20 @@ def _make(repo: Path, path: Path, branch: str) -> str:
     if not repo.is_dir():
         return f"The repo is not at {repo}."
     top = run_git(repo, "rev-parse", "--show-toplevel")
-    if not top.succeeded or Path(top.out.rstrip("\n")).resolve() != repo.resolve():
+    if not top.succeeded:
         return f"{repo} is not a git repo."
+    if (whole := Path(top.out.rstrip("\n")).resolve()) != repo.resolve():
+        part = f"{repo} is not a git repo by itself: it is a part of {whole}."
+        return f"{part} Worktrees are made of whole repos: make it there."
     if not run_git(repo, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").succeeded:
         return f"{repo} has no commit yet."
     known = run_git(repo, "for-each-ref", f"refs/heads/{branch}", f"refs/remotes/*/{branch}")
     how = [str(path), branch] if known.out else ["-b", branch, str(path)]
     own = local_filters(repo)
-    return run_git(repo, "worktree", "add", *how, timeout_s=CHECKOUT_S, settings=own).why
+    added = run_git(repo, "worktree", "add", *how, timeout_s=CHECKOUT_S, settings=own)
+    if added.was_killed:  # else git has removed what it began
+        run_git(repo, "worktree", "remove", "-f", "-f", str(path))
+    if not added.succeeded and not known.out:
+        run_git(repo, "branch", "-d", branch)  # it refuses what another process uses
+    is_left = added.was_killed and path.exists()
+    return added.why + (f" {path} is left: remove it, then `git worktree prune`." * is_left)

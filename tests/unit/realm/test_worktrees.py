@@ -4,6 +4,7 @@ import pytest
 from repos import commit, git, make_repo
 
 from repl_pair.errors import RequestError
+from repl_pair.runtime.realm import worktrees
 from repl_pair.runtime.realm.bindings import bind
 from repl_pair.runtime.realm.worktrees import make_worktrees, plan_worktrees
 
@@ -83,6 +84,39 @@ def test_a_folder_without_git_is_the_fault_of_that_repo_also_within_the_repo_of_
     answer = made(repos, "api", "r", ["app"])
     assert "is not a git repo" in answer["errors"]["app"]
     assert "rfc/r" not in git(repos.root("api"), "branch", "--list", "rfc/*")
+
+
+def test_a_part_of_a_repo_is_refused_with_the_repo_that_it_is_a_part_of(repos):
+    part = repos.root("api") / "part"
+    part.mkdir()
+    commit(part, "pyproject.toml")
+    repos.edit("realm.json", lambda head: head["repos"].update(app=str(part)))
+    why = made(repos, "api", "r", ["app"])["errors"]["app"]
+    assert f"it is a part of {repos.root('api')}. Worktrees are made of whole repos" in why
+
+
+ENDED = {
+    "killed": ("kill -9 0", 40, "git was ended by signal 9."),
+    "too slow": ("tail -f /dev/null", 2, "git did not end in 2 s."),
+    "failed": ("false", 40, "external filter 'false' failed"),
+}
+
+
+@pytest.mark.parametrize("how", ENDED)
+def test_what_git_did_not_finish_is_undone_and_can_be_made_again(repos, tmp_path, monkeypatch, how):
+    smudge, timeout_s, words = ENDED[how]
+    commit(repos.root("app"), ".gitattributes", "*.txt filter=own\n")
+    settings = tmp_path / ".gitconfig"
+    settings.write_text(f'[filter "own"]\nsmudge = "{smudge}"\nrequired = true\n')
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(worktrees, "CHECKOUT_S", timeout_s)
+    assert words in made(repos, "app", "r")["errors"]["app"]
+    assert not (repos.folder / "worktrees" / "r" / "app").exists()
+    assert git(repos.root("app"), "branch", "--list", "rfc/*") == ""
+    assert len(git(repos.root("app"), "worktree", "list").splitlines()) == 1
+    settings.unlink()
+    monkeypatch.undo()
+    assert made(repos, "app", "r")["created"] == ["app"]
 
 
 def test_an_existing_branch_is_used_here_or_at_the_remote(repos, tmp_path):
