@@ -12,6 +12,7 @@ from repl_pair.runtime.project.files import find_file, make_file
 from repl_pair.runtime.project.opening import (
     Snapshot,
     check_file,
+    copy_up_to_date,
     open_reader,
     open_writer,
     refusal_of,
@@ -130,6 +131,8 @@ class Connections:
         if version == 0:
             connection.close()
             return None
+        if version < VERSION and isinstance(connection, Snapshot):
+            return copy_up_to_date(connection)
         if version < VERSION:
             open_writer(file).close()
         return connection

@@ -5,11 +5,13 @@ import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.project.schema import APPLICATION, STEPS, VERSION
 from repl_pair.wire import monotonic
+
+C = TypeVar("C", bound=sqlite3.Connection)
 
 BUSY_S = 5.0
 """How long a change waits for one of another process: less than the deadline of an op."""
@@ -69,6 +71,16 @@ def open_reader(file: Path) -> sqlite3.Connection:
         connection = _connect(file, "ro", immutable=state_of(file)[1] is None)
     connection.execute("PRAGMA query_only = ON")
     return connection
+
+
+def copy_up_to_date(older: sqlite3.Connection) -> Snapshot:
+    """Return a copy in memory, with all its tables, of what is older and cannot be written."""
+    copy = _prepare(":memory:", Snapshot)
+    with closing(older):
+        older.backup(copy)
+    _migrate(copy)
+    copy.execute("PRAGMA query_only = ON")
+    return copy
 
 
 def open_writer(file: Path) -> sqlite3.Connection:
@@ -146,13 +158,18 @@ def _refuse(file: Path, what: str, todo: str | None = None) -> RequestError:
 def _connect(
     file: Path, mode: Literal["ro", "rw"], *, immutable: bool = False
 ) -> sqlite3.Connection:
+    uri = f"{file.as_uri()}?mode={mode}&immutable={immutable:d}"
+    return _prepare(uri, Snapshot if mode == "ro" else sqlite3.Connection)
+
+
+def _prepare(uri: str, factory: type[C]) -> C:
     connection = sqlite3.connect(
-        f"{file.as_uri()}?mode={mode}&immutable={immutable:d}",
+        uri,
         uri=True,
         timeout=BUSY_S,
         isolation_level=None,
         check_same_thread=False,
-        factory=Snapshot if mode == "ro" else sqlite3.Connection,
+        factory=factory,
     )
     connection.row_factory = sqlite3.Row
     # SQLite's own `lower` knows the letters of ASCII alone.

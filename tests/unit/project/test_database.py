@@ -350,18 +350,24 @@ def open_files(database):
     return [name for name in named if name.startswith(str(database.root))]
 
 
-@pytest.mark.parametrize("done", range(1, VERSION))
-@pytest.mark.parametrize("use", [subjects, lambda database: add(database, "two")])
-def test_a_database_of_an_earlier_version_is_brought_up_to_date_with_what_it_holds(
-    database, done, use
-):
+def make_older(database, done):
+    """Make a database in which the first steps were done, as an earlier version did."""
     database.file.parent.mkdir()
     with closing(sqlite3.connect(database.file)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript(";".join(STEPS[:done]))
         insert(connection, "one")
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {done}")
         connection.commit()
+
+
+@pytest.mark.parametrize("done", range(1, VERSION))
+@pytest.mark.parametrize("use", [subjects, lambda database: add(database, "two")])
+def test_a_database_of_an_earlier_version_is_brought_up_to_date_with_what_it_holds(
+    database, done, use
+):
+    make_older(database, done)
     use(database)
     assert subjects(database)[0] == "one"
     with database.reading() as connection:
@@ -530,6 +536,26 @@ def test_what_is_read_only_answers_reads_and_refuses_changes(database, what):
     assert (read, after) == ("one", ["1", "1"])
     assert refused.startswith(f"cannot_run {database.file}")
     assert refused.endswith("Nothing was changed.")
+
+
+@pytest.mark.parametrize("done", range(1, VERSION))
+def test_what_is_read_only_and_of_an_earlier_version_is_read_as_one_of_this(database, done):
+    make_older(database, done)
+    before = files_of(database)
+    database.file.parent.chmod(0o500)
+    read = (
+        "with database.reading() as c: print(*c.execute('SELECT count(*), {} FROM {}').fetchone())"
+    )
+    reads = (("count(access)", "annotations"), ("1", "deleted_annotations"))
+    code = "\n".join(read.format(*names) for names in reads)
+    try:
+        lines = in_process(database, TRIES + code, preexec_fn=obey_permissions).splitlines()
+    finally:
+        database.file.parent.chmod(0o700)
+    subject, refused, *after = lines
+    assert (subject, after) == ("one", ["1", "1", "0 0", "0 1"])
+    assert refused.startswith(f"cannot_run {database.file}")
+    assert files_of(database) == before
 
 
 def test_a_folder_that_cannot_be_made_refuses_changes(database):
