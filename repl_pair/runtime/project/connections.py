@@ -123,7 +123,9 @@ class Connections:
 
     def _open_reader(self) -> sqlite3.Connection | None:
         if _identify(self._named) is None:
-            return None
+            if self._root.is_dir():
+                return None
+            raise RequestError("cannot_run", f"The folder of the project is gone: {self._root}.")
         file = find_file(self._root)
         self._check(file)
         connection = open_reader(file)

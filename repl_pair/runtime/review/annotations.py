@@ -34,7 +34,7 @@ from repl_pair.wire import View
 
 REPEATED_S = 30.0
 """Within how long the same words of the same author are one annotation."""
-_REPLIES = "SELECT * FROM annotations WHERE parent_id = ? ORDER BY created_at, id"
+_REPLIES = "SELECT * FROM annotations WHERE parent_id = ? ORDER BY rowid"
 
 
 def list_annotations(
@@ -100,9 +100,9 @@ def create_annotation(
 ) -> Annotation:
     """Make an annotation, or the reply to one, which takes its target, review and section over.
 
-    The same words of the same author in the same place are one annotation for 30 s, and answered as
-    `duplicate`. RequestError `bad_arguments` and `not_found` for what does not fit together, and
-    `cannot_run` for an agent that wrote MAX_IN_AN_HOUR already.
+    The same words of the same author in the same place are one annotation for 30 s, unless that is
+    resolved, and answered as `duplicate`. RequestError `bad_arguments` and `not_found` for what
+    does not fit together, and `cannot_run` for an agent that wrote MAX_IN_AN_HOUR already.
     """
     check_words(content=content, quote=quote, section=section)
     asked = (database.root, view, target, section, parent_id, review_id)
@@ -200,7 +200,8 @@ _SAME = (
     "SELECT * FROM annotations WHERE principal = :principal AND target = :target"
     " AND section = :section AND quote = :quote AND content = :content"
     " AND parent_id IS :parent_id AND ifnull(:review_id, review_id) IS review_id"
-    " AND created_at BETWEEN :after AND :now ORDER BY created_at DESC LIMIT 1"
+    " AND status <> 'resolved' AND created_at BETWEEN :after AND :now"
+    " ORDER BY created_at DESC LIMIT 1"
 )
 _ANSWERED = (
     "UPDATE annotations SET status = 'replied', updated_at = ?"

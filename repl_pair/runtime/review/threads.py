@@ -102,7 +102,7 @@ def preview_deletion(database: Database, view: View, id: str) -> Deleted:
 _ANSWERS = "parent_id IN (SELECT value FROM json_each(:parents))"
 _NEWEST = (
     "id IN (SELECT id FROM (SELECT id, row_number() OVER"
-    " (PARTITION BY parent_id ORDER BY created_at DESC, id DESC) AS place"
+    " (PARTITION BY parent_id ORDER BY rowid DESC) AS place"
     f" FROM annotations WHERE {_ANSWERS}) WHERE place <= :replies)"
 )
 
@@ -122,7 +122,7 @@ def _read_threads(
     newest = seen.and_also(_NEWEST, parents=parents, replies=REPLIES)
     replies: dict[str | None, list[Annotation]] = {}
     for reply in read_rows(
-        database, newest.rows(connection, "* FROM annotations", "ORDER BY created_at, id")
+        database, newest.rows(connection, "* FROM annotations", "ORDER BY rowid")
     ):
         replies.setdefault(reply["parent_id"], []).append(reply)
     of_rows = _among(seen, [row["review_id"] for row in rows])
@@ -141,7 +141,7 @@ def _read_threads(
 def _find_drafts(connection: Connection, seen: Conditions) -> dict[str, list[str]]:
     drafts: dict[str, list[str]] = {}
     waiting = seen.and_also("status = 'draft'")
-    rows = waiting.rows(connection, "target, id FROM annotations", "ORDER BY created_at, id")
+    rows = waiting.rows(connection, "target, id FROM annotations", "ORDER BY rowid")
     for target, id in rows:
         drafts.setdefault(target, []).append(id)
     return drafts

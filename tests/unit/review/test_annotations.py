@@ -1,5 +1,7 @@
 """Remarks and reviews: what is refused, who may change what, and what goes with what."""
 
+import time
+
 import pytest
 
 import repl_pair
@@ -21,6 +23,7 @@ from repl_pair.runtime.review.reviews import (
     submit_review,
 )
 from repl_pair.runtime.review.rules import MAX_IN_AN_HOUR
+from repl_pair.runtime.review.threads import list_threads
 from repl_pair.wire import PERSON, View
 
 from .conftest import CLAUDE, CODEX, ME
@@ -166,6 +169,37 @@ def test_the_same_words_are_one_remark_also_where_the_first_is_in_a_review_meanw
     review_id = submit_review(database, CLAUDE, target=PAGE)["review_id"]
     assert (remark(CLAUDE)["id"], remark(CODEX)["id"] == first["id"]) == (first["id"], False)
     assert remark(CLAUDE, review_id=review_id)["id"] == first["id"]
+
+
+def test_the_words_of_a_remark_that_is_resolved_are_a_new_remark(database, remark):
+    first = remark(CLAUDE)
+    resolve_annotation(database, ME, first["id"])
+    again = remark(CLAUDE)
+    assert (again["status"], again["id"] == first["id"]) == ("submitted", False)
+    assert "duplicate" not in again
+
+
+def test_replies_stand_in_the_order_of_their_writing_though_a_clock_is_set_back(
+    database, remark, monkeypatch
+):
+    first, now = remark(ME), time.time()
+    for n in range(4):
+        monkeypatch.setattr(time, "time", lambda n=n: now - n * 1000)
+        remark(CLAUDE, f"{n}", parent_id=first["id"])
+    monkeypatch.undo()
+    listed = list_threads(database, ME, limit=1)["threads"][0]["replies"]
+    read = get_annotation(database, ME, first["id"])["replies"]
+    assert [[one["content"] for one in replies] for replies in (listed, read)] == [[*"0123"]] * 2
+
+
+def test_where_the_folder_of_the_project_is_gone_a_read_says_so(database, project, remark):
+    remark(ME)
+    moved = project.rename(project.with_name("moved"))
+    refused = refusal(list_annotations, database, ME, limit=1)
+    assert refused.code == "cannot_run"
+    assert f"folder of the project is gone: {project}" in refused.message
+    moved.rename(project)
+    assert list_annotations(database, ME, limit=1)[1] == 1
 
 
 def test_an_agent_writes_so_many_remarks_an_hour_and_others_go_on(database, remark):
