@@ -1,6 +1,7 @@
 """Files that several processes may write at once: each is written whole, under a lock."""
 
 import os
+import stat
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -17,7 +18,10 @@ def write_whole(path: Path, content: bytes) -> None:
     # Two processes may write at once.
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        draft.write_bytes(content)
+        with draft.open("wb") as file:
+            if path.exists():  # who may read it stays so
+                draft.chmod(stat.S_IMODE(path.stat().st_mode))
+            file.write(content)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)

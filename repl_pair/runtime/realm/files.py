@@ -16,7 +16,9 @@ from repl_pair.runtime.realm.model import ImportStatus, Role
 MAX_BYTES = 1_000_000
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 REALM_FILE = "realm.json"
-NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(?<!\.)")
+_DEVICE = r"(?i:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)"
+"""What is a device on Windows, whatever its suffix."""
+NAME = re.compile(rf"(?!{_DEVICE})(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9_.-]{{0,63}}(?<!\.)")
 """What is safe as the name of a file, on every system and in a branch of git."""
 
 Shape: TypeAlias = Any
@@ -55,7 +57,7 @@ def check_name(name: str, what: str) -> str:
     raise RequestError(
         "bad_arguments",
         f"{name!r} is not a name for {what}: letters, digits, -, _, dots, at most 64, a letter, a "
-        "digit or _ first.",
+        "digit or _ first, and no name of a device, such as con.",
     )
 
 

@@ -35,6 +35,11 @@ def list_names(folder: Path, *parts: str, suffix: str = "", faults: list[Fault])
         elif not _OTHER.fullmatch(entry.name):
             why = _why_not(name, suffix, is_named=is_named)
             faults.append(file_fault((*parts, name)[1], "/".join((*parts, entry.name)), why))
+    known = dict[str, str]()
+    for name in sorted(names):
+        if (other := known.setdefault(name.casefold(), name)) != name:
+            why = f"On some systems it is one with {other}, of which only the case differs."
+            faults.append(file_fault((*parts, name)[1], "/".join((*parts, name + suffix)), why))
     return sorted(names)
 
 

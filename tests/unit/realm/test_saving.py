@@ -211,3 +211,28 @@ def test_a_project_that_joins_again_keeps_its_name(make_ground, tmp_path):
     (site / ".repl_pair" / "realm.json").unlink()
     assert join_realm(site, ground.folder) == joined
     assert open_realm(site).repos == {"site": "../web"}
+
+
+def test_a_file_of_the_realm_stays_as_closed_to_others_as_it_was(ground, tmp_path):
+    head = ground.folder / "realm.json"
+    head.chmod(0o640)
+    (tmp_path / "app").mkdir()
+    join_realm(tmp_path / "app", ground.folder)
+    assert "app" in head.read_text()
+    assert head.stat().st_mode & 0o777 == 0o640
+
+
+def test_names_that_are_one_file_or_none_on_another_system_are_found(ground):
+    for name in ("con", "Aux.v1", "nul", "COM1"):
+        refusal("bad_arguments", ground.save, "api", "1.0.0", contract=name, schema=OTHER)
+    for name in ("console", "com", "auxiliary"):
+        ground.save("api", "1.0.0", contract=name, schema=OTHER)
+    ground.save("web", "1.0.0", contract="Quote", schema=OTHER)
+    ground.save("web", "1.0.0", domain="Pricing", schema=OTHER)
+    found = check_realm(ground.open("api"))["errors"]
+    places = [(one["file"], one["message"]) for one in found if "only the case" in one["message"]]
+    why = "On some systems it is one with {}, of which only the case differs."
+    assert places == [
+        ("domains/pricing", why.format("Pricing")),
+        ("domains/pricing/contracts/quote.json", why.format("Quote")),
+    ]
