@@ -1,9 +1,11 @@
 """Stored snapshots under pytest: the rules of a run, and what the session made of them."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from repl_pair.errors import AuthoringError
 from repl_pair.pytest_plugin.choices import Choice
 from repl_pair.pytest_plugin.files import project_of
 from repl_pair.pytest_plugin.snapshot_use import SnapshotUse, gone_folders, is_partial
+from repl_pair.pytest_plugin.workers import is_worker
 from repl_pair.records import mutable, replace
 from repl_pair.runtime.loading.project import find_files
 from repl_pair.runtime.loading.pytest_settings import read_share
@@ -21,7 +24,7 @@ from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.snapshots.artifacts import forget_difference
 from repl_pair.runtime.snapshots.places import folder_beside, folder_of
 from repl_pair.runtime.snapshots.records import SnapshotKey
-from repl_pair.runtime.snapshots.review import Rules, as_environment, rules_of
+from repl_pair.runtime.snapshots.review import SESSION, Rules, as_environment, rules_of
 from repl_pair.runtime.snapshots.store import SNAPSHOTS, SnapshotStore
 from repl_pair.runtime.sweeps.matrix import has_combination
 
@@ -75,10 +78,21 @@ def rules_in(config: pytest.Config, marks: Sequence[str] = ()) -> AbstractContex
 
 def share_rules(config: pytest.Config) -> None:
     """Let the rules of this session hold in the kernels that it starts."""
-    patch = pytest.MonkeyPatch()
-    for name, value in as_environment(_session(config).rules).items():
+    patch, session = pytest.MonkeyPatch(), _session(config)
+    if session.rules.update:
+        session.rules = replace(session.rules, session=_notes_folder(config))
+    for name, value in as_environment(session.rules).items():
         patch.setenv(name, value)
     config.add_cleanup(patch.undo)
+
+
+def _notes_folder(config: pytest.Config) -> Path:
+    """Return the folder in which all processes of a session note what they stored."""
+    if is_worker(config) and (given := os.environ.get(SESSION)):
+        return Path(given)
+    folder = TemporaryDirectory(prefix="repl_pair-")
+    config.add_cleanup(folder.cleanup)
+    return Path(folder.name)
 
 
 def use_in(session: pytest.Session) -> SnapshotUse:

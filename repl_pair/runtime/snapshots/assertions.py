@@ -199,7 +199,7 @@ def _update(key: SnapshotKey, given: Stored, rules: review.Rules) -> Verdict:
 
 def _two_outputs(key: SnapshotKey, given: Stored, rules: review.Rules) -> Verdict | None:
     """Refuse to store two outputs under one name: the next comparison would fail."""
-    if rules.met.setdefault(key, given.digest) == given.digest:
+    if review.first_given(rules, key, given.digest) == given.digest:
         return None
     rules.note(key, "differs")
     return Verdict.of(

@@ -1,14 +1,17 @@
 """Outputs that wait for the person to accept them, and those that the person accepted."""
 
+import json
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
+from hashlib import sha256
 from pathlib import Path
 
 from repl_pair.errors import RequestError, error_text
 from repl_pair.records import Undo, record
 from repl_pair.runtime.loading.pytest_settings import read_share
+from repl_pair.runtime.project.whole_files import locked
 from repl_pair.runtime.registry.ids import name_run
 from repl_pair.runtime.snapshots.artifacts import ACTUAL
 from repl_pair.runtime.snapshots.records import About, SnapshotKey, Stored
@@ -21,6 +24,8 @@ TOLERANCE = "REPL_PAIR_IMAGE_TOLERANCE"
 """The environment variable with the share of the pixels of an image that may differ."""
 ARTIFACTS = "REPL_PAIR_SNAPSHOT_ARTIFACTS"
 """The environment variable that names the folder for outputs that differ."""
+SESSION = "REPL_PAIR_SNAPSHOT_SESSION"
+"""The environment variable that names the folder of an update by several processes."""
 
 
 @record
@@ -40,6 +45,8 @@ class Rules:
     artifacts: Callable[[], Path] | None = None
     met: dict[SnapshotKey, str] = field(default_factory=dict[SnapshotKey, str])
     """The digest of each output that an update has met: one name has one output."""
+    session: Path | None = None
+    """The folder in which the processes of one update note these digests for each other."""
     note: Callable[[SnapshotKey, str], None] = lambda _key, _became: None
     """Gets of each output what became of it: matched, stored or differs."""
 
@@ -57,7 +64,24 @@ def current_rules() -> Rules:
     if rules.update or os.environ.get(UPDATE) != "1":
         return rules
     # A kernel's variants change while the variable stays.
-    return replace(rules, update=f"{UPDATE} is set", met={})
+    session = Path(given) if (given := os.environ.get(SESSION)) else None
+    return replace(rules, update=f"{UPDATE} is set", met={}, session=session)
+
+
+def first_given(rules: Rules, key: SnapshotKey, digest: str) -> str:
+    """Return the digest of the first output that an update met under a key, perhaps this one.
+
+    Where several processes update together, it is the first in all of them.
+    """
+    first = rules.met.setdefault(key, digest)
+    if rules.session is None:
+        return first
+    place = json.dumps([str(SNAPSHOTS.path_of(key)), key.order])
+    note = rules.session / sha256(place.encode()).hexdigest()
+    with locked(rules.session):
+        if not note.exists():
+            note.write_text(first)
+        return note.read_text()
 
 
 def as_environment(rules: Rules) -> Mapping[str, str]:
@@ -65,7 +89,8 @@ def as_environment(rules: Rules) -> Mapping[str, str]:
     update = {UPDATE: "1"} if rules.update else {}
     tolerance = {TOLERANCE: str(rules.tolerance)} if rules.tolerance else {}
     artifacts = {} if rules.artifacts is None else {ARTIFACTS: str(rules.artifacts().resolve())}
-    return {**update, **tolerance, **artifacts}
+    session = {} if rules.session is None else {SESSION: str(rules.session)}
+    return {**update, **tolerance, **artifacts, **session}
 
 
 @contextmanager
