@@ -48,3 +48,12 @@ def test_an_update_refuses_two_outputs_that_one_notebook_gives_one_name(project)
     assert [name for name, how in ran.outcomes.items() if how == "failure"] == ["In[4]"], ran.out
     assert TWO in ran.out
     assert stored_text(project) == "2\n"
+
+
+def test_a_notebook_that_changes_its_folder_stores_with_its_project_as_a_person_does(project):
+    away = "import os, tempfile\nos.chdir(tempfile.mkdtemp())"
+    path = project.write("a.ipynb", away, PRICE.format(1), RUN, execute=False)
+    ran = project.pytest("--pair-notebook", "--pair-update", path.name)
+    assert ran.code == 0, ran.out
+    assert stored_text(project) == "2\n"
+    assert project.pytest("--nbval", path.name).code == 0

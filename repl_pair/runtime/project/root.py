@@ -2,8 +2,10 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 from repl_pair.errors import RequestError
+from repl_pair.runtime.ipython import kernel_shell
 
 FOLDER = ".repl_pair"
 """The folder of a project that holds what is kept of it."""
@@ -19,6 +21,31 @@ def working_folder() -> Path:
     except OSError as error:
         what = "The process works in a folder that is gone, so it has no project"
         raise RequestError("cannot_run", f"{what}: change to a folder that is there.") from error
+
+
+def started_in() -> str:
+    """Return the folder that this process started in, wherever it works now; empty if unknown.
+
+    A kernel began there; in another process this module was imported there.
+    """
+    shell: Any = kernel_shell()
+    return _started[0] if getattr(shell, "kernel", None) is None else shell.starting_dir
+
+
+def start_in(folder: str) -> None:
+    """Let a folder of this machine count as the one that this process started in."""
+    if os.path.isdir(folder):
+        _started[:] = [folder]
+
+
+def _current() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it is gone
+        return ""
+
+
+_started = [_current()]
 
 
 def find_root(start: Path) -> Path:

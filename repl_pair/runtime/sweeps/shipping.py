@@ -21,6 +21,7 @@ from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.loading.modules import execute
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.reading.code_files import is_engine, library_path
+from repl_pair.runtime.project.root import start_in, started_in
 from repl_pair.runtime.registry.model import Entry, Origin, components_in
 from repl_pair.runtime.registry.origin import BUILTIN, SENT
 from repl_pair.runtime.registry.outcomes import Identity
@@ -67,6 +68,7 @@ class RunTask:
     identity: Identity
     boot: str = field(default_factory=lambda: BOOT.id)
     pid: int = field(default_factory=os.getpid)
+    folder: str = field(default_factory=started_in)
     modules: Mapping[str, str] = field(default_factory=dict[str, str])
     entries: Mapping[tuple[str, str], bytes] = field(default_factory=dict[tuple[str, str], bytes])
     settings: bytes = b""
@@ -125,6 +127,7 @@ class TaskBuilder:
 
 def unpack(task: RunTask) -> None:
     """Register here what a run rests on; RequestError `cannot_run` where that fails."""
+    start_in(task.folder)
     with warnings.catch_warnings():
         # What a module registers on its import, and what was sent, have the same ids.
         warnings.simplefilter("ignore", RegistrationWarning)

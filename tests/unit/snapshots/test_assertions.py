@@ -562,12 +562,35 @@ def test_a_tolerance_that_is_no_share_is_refused_where_it_is_registered(given):
         repl_pair.variant(f"one/{share}", play=[check.matches_snapshot(tolerance=share)])
 
 
-def test_without_a_folder_they_are_kept_with_the_project(tmp_path, monkeypatch):
-    (tmp_path / "pyproject.toml").touch()
-    (tmp_path / "deep" / "er").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "deep" / "er")
-    path = SNAPSHOTS.path_of(SnapshotKey(variant_id="a/B"))
-    assert path == tmp_path / ".repl_pair" / "snapshots" / "a.txt"
+ELSEWHERE = """
+import os, platform
+import repl_pair
+from repl_pair.runtime.snapshots.records import SnapshotKey
+from repl_pair.runtime.snapshots.store import SNAPSHOTS
+if __name__ == "__main__":
+    os.makedirs("../beside/.repl_pair")
+    os.chdir("../beside")
+    repl_pair.story("a", component=platform.node)
+    repl_pair.variant("a/B", play=[repl_pair.check.matches_snapshot()])
+    with repl_pair.process_pool(1) as pool:
+        print(*(row.status for row in repl_pair.run_variants(["a/B"], executor=pool).rows))
+        repl_pair.accept_snapshot("a/B")
+        print(*(row.status for row in repl_pair.run_variants(["a/B"], executor=pool).rows))
+    print(SNAPSHOTS.path_of(SnapshotKey(variant_id="a/B")))
+"""
+
+
+def test_without_a_folder_they_are_kept_with_the_project_that_a_process_and_its_workers_start_in(
+    tmp_path,
+):
+    (tmp_path / "shop" / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "shop" / "pyproject.toml").touch()
+    ran = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE], cwd=tmp_path / "shop" / "deep" / "er",
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    path = tmp_path / "shop" / ".repl_pair" / "snapshots" / "a.txt"
+    assert ran.stdout == f"cannot_run\npass\n{path}\n", ran.stderr
 
 
 SOURCE = """
