@@ -86,6 +86,9 @@ class NotebookFile(pytest.File):
     def collect(self) -> Iterable[pytest.Item]:
         """Return an item for each cell with code, and behind it one for each variant it shows."""
         notebook = self.notebook = read_notebook(self.path)
+        refusal = _refuse_language(self.path, notebook)
+        if refusal and self.config.option.pair_kernel is None:
+            raise self.CollectError(refusal)
         code = {
             at: cell
             for at, cell in enumerate(notebook.cells)
@@ -132,6 +135,19 @@ class NotebookFile(pytest.File):
                 what = f"{self.path.name} was changed while it ran, so it was not stored."
                 pytest.fail(f"{what} Run it again.", pytrace=False)
             write_notebook(self.path, kernel.notebook)
+
+
+def _refuse_language(path: Path, notebook: Any) -> str:
+    """Return why the kernel of this Python cannot run a notebook, or nothing."""
+    spec, about = (
+        notebook.metadata.get("kernelspec", {}),
+        notebook.metadata.get("language_info", {}),
+    )
+    language = spec.get("language") or about.get("name") or "python"
+    if language.lower() == "python":
+        return ""
+    how = f"leave it out by --ignore, or give --pair-kernel {spec.get('name') or 'NAME'}"
+    return f"{path.name} is written in {language}: {how}"
 
 
 def _edited_parts(notebook: Any) -> list[tuple[str, str, Any]]:
