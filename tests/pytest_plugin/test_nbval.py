@@ -252,6 +252,8 @@ def test_the_options_for_snapshots_reach_the_kernels_of_notebooks(project, flag)
     missing = project.pytest(*words)
     assert missing.code == 1
     assert "there is no snapshot of shop.total/Kept yet" in missing.out
+    assert "pytest --pair-update stores what this run gave." in missing.out
+    assert "accept_snapshot" not in missing.out
     assert project.pytest(*words, "--pair-update").code == 0
     assert project.pytest(*words, "--pair-artifacts=out").code == 0
     (project.path / "shop.py").write_text(BROKEN)

@@ -18,6 +18,8 @@ from repl_pair.runtime.snapshots.records import About, SnapshotKey, Stored
 from repl_pair.runtime.snapshots.store import SNAPSHOTS, SnapshotStore
 from repl_pair.runtime.store import PERSON_STORE, Collection
 
+ACCEPT = "REPL_PAIR_SNAPSHOT_ACCEPT"
+"""The environment variable with the sentence on how what came is accepted."""
 UPDATE = "REPL_PAIR_UPDATE_SNAPSHOTS"
 """The environment variable with which snapshots are stored as they come; `1` switches it on."""
 TOLERANCE = "REPL_PAIR_IMAGE_TOLERANCE"
@@ -61,6 +63,8 @@ def current_rules() -> Rules:
         rules = replace(rules, tolerance=read_share(os.environ, TOLERANCE))
     if rules.artifacts is None and folder:
         rules = replace(rules, artifacts=lambda: Path(folder))
+    if not rules.accept:
+        rules = replace(rules, accept=os.environ.get(ACCEPT, ""))
     if rules.update or os.environ.get(UPDATE) != "1":
         return rules
     # A kernel's variants change while the variable stays.
@@ -86,11 +90,12 @@ def first_given(rules: Rules, key: SnapshotKey, digest: str) -> str:
 
 def as_environment(rules: Rules) -> Mapping[str, str]:
     """Return the environment in which another process has these rules."""
+    accept = {ACCEPT: rules.accept} if rules.accept else {}
     update = {UPDATE: "1"} if rules.update else {}
     tolerance = {TOLERANCE: str(rules.tolerance)} if rules.tolerance else {}
     artifacts = {} if rules.artifacts is None else {ARTIFACTS: str(rules.artifacts().resolve())}
     session = {} if rules.session is None else {SESSION: str(rules.session)}
-    return {**update, **tolerance, **artifacts, **session}
+    return {**accept, **update, **tolerance, **artifacts, **session}
 
 
 @contextmanager
