@@ -21,11 +21,12 @@ def accept(folder: Path, as_json: bool) -> None:
     """Store as snapshots what another run gave: FOLDER has its artifacts, as CI kept them.
 
     That is what `pytest --pair-artifacts` or repl_pair.write_accepted wrote. No variant is run.
-    What belongs to no variant of this project is refused. Exit code: 0 if all was stored, 1 if
-    something was refused, 2 for a folder without outputs.
+    What belongs to no variant of a story file is refused, unless it is one of a notebook that is
+    stored already. Exit code: 0 if all was stored, 1 if something was refused, 2 for a folder
+    without outputs.
     """
     with report_refusal(as_json=as_json):
-        load_project(whole=True)
+        load_project(whole=True, needs_stories=False)
         found = accept_rendered(folder)
     items = [to_dict(one) for one in found]
     answer(ok_reply({"items": items, "total": len(items)}), lambda _: _show(found), as_json=as_json)

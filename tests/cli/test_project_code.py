@@ -127,6 +127,21 @@ def test_accept_knows_the_stories_of_the_whole_project_in_each_of_its_folders(
     assert (accepted.exit_code, accepted.stdout) == (0, "stored shop.double/Good\n")
 
 
+def test_what_a_notebook_gave_is_accepted_where_it_is_stored_without_any_story_file(project, shell):
+    (project / "stories_shop.py").unlink()
+    key = SnapshotKey(variant_id="shop.cell/It", modes=("eur",))
+    kept, rendered = SnapshotStore(project / ".repl_pair" / "snapshots"), project / "out" / "actual"
+    SnapshotStore(rendered).write(key, Stored(text="2\n"))
+    refused = shell("accept", "out")
+    assert refused.returncode == 1
+    assert "refused shop.cell/It[eur]: no story file registers it." in refused.stdout
+    assert "`pytest --pair-notebook --pair-update NOTEBOOK` stores" in refused.stdout
+    kept.write(key, Stored(text="1\n"))
+    accepted = shell("accept", "out")
+    assert (accepted.returncode, accepted.stdout) == (0, "stored shop.cell/It[eur]\n")
+    assert kept.find(key).text == "2\n"
+
+
 @pytest.mark.parametrize("end", ["--json | head -1", "| head -1", "--json >&-", ">&-"])
 def test_a_reader_that_wants_no_more_gets_no_traceback(project, end):
     words = f"{sys.executable} -m repl_pair run --here {end}"

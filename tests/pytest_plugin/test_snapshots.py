@@ -395,7 +395,8 @@ def test_artifacts_hold_what_was_expected_and_came_and_one_command_accepts_it(st
     assert accepted.out.splitlines() == [
         *(f"stored {label}" for label in ONE),
         *(
-            f"refused {label}: this project has no such variant. Nearest: quote/One."
+            f"refused {label}: no story file registers it. Nearest: quote/One. `pytest "
+            "--pair-notebook --pair-update NOTEBOOK` stores what is new in a notebook."
             for label in TWO
         ),
         "2 stored, 2 refused",

@@ -81,8 +81,8 @@ class Accepted:
 def accept_rendered(folder: Path) -> list[Accepted]:
     """Store the outputs in the artifacts below a folder; RequestError `not_found` without any.
 
-    Refused are those of variants and modes that are not registered in this process, those that
-    can't be read, and two that differ under one key.
+    Refused are those of variants and modes that are neither registered in this process nor stored
+    with the project, those that can't be read, and two that differ under one key.
     """
     found = {file.parent for file in folder.rglob("*.txt") if file.parent.name == ACTUAL}
     stores = [SnapshotStore(place) for place in sorted(found)]  # of several runs, each apart
@@ -114,16 +114,24 @@ def _accept(key: SnapshotKey, given: list[Stored | Unreadable]) -> Accepted:
         what = "several runs gave outputs that differ; give the folder of one of them"
         return Accepted(label=key.label, refusal=what)
     SNAPSHOTS.write(key, good[0])
-    return Accepted(label=key.label, note=_changes(key, good[0]))
+    note = _changes(key, good[0]) if _is_registered(key) else ""
+    return Accepted(label=key.label, note=note)
 
 
 def _unknown(key: SnapshotKey) -> str:
-    if REGISTRY.find("variant", key.variant_id) is None:
+    if not _is_registered(key):
+        if SNAPSHOTS.find(key) is not None:  # of a notebook of this project, as it was stored
+            return ""
         near = did_you_mean(key.variant_id, REGISTRY.ids("variant"))
-        return f"this project has no such variant.{near}"
+        how = "`pytest --pair-notebook --pair-update NOTEBOOK` stores what is new in a notebook"
+        return f"no story file registers it.{near} {how}."
     modes = REGISTRY.ids("mode")
     missing = [mode for mode in key.modes if mode not in modes]
     return f"there is no mode {missing[0]!r}.{did_you_mean(missing[0], modes)}" if missing else ""
+
+
+def _is_registered(key: SnapshotKey) -> bool:
+    return REGISTRY.find("variant", key.variant_id) is not None
 
 
 def _changes(key: SnapshotKey, given: Stored) -> str:

@@ -389,6 +389,9 @@ def test_what_was_accepted_here_is_accepted_elsewhere_and_an_undo_forgets_it(
     assert repl_pair.run("decided/It").status == "pass"
 
 
+NEW = "`pytest --pair-notebook --pair-update NOTEBOOK` stores what is new in a notebook."
+
+
 def test_what_belongs_to_nothing_here_is_not_accepted(decided, store, tmp_path):
     rendered = {name: SnapshotStore(tmp_path / name / "actual") for name in ("py1", "py2")}
     it = SnapshotKey(variant_id="decided/It")
@@ -405,7 +408,7 @@ def test_what_belongs_to_nothing_here_is_not_accepted(decided, store, tmp_path):
         "far.txt:2": "it was cut: the last line is not 'end'",
         "decided/It": "several runs gave outputs that differ; give the folder of one of them",
         "decided/It[usd-]": "there is no mode 'usd-'.",
-        "decided/Ti": "this project has no such variant. Nearest: decided/It.",
+        "decided/Ti": f"no story file registers it. Nearest: decided/It. {NEW}",
     }
     assert store.find(it) is None
     assert {one.refusal for one in accept_rendered(tmp_path / "py2")} == {""}
