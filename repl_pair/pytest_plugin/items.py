@@ -25,6 +25,7 @@ from repl_pair.pytest_plugin.snapshots import note_run, rules_in
 from repl_pair.runtime.assertions.events import is_warning
 from repl_pair.runtime.authoring.fixtures import fixtures_from
 from repl_pair.runtime.capture.capture import RunListener, listen_to_runs
+from repl_pair.runtime.loading.load import is_outcome
 from repl_pair.runtime.registry.outcomes import HASHES
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.learning import scrub_known
@@ -85,7 +86,7 @@ def _item(
 
 
 _NAME = "__repl_pair_variant__"
-_OUTCOMES = (pytest.skip.Exception, pytest.xfail.Exception, pytest.exit.Exception)
+_OUTCOMES = ("Skipped", "XFailed", "Exit")
 _BLIND = frozenset({"capsys", "capsysbinary", "capteesys", "capfd", "capfdbinary", "recwarn"})
 
 
@@ -154,7 +155,7 @@ class VariantItem(RunningItem):
         # What is raised behind the first, as in a teardown, hides no failure.
         raised = listener.raised_by(record.variant_id, record.active_modes)
         for error in raised[:1] if record.status == "error" else ():
-            if isinstance(error, _OUTCOMES) or self._is_awaited(error):
+            if any(is_outcome(error, one) for one in _OUTCOMES) or self._is_awaited(error):
                 raise error
         refused = _warn_again(listener, record)
         if record.status != "pass":

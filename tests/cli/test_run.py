@@ -386,6 +386,7 @@ def interrupt_at(id, call):
 
 EXPECTED = """
 import sys
+import unittest
 import pytest
 import repl_pair
 from repl_pair import check, tag, variant
@@ -397,6 +398,8 @@ tag("xfail", doc="known to be wrong")
 def same(n=1):
     if n == "skips":
         pytest.skip("no such thing here")
+    if n == "skips as unittest does":
+        raise unittest.SkipTest("nor is this")
     if n == "xfails":
         pytest.xfail("it is not there yet")
     if n == "raises":
@@ -416,6 +419,7 @@ for name, slots in {
     "Xfail_raises": {"tags": ["xfail"], "args": {"n": "raises"}},
     "Xpass": {"tags": ["xfail"], "play": [right]},
     "Skips": {"args": {"n": "skips"}},
+    "Skips_too": {"args": {"n": "skips as unittest does"}},
     "Xfails": {"args": {"n": "xfails"}},
     "Runs_another": {"args": {"n": "another"}},
     "Mark_skip": {"marks": [pytest.mark.skip("later")], "play": [wrong]},
@@ -512,7 +516,7 @@ def test_skip_and_xfail_mean_what_they_mean_under_pytest(pair, tmp_path, monkeyp
         [sys.executable, "-m", "pytest", "-rA", "-q", "-p", "no:cacheprovider"],
         capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
     ).stdout  # fmt: skip
-    assert ran(here)["a/Runs_another"] == "error"
+    assert (ran(here)["a/Runs_another"], ran(here)["a/Skips_too"]) == ("error", "skip")
     counted = Counter(WORDS[status] for name, status in ran(here).items() if name != "variant")
     last = found.splitlines()[-1]
     shown = re.findall(r"(\d+) (\w+)", last.partition(" in ")[0])

@@ -200,6 +200,11 @@ def place_of(entry: Entry) -> str:
 
 
 def is_outcome(error: BaseException, name: str) -> bool:
-    """Return whether an exception is one of pytest's, which a file may raise where that is."""
-    outcomes = sys.modules.get("_pytest.outcomes")
+    """Return whether an exception is one of pytest's, which a file may raise where that is.
+
+    A skip is also that of unittest, as in pytest.
+    """
+    outcomes, unittest = sys.modules.get("_pytest.outcomes"), sys.modules.get("unittest.case")
+    if name == "Skipped" and unittest is not None and isinstance(error, unittest.SkipTest):
+        return True
     return outcomes is not None and isinstance(error, getattr(outcomes, name))
