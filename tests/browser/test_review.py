@@ -199,6 +199,21 @@ async def test_what_is_pointed_at_does_not_move_when_a_remark_comes(open_panel):
     await expect(thread(panel, "the only one")).to_contain_text("resolved")
 
 
+async def test_a_press_submits_the_drafts_that_it_counts_and_none_written_since(open_panel):
+    notebook, panel = await open_panel(TWO)
+    await remark(panel, "first")
+    await remark(panel, "second")
+    await button(panel, "Submit 2 drafts as a review").hover()
+    await notebook.page.mouse.down()
+    await notebook.run_code(f"write({TARGET!r}, 'not to be sent yet', who='person')")
+    await expect(thread(panel, "not to be sent yet")).to_contain_text("draft")
+    await notebook.page.mouse.up()
+    for words in ("first", "second"):
+        await expect(thread(panel, words)).to_contain_text("submitted")
+    await expect(button(panel, "Submit 1 draft as a review")).to_be_visible()
+    await expect(thread(panel, "not to be sent yet")).to_contain_text("draft")
+
+
 async def test_a_deletion_states_what_goes_along_and_waits_for_a_word(open_panel):
     notebook, panel = await open_panel(TWO)
     await remark(panel, "first")

@@ -42,13 +42,13 @@ class ReviewShown(TypedDict):
 class Group(TypedDict):
     """The threads of one target, by id; `label` is the target as text to show.
 
-    `here`: the shell shows the target. `drafts` counts all drafts on it.
+    `here`: the shell shows the target. `drafts` has the ids of all drafts on it.
     """
 
     target: str
     label: str
     here: bool
-    drafts: int
+    drafts: Sequence[str]
     reviews: Sequence[ReviewShown]
     threads: Sequence[str]
 

@@ -7,7 +7,7 @@
  *   string, content: string, edited_by: string, created: string, changed: string, target: string, review: string |
  *   null, replies: Remark[], earlier: number }} ThreadShown
  * @typedef {{ id: string, status: "submitted" | "completed" }} ReviewShown
- * @typedef {{ target: string, label: string, here: boolean, drafts: number, reviews: ReviewShown[], threads:
+ * @typedef {{ target: string, label: string, here: boolean, drafts: string[], reviews: ReviewShown[], threads:
  *   string[] }} Group
  * @typedef {{ groups: Group[], total: number, shown: number }} Listing
  * @typedef {{ status: string, author: string, match: string }} FilterState
@@ -22,7 +22,7 @@
  *   string}) => string, remark: ({target: string, content: string, section?: string, quote?: string}) => Written,
  *   reply: ({id: string, content: string}) => Written, edit: ({id: string, content: string}) => Written, resolve:
  *   ({id: string}) => Written, reopen: ({id: string}) => Written, delete: ({id: string, agreed?: Deletion | null})
- *   => Deletion, submit: ({target: string}) => Sent, complete: ({review: string}) => null }} Asks
+ *   => Deletion, submit: ({target: string, drafts: string[]}) => Sent, complete: ({review: string}) => null }} Asks
  */
 
 
@@ -471,7 +471,7 @@ async function draw({ root, ask, read, listen, signal }) {
     fill(
       known.body,
       h("h4", {}, group.label),
-      group.drafts ? h("button", { "data-key": `submit ${group.target}`, onclick: known.submit }, `Submit ${counted(group.drafts, "draft", "drafts")} as a review`) : null,
+      group.drafts.length ? h("button", { "data-key": `submit ${group.target}`, onclick: shownIn(known.wrong, () => submit(group)) }, `Submit ${counted(group.drafts.length, "draft", "drafts")} as a review`) : null,
       h("button", { "data-key": `remark ${group.target}`, "aria-label": `Remark on ${group.label}`, onclick: () => remarkOn(group.target) }, "Remark"),
       ...group.reviews.map((review) =>
         h("span", { class: "rp-row" }, h("span", { class: "rp-faint" }, `Review ${review.id}: ${review.status}`), review.status === "submitted" ? h("button", { "data-key": `complete ${review.id}`, "aria-label": `Complete review ${review.id}`, onclick: shownIn(known.wrong, () => ask("complete", { review: review.id })) }, "Complete") : null),
@@ -483,13 +483,15 @@ async function draw({ root, ask, read, listen, signal }) {
 
   function makeHead(at) {
     const [body, wrong] = [h("div", { class: "rp-group" }), faultLine()];
-    const submit = shownIn(wrong, async () => {
-      const sent = await ask("submit", { target: at });
-      live.textContent = `${counted(sent.count, "remark", "remarks")} submitted as review ${sent.review}`;
-    });
-    const known = { element: h("div", {}, body, wrong), body, wrong, submit, facts: "" };
+    const known = { element: h("div", {}, body, wrong), body, wrong, facts: "" };
     heads.set(at, known);
     return known;
+  }
+
+  /** Submit the drafts that are drawn, and none that came since. */
+  async function submit({ target, drafts }) {
+    const sent = await ask("submit", { target, drafts });
+    live.textContent = `${counted(sent.count, "remark", "remarks")} submitted as review ${sent.review}`;
   }
 
   function remarkOn(at) {

@@ -29,7 +29,7 @@ def group_by_target(found: Threads, here: Sequence[str]) -> messages.Listing:
                 "target": target,
                 "label": escape_invisible(target, keep=""),
                 "here": target in here,
-                "drafts": len(found["drafts"].get(target, ())),
+                "drafts": found["drafts"].get(target, []),
                 "reviews": _reviews_of(of_target),
                 "threads": [thread["annotation"]["id"] for thread in of_target],
             }

@@ -50,7 +50,6 @@ class ReviewView(View[messages.ReviewPatch]):
         """How many replies are shown of threads whose earlier ones were asked for."""
         self._sent: dict[str, messages.ThreadShown] = {}
         self._listing: messages.Listing = {"groups": [], "total": 0, "shown": 0}
-        self._drafts: dict[str, list[str]] = {}
         self._pages: set[str] = set()
         self._follows = ExitStack()
         self._is_live = False
@@ -151,9 +150,9 @@ class ReviewView(View[messages.ReviewPatch]):
             PANEL_THREAD.mark_changed(THREADS, None)
         return cast("messages.Deletion", {"done": is_agreed, **along})
 
-    def on_submit(self, target: str) -> messages.Sent:
-        """Submit the drafts on a target as one review: those that the page has the count of."""
-        made = reviews.submit_review(project(), _PERSON, target, self._drafts.get(target, ()))
+    def on_submit(self, target: str, drafts: Sequence[str]) -> messages.Sent:
+        """Submit drafts on a target as one review: just those that the page shows, or none."""
+        made = reviews.submit_review(project(), _PERSON, target, drafts)
         PANEL_THREAD.mark_changed(THREADS, None)
         return {"review": made["review_id"], "count": made["count"]}
 
@@ -229,7 +228,6 @@ class ReviewView(View[messages.ReviewPatch]):
             keep=list(self._sent)[:MAX_KEPT],
             limit=self._limit,
         )
-        self._drafts = found["drafts"]
         before, self._sent = self._sent, {}
         for thread in found["threads"]:
             self._sent[thread["annotation"]["id"]] = self._thread_shown(thread)

@@ -81,8 +81,12 @@ def groups(view):
 
 def submit(view, target):
     """Submit what the button of a target counts; gives the answer."""
-    assert flush(PANEL_THREAD)
-    return view.on_submit(target)
+    return view.on_submit(target, drafts_on(view, target))
+
+
+def drafts_on(view, target):
+    listed = view.on_state("page")["listing"]["groups"]
+    return next(group["drafts"] for group in listed if group["target"] == target)
 
 
 def shown(view, id):
@@ -246,18 +250,32 @@ def test_a_page_of_threads_and_the_newest_replies_are_sent_and_more_when_asked_f
 
 def test_drafts_of_one_target_are_submitted_together_as_the_button_counts_them(opened, database):
     view, _ = opened(variant="shop/Two")
-    for content in ("one", "two"):
-        view.on_remark(TWO, content)
+    drawn = [view.on_remark(TWO, content)["id"] for content in ("one", "two")]
     view.on_remark(THREE, "not this one")
     group = view.on_state("page")["listing"]["groups"][0]
-    assert (group["target"], group["drafts"]) == (TWO, 2)
+    assert (group["target"], group["drafts"]) == (TWO, drawn)
     sent = submit(view, TWO)
     assert sent["count"] == 2
     first, other = view.on_state("page")["listing"]["groups"]
     assert first["reviews"] == [{"id": sent["review"], "status": "submitted"}]
-    assert (first["drafts"], other["drafts"]) == (0, 1)
+    assert (first["drafts"], len(other["drafts"])) == ([], 1)
     view.on_complete(sent["review"])
     assert view.on_state("page")["listing"]["groups"][0]["reviews"][0]["status"] == "completed"
+
+
+def test_just_the_drafts_that_the_page_shows_are_submitted_or_none(opened):
+    view, _ = opened(variant="shop/Two")
+    one, two = drawn = [view.on_remark(TWO, content)["id"] for content in ("one", "two")]
+    later = view.on_remark(TWO, "written since")["id"]
+    assert drafts_on(view, TWO) == [*drawn, later]
+    assert view.on_submit(TWO, drawn)["count"] == 2
+    assert drafts_on(view, TWO) == [later]
+    assert (
+        answer(view, "submit", {"target": TWO, "drafts": [one, later]})["code"] == "bad_arguments"
+    )
+    view.on_delete(two, agreed=view.on_delete(two))
+    assert answer(view, "submit", {"target": TWO, "drafts": [later, two]})["code"] == "not_found"
+    assert drafts_on(view, TWO) == [later]
 
 
 def test_a_deletion_is_done_only_when_the_person_agreed_to_just_what_goes_along(
