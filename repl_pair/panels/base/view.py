@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
+from repl_pair.errors import RequestError
 from repl_pair.panels.base.context import PanelContext
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.runtime.results.markdown import Markdown
@@ -46,6 +47,15 @@ class View(Generic[Patch]):
 
     def handle_changes(self, changes: Changes) -> None:
         """Send the patches that changes of the store and the context (`panels/…`) call for."""
+
+    def check_focus(self, id: str | None, kind: str = "variant") -> None:
+        """Refuse what was asked of an entry that is in focus no more: RequestError `bad_arguments`.
+
+        A page may still show what was in focus before: what is done there is meant for that.
+        """
+        if self.context.focus.target != (kind, id):
+            why = f"Nothing was done: {id} is not in focus any more. Open it again first."
+            raise RequestError("bad_arguments", why)
 
     def on_hello(self) -> None:
         """Answer the first message of a script, which sends it until it is answered."""

@@ -34,8 +34,9 @@
  * @typedef {{ head?: Head, all?: Head, cards?: Card[], refused?: string }} CanvasPatch
  * @typedef {{ head: ({}) => Head, output: ({variant: string, most?: number | null}) => Output | null, args: ({}) =>
  *   Args, phases: ({variant: string}) => Phases | null, docs: ({}) => string, data: ({}) => Data, layout: ({}) =>
- *   Layout, run: ({variant?: string | null}) => null, open: ({variant: string}) => null, modes: ({modes: string[]})
- *   => null, substrate: ({substrate: string}) => null, options: ({runs_on_select: boolean}) => null }} Asks
+ *   Layout, run: ({kind: string, id: string, card?: string | null}) => null, open: ({variant: string}) => null,
+ *   modes: ({modes: string[]}) => null, substrate: ({substrate: string}) => null, options: ({runs_on_select:
+ *   boolean}) => null }} Asks
  */
 
 const TABS = {
@@ -100,7 +101,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
   signal.addEventListener("abort", () => within.abort());
 
   const act = (fn) => guarded(root, fn);
-  const run = act((variant) => ask("run", variant ? { variant } : {}));
+  const run = act((what) => ask("run", what));
 
   function announce(text) {
     live.textContent = text;
@@ -151,11 +152,11 @@ async function draw({ root, ask, listen, model, host, signal }) {
   }
 
   function runButton() {
-    const what = head.kind === "variant" ? "Run" : "Run all";
+    const { kind, id } = head;
     return h(
       "button",
-      { class: "rp-run", "data-key": "run", title: "Mod+Enter", disabled: head.running, onclick: () => run() },
-      head.running ? "Running …" : what,
+      { class: "rp-run", "data-key": "run", title: "Mod+Enter", disabled: head.running, onclick: () => run({ kind, id }) },
+      head.running ? "Running …" : kind === "variant" ? "Run" : "Run all",
     );
   }
 
@@ -516,6 +517,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
   }
 
   function drawCardHead(card, top) {
+    const { kind, id } = head;
     const isRoving = top.querySelector(".rp-name")?.tabIndex;
     const status = card.missing ? "missing" : card.running ? "running …" : verdict(card.last);
     fill(
@@ -531,7 +533,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
       h("span", { class: "rp-push" }),
       card.missing
         ? null
-        : h("button", { "data-key": `run ${card.id}`, "aria-label": `Run ${card.id}`, disabled: card.running, onclick: () => run(card.id) }, "Run"),
+        : h("button", { "data-key": `run ${card.id}`, "aria-label": `Run ${card.id}`, disabled: card.running, onclick: () => run({ kind, id, card: card.id }) }, "Run"),
     );
   }
 
@@ -599,7 +601,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
   listen("head", (given) => show(given, false));
   listen("all", (given) => show(given, true));
   listen("refused", (text) => showFault(root, new Error(text)));
-  bindKeys(root, { "Mod+Enter": () => head.running || run() });
+  bindKeys(root, { "Mod+Enter": () => top.querySelector(".rp-run")?.click() });
   fill(body, h("p", { class: "rp-empty" }, "Opening …"));
   show(await ask("head"), true);
 }

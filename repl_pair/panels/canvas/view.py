@@ -119,10 +119,11 @@ class CanvasView(View[CanvasPatch]):
             return {**layout, "fault": custom.fault}
         return {**layout, "ref": None if custom.widget is None else ref_of(custom.widget)}
 
-    def on_run(self, variant: str | None = None) -> None:
-        """Run what is in focus, as it is shown: the variant, or all that are laid out."""
-        if variant is not None and variant != self.context.focus.variant:
-            self.context.run(variant, Focus(modes=self._modes()), done=self._report)
+    def on_run(self, kind: str, id: str, card: str | None = None) -> None:
+        """Run what is in focus, as it is shown: the variant, all that are laid out, or a card."""
+        self.check_focus(id, kind)
+        if card is not None:
+            self.context.run(card, Focus(modes=self._modes()), done=self._report)
         elif self.context.focus.variant is not None:
             self.context.run_focus(done=self._report)
         else:

@@ -21,8 +21,8 @@
  * @typedef {{ form?: null, status?: RunStatus, refused?: Refusal }} ControlsPatch
  * @typedef {{ form: ({}) => Form, edit: ({variant: string, path: string[], raw?: any, none?: boolean}) =>
  *   FormState, reset: ({variant: string, path?: string[] | null}) => FormState, run: ({variant: string}) =>
- *   RunStatus, options: ({runs_on_change: boolean}) => null, code: ({}) => Code, save: ({variant: string, name:
- *   string}) => string }} Asks
+ *   RunStatus, options: ({runs_on_change: boolean}) => null, code: ({variant: string}) => Code, save: ({variant:
+ *   string, name: string}) => string }} Asks
  */
 
 const TYPE_MS = 250;
@@ -453,8 +453,9 @@ async function draw({ root, ask, listen }) {
   }
 
   const copyCode = act(async () => {
+    const { variant } = form;
     await flush();
-    const { text, odd } = await ask("code");
+    const { text, odd } = await ask("code", { variant });
     const done = await copyText(root, text);
     announce(odd.length ? `${done} Fill in before it runs: ${odd.join(", ")}` : done);
     root.dataset.copied = text;

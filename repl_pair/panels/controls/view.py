@@ -99,8 +99,9 @@ class ControlsView(View[messages.ControlsPatch]):
         """Run after each edit that fits, or only when the person asks for it."""
         self.runs_on_change = bool(runs_on_change)
 
-    def on_code(self) -> messages.Code:
+    def on_code(self, variant: str) -> messages.Code:
         """Return the call that runs this, as Python."""
+        self.check_focus(variant)
         return write_run(self.context.focus)
 
     def on_save(self, variant: str, name: str) -> str:
@@ -148,9 +149,7 @@ class ControlsView(View[messages.ControlsPatch]):
 
     def _form_of(self, variant: str) -> Form:
         """Return the form in focus; RequestError `bad_arguments` where it is not of `variant`."""
-        if variant != self.context.focus.variant:
-            why = f"Nothing was done: {variant} is not in focus any more. Open it again first."
-            raise RequestError("bad_arguments", why)
+        self.check_focus(variant)
         return form_of(self.context.focus)
 
     def _read(self, part: Field, raw: Any) -> Any:

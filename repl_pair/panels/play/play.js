@@ -32,8 +32,8 @@
  *   snapshot?: boolean }} MomentShown
  * @typedef {{ run?: Lines, moment?: number | null, head?: PlayHead }} PlayPatch
  * @typedef {{ lines: ({}) => Lines, moment: ({index: number}) => MomentShown | null, resume: ({index: number,
- *   names: string[], failures: boolean}) => number, run: ({play?: string | null}) => null, snapshot: ({}) => null
- *   }} Asks
+ *   names: string[], failures: boolean}) => number, run: ({variant: string, play?: string | null}) => null,
+ *   snapshot: ({}) => null }} Asks
  */
 
 const STATUS_WORDS = { pass: "pass", fail: "fail", error: "error", cannot_run: "cannot run" };
@@ -86,7 +86,10 @@ async function draw({ root, ask, listen, model }) {
     return `${head.variant}: ${STATUS_WORDS[head.status]}${counts}${head.what_if ? ", what-if" : ""}${head.stale ? ", stale" : ""}`;
   }
 
-  const run = guarded(root, (play) => head.running || ask("run", play ? { play } : {}));
+  const run = guarded(root, (variant) => {
+    const play = bar.querySelector("select")?.value;
+    return head.running || ask("run", play ? { variant, play } : { variant });
+  });
 
   // --- walking
 
@@ -137,16 +140,18 @@ async function draw({ root, ask, listen, model }) {
 
   function drawBar() {
     bar.dataset.status = head.running ? "running" : (head.status ?? "none");
+    const { variant } = head;
     const named = (head.plays ?? []).filter((play) => play.name);
     const choice = named.length
       ? h(
           "select",
-          { "aria-label": "Play to run", "data-key": "play" },
+          { "aria-label": "Play to run", "data-key": "play", "data-of": variant },
           h("option", { value: "" }, "usual plays"),
           ...named.map((play) => h("option", { value: play.name }, play.auto_run ? play.name : `${play.name} (on demand)`)),
         )
       : null;
-    if (choice) choice.value = bar.querySelector("select")?.value ?? "";
+    const before = bar.querySelector("select");
+    if (choice && before?.dataset.of === variant) choice.value = before.value;
     const counts = head.total !== undefined ? `${head.passed}/${head.total} passed` : null;
     fill(
       bar,
@@ -162,7 +167,7 @@ async function draw({ root, ask, listen, model }) {
       head.running ? h("span", { class: "rp-faint" }, "running") : null,
       choice,
       head.registered
-        ? h("button", { "data-key": "run", title: "Run (r)", onclick: () => run(bar.querySelector("select")?.value) }, "Run")
+        ? h("button", { "data-key": "run", title: "Run (r)", onclick: () => run(variant) }, "Run")
         : null,
       ...(head.link ? sourceLink(root, model, head.link, "the variant") : []),
     );
@@ -349,7 +354,7 @@ async function draw({ root, ask, listen, model }) {
     n: () => resume(true),
     c: () => resume(false),
     b: toggleBreak,
-    r: () => head.registered && run(bar.querySelector("select")?.value),
+    r: () => bar.querySelector('[data-key="run"]')?.click(),
   });
   listen("run", show);
   listen("head", (given) => {

@@ -82,8 +82,9 @@ class PlayView(View[PlayPatch]):
         stops = (m.index for m in later if m.name in names or (failures and m.failed))
         return next(stops, len(moments) - 1)
 
-    def on_run(self, play: str | None = None) -> None:
+    def on_run(self, variant: str, play: str | None = None) -> None:
         """Run the variant in focus, or one named play of it alone."""
+        self.check_focus(variant)
         self.context.run_focus(plays=[] if play is None else [play])
 
     def on_snapshot(self) -> None:

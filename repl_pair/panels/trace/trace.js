@@ -13,8 +13,8 @@
  * @typedef {{ text: string, left: number }} CopiedRows
  * @typedef {{ run?: Run, head?: TraceHead }} TracePatch
  * @typedef {{ start: ({}) => Run, rows: ({kinds: string[], text?: string, start?: number}) => Page, row: ({at:
- *   number}) => Record<string, any>, json: ({kinds: string[], text?: string}) => CopiedRows, run: ({}) => null }}
- *   Asks
+ *   number}) => Record<string, any>, json: ({kinds: string[], text?: string}) => CopiedRows, run: ({variant:
+ *   string}) => null }} Asks
  */
 
 const KIND_NAMES = {
@@ -48,7 +48,7 @@ async function draw({ root, ask, listen }) {
   root.append(bar, timeline, tools, both, empty, live);
   const prefix = `rp-${Math.random().toString(36).slice(2)}`;
 
-  const run = guarded(root, () => head.running || ask("run"));
+  const run = guarded(root, (variant) => head.running || ask("run", { variant }));
   const wanted = () => ({ kinds: Object.keys(KIND_NAMES).filter((kind) => !off.has(kind)), text: filter.value });
 
   const show = guarded(root, async (answer) => {
@@ -179,6 +179,7 @@ async function draw({ root, ask, listen }) {
   // --- above the rows
 
   function drawBar() {
+    const { variant } = head;
     bar.dataset.status = head.running ? "running" : (head.status ?? "none");
     fill(
       bar,
@@ -188,7 +189,7 @@ async function draw({ root, ask, listen }) {
       head.what_if ? h("span", { class: "rp-stale", title: "A run with args or modes of its own: no verdict of the variant." }, "what-if") : null,
       head.stale ? h("span", { class: "rp-stale", title: "Run it again: what it rests on was registered again." }, "stale") : null,
       head.running ? h("span", { class: "rp-faint" }, "running") : null,
-      head.registered ? h("button", { "data-key": "run", title: "Run (r)", onclick: () => run() }, "Run") : null,
+      head.registered ? h("button", { "data-key": "run", title: "Run (r)", onclick: () => run(variant) }, "Run") : null,
     );
   }
 
@@ -261,7 +262,7 @@ async function draw({ root, ask, listen }) {
     End: () => select(total - 1),
     "/": () => filter.focus(),
     y: () => copyRows(),
-    r: () => head.registered && run(),
+    r: () => bar.querySelector('[data-key="run"]')?.click(),
   });
   filter.addEventListener("keydown", (event) => {
     if (event.key === "Enter" || event.key === "ArrowDown") list.focus();

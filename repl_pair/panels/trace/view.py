@@ -101,8 +101,9 @@ class TraceView(View[TracePatch]):
         left = len(chosen) - len(rows)
         return {"text": json.dumps(rows, indent=1, ensure_ascii=False), "left": left}
 
-    def on_run(self) -> None:
+    def on_run(self, variant: str) -> None:
         """Run the variant in focus."""
+        self.check_focus(variant)
         self.context.run_focus()
 
     def text(self) -> Markdown:

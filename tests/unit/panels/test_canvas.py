@@ -9,6 +9,7 @@ from flushing import flush
 
 import repl_pair
 from repl_pair import Sensitive, check
+from repl_pair.errors import RequestError
 from repl_pair.panels.base.context import FOCUS, Focus, PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.canvas.details import LONGEST_STREAM
@@ -140,9 +141,24 @@ def test_what_is_chosen_runs_where_that_was_asked_for(eventually, canvas, contex
 
 def test_run_uses_modes_and_edits(eventually, canvas, context):
     context.set_focus(Focus(variant="shop.sum/One", modes=("ten",), overrides={"a": 7}))
-    canvas.on_run()
+    canvas.on_run("variant", "shop.sum/One")
     eventually(lambda: last_result("shop.sum/One") is not None)
     assert last_result("shop.sum/One").effective_args == {"a": 7, "b": 10}
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        ("variant", "shop.sum/Two"),
+        ("story", "shop.sum"),
+        ("workspace", "shop.sum/One"),
+        ("story", "shop.sum", "shop.sum/One"),
+    ],
+)
+def test_a_run_of_what_is_in_focus_no_more_is_refused(canvas, context, drawn):
+    with pytest.raises(RequestError, match=f"{drawn[1]} is not in focus any more"):
+        canvas.on_run(*drawn)
+    assert (context.running, context.batch.progress.total) == ({}, 0)
 
 
 def test_a_result_that_is_no_rich_value_is_shown_as_data(canvas):
@@ -436,7 +452,7 @@ def test_all_of_a_workspace_runs_with_its_modes(eventually, canvas, context):
     ids = ["shop.sum/One", "shop.sum/Two"]
     repl_pair.workspace("shop/All", layout="grid", variants=ids, modes=["ten"])
     context.set_focus(Focus(workspace="shop/All"))
-    canvas.on_run()
+    canvas.on_run("workspace", "shop/All")
     assert context.batch.progress.total == 2
     eventually(lambda: all(last_result(id) for id in ids))
     assert {last_result(id).active_modes for id in ids} == {("ten",)}
@@ -448,7 +464,7 @@ def test_why_not_all_of_a_workspace_was_run_is_shown_in_its_place(
     repl_pair.workspace("shop/All", layout="grid", variants=["shop.sum/One", "shop.sum/Two"])
     repl_pair.story("shop.sum", component=lambda count=1: count)
     context.set_focus(Focus(workspace="shop/All"))
-    canvas.on_run()
+    canvas.on_run("workspace", "shop/All")
     eventually(lambda: any("no argument" in one.get("refused", "") for one in sent))
 
 

@@ -306,7 +306,7 @@ def test_one_edit_or_all_are_taken_back(view, context):
 def test_the_code_runs_the_same(view, context):
     for path, raw in ((["qty"], "4"), (["when"], "2026-03-04"), (["point", "x"], "8")):
         edit(view, path, raw)
-    code = view.on_code()
+    code = view.on_code("shop.place/One")
     assert code["odd"] == []
     record = eval(code["text"], {"repl_pair": repl_pair})
     plan = plan_variant("shop.place/One", overrides=context.focus.overrides)
@@ -319,7 +319,7 @@ def test_the_code_names_modes_and_rendering(view, context):
     repl_pair.mode("cheap", args={"rate": 0.5})
     context.set_focus(Focus(variant="shop.place/One", modes=("cheap",), substrate="html"))
     text = 'repl_pair.run("shop.place/One", modes=["cheap"], substrate="html")'
-    assert view.on_code()["text"] == text
+    assert view.on_code("shop.place/One")["text"] == text
 
 
 def test_edits_are_saved_as_a_variant_of_the_persons_that_extends_this_one(view, context):
@@ -341,7 +341,8 @@ def test_a_name_that_is_taken_or_none_is_refused(view, name):
 
 
 def test_a_secret_is_taken_and_never_given_back(view, context, sent):
-    shown = [view.on_form(), edit(view, ["token"], OTHER), view.on_code(), view.on_form()]
+    shown = [view.on_form(), edit(view, ["token"], OTHER), view.on_code("shop.place/One")]
+    shown += [view.on_form()]
     shown += [edit(view, ["token"], "12345678-no"), {"text": view.text()}, sent]
     assert value(shown[1], "token") == {
         "path": ["token"],
@@ -394,7 +395,7 @@ def test_what_has_no_input_can_be_replaced(view, context):
 
 @pytest.mark.parametrize(
     ("ask", "given"),
-    [("edit", (["qty"], "4")), ("reset", ()), ("save", ("Three",)), ("run", ())],
+    [("edit", (["qty"], "4")), ("reset", ()), ("save", ("Three",)), ("run", ()), ("code", ())],
 )
 def test_a_form_that_is_in_focus_no_more_changes_no_other(view, context, ask, given):
     repl_pair.variant("shop.place/Two")

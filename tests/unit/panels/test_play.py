@@ -193,9 +193,12 @@ def test_one_named_play_is_run_as_the_variant_is_shown(opened):
     view, _ = opened(variant="cart/Filled")
     asked = []
     view.context.call = lambda op, args, *, done: asked.append((op, args))
-    view.on_run("later")
-    view.on_run()
+    view.on_run("cart/Filled", "later")
+    view.on_run("cart/Filled")
     assert [args.get("plays") for _, args in asked] == [["later"], None]
+    with pytest.raises(RequestError, match=r"cart/Bare is not in focus any more"):
+        view.on_run("cart/Bare", "later")
+    assert len(asked) == 2
 
 
 def test_what_is_declared_secret_is_hidden_wherever_it_stands(opened):

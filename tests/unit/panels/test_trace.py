@@ -13,6 +13,7 @@ from flushing import flush
 
 import repl_pair
 from repl_pair import Sensitive, step
+from repl_pair.errors import RequestError
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.trace.view import KINDS, MAX_COPIED, PAGE, TraceView
 
@@ -156,3 +157,13 @@ def test_its_text_counts_rows_and_has_no_times(opened):
     assert "| effect | 1 |" in text
     assert "ms" not in text
     assert opened()[0].text() == "Nothing has been run yet."
+
+
+def test_the_variant_that_is_drawn_is_run_or_none(opened):
+    view, _ = opened(variant="post/One")
+    asked = []
+    view.context.call = lambda op, args, *, done: asked.append(args["variant_id"])
+    view.on_run("post/One")
+    with pytest.raises(RequestError, match=r"post/Talks is not in focus any more"):
+        view.on_run("post/Talks")
+    assert asked == ["post/One"]
