@@ -106,6 +106,22 @@ async def test_rows_report_what_there_is_and_choosing_one_is_seen_by_all_panels(
     await expect(bulk).to_have_attribute("aria-selected", "false")
 
 
+async def test_a_press_runs_its_row_also_where_another_comes_above_before_the_release(lab):
+    notebook = await lab.notebook(SHOP, SHOW)
+    await notebook.run_all()
+    page = notebook.page
+    bulk = row(page, "shop.pricing.quote/Bulk_2")
+    await bulk.hover()
+    await bulk.get_by_title("Run", exact=True).hover()
+    await page.mouse.down()
+    await notebook.run_code("repl_pair.variant('shop.pricing.quote/Any')")
+    await expect(row(page, "shop.pricing.quote/Any")).to_be_visible()
+    await page.mouse.up()
+    await expect(bulk).to_have_attribute("data-status", "pass")
+    await expect(bulk).to_have_class(re.compile("rp-active"))
+    await expect(row(page, "shop.pricing.quote/Bulk_1")).to_have_attribute("data-status", "not_run")
+
+
 async def test_dots_follow_runs_of_cells_and_of_the_panel_and_lead_to_failures(lab):
     notebook = await lab.notebook(SHOP, SHOW)
     await notebook.run_all()

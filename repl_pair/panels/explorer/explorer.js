@@ -642,14 +642,23 @@ async function draw({ root, ask, read, listen, signal }) {
     event.preventDefault();
   });
 
-  tree.addEventListener("click", (event) => {
+  const rowUnder = (event) => {
     const element = event.target.closest(".rp-item");
-    const found = [...drawn.values()].find((each) => each.element === element);
-    if (!found?.row) return;
+    return [...drawn.values()].find((each) => each.element === element)?.row;
+  };
+
+  // Between a press and its release a row may come or leave: the element then shows another one.
+  let pressed;
+  tree.addEventListener("pointerdown", (event) => (pressed = rowUnder(event)));
+  tree.addEventListener("click", (event) => {
+    const under = rowUnder(event);
+    // A click that no pointer made has no press.
+    const row = event.detail ? under && pressed : under;
+    const at = held.rows.findIndex((each) => each.key === row?.key);
+    if (at < 0) return;
     turn += 1;
-    const { row, index } = found;
     const act = event.target.dataset.act;
-    goTo(index, row.key);
+    goTo(held.start + at, row.key);
     if (act === "failure") nextFailure(row.key, "");
     else if (act === "run") run(row.key);
     else if (act === "open" && row.open !== undefined) setOpen(row, !row.open);
