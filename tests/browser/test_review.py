@@ -293,6 +293,39 @@ async def test_of_ten_thousand_remarks_a_page_is_drawn_and_more_when_asked_for(o
     await expect(thread(panel, "remark 9900")).to_contain_text("live")
 
 
+HELD_REPEATS = """() => {
+  const set = window.setTimeout;
+  window.repeats = [];
+  window.setTimeout = (fn, ms, ...more) =>
+    ms === 3000 && String(fn).includes("attempt") ? window.repeats.push(fn) : set(fn, ms, ...more);
+}"""
+HOLD_PANELS = """
+import threading
+from repl_pair.panels.base.panel_thread import PANEL_THREAD
+gate = threading.Event()
+PANEL_THREAD.submit(gate.wait)
+"""
+
+
+async def test_a_filter_that_is_asked_for_again_does_not_undo_the_one_chosen_since(open_panel):
+    notebook, panel = await open_panel(ALONE)
+    await notebook.run_code(f"for words in ('still open', 'long done'): write({TARGET!r}, words)")
+    await button(thread(panel, "long done"), "Resolve").click()
+    await expect(thread(panel, "long done")).to_contain_text("resolved")
+    await notebook.page.evaluate(HELD_REPEATS)
+    await notebook.run_code(HOLD_PANELS)
+    status = panel.get_by_label("Status")
+    await status.select_option("resolved")
+    await status.select_option("orphaned")
+    await notebook.page.evaluate("window.repeats[0]()")
+    await expect(panel).to_have_attribute("data-waiting", "")
+    await notebook.run_code("gate.set()")
+    await expect(panel).not_to_have_attribute("data-waiting", "")
+    await expect(panel).to_contain_text("No remark fits the filter.")
+    await expect(panel.get_by_role("article")).to_have_count(0)
+    await expect(status).to_have_value("orphaned")
+
+
 async def test_words_that_were_begun_stay_with_their_target_and_outlive_the_panel(open_panel):
     notebook, panel = await open_panel(TWO)
     await notebook.run_code("repl_pair.variant('shop.sum/Nine', args={'a': 8})")

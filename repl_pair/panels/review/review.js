@@ -507,15 +507,20 @@ async function draw({ root, ask, read, listen, signal }) {
     typing = setTimeout(() => setFilter({ match: match.value.trim() }), SETTLE_MS);
   }
 
-  let filtering = 0;
+  let filtering = false;
+
+  /** Filter as chosen: while one filter is on its way, and may be repeated, the latest of the others waits. */
   const setFilter = guarded(root, async (change) => {
     wanted = { ...wanted, ...change };
     scroller.scrollTop = 0;
-    filtering += 1;
+    if (filtering) return;
+    filtering = true;
     try {
-      await read("filter", wanted);
+      let sent;
+      do await read("filter", (sent = wanted));
+      while (sent !== wanted);
     } finally {
-      filtering -= 1;
+      filtering = false;
     }
     redraw();
   });
