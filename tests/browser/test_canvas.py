@@ -232,6 +232,23 @@ async def test_a_press_on_run_runs_what_it_was_made_on_or_nothing(lab):
     await expect(canvas.locator(".rp-verdict")).to_have_text("not run")
 
 
+NO_DATA = """
+from repl_pair.panels.canvas.view import CanvasView
+CanvasView.on_data = lambda self: 1 / 0
+"""
+
+
+async def test_a_tab_that_cannot_be_read_shows_nothing_of_the_tab_before(lab):
+    notebook = await lab.notebook(SHOP, show("shop.sum/One"), NO_DATA)
+    await notebook.run_all()
+    canvas = canvas_of(notebook)
+    await open_tab(notebook, "Args")
+    await expect(canvas.get_by_role("table", name="Effective args")).to_be_visible()
+    await open_tab(notebook, "Data")
+    await expect(canvas.get_by_role("alert")).to_contain_text("division by zero")
+    await expect(canvas.get_by_role("tabpanel", name="Data")).to_be_empty()
+
+
 CONTRAST = """frame => {
   const page = frame.contentDocument?.querySelector("iframe")?.contentDocument;
   const title = page && page.querySelector("h2");

@@ -343,6 +343,9 @@ async function draw({ root, ask, listen, model, host, signal }) {
     place.setAttribute("aria-busy", "true");
     try {
       await DRAW[name](place);
+    } catch (error) {
+      if (mine === load) fill(place); // not what the tab before shows
+      throw error;
     } finally {
       if (mine === load) place.removeAttribute("aria-busy");
     }
