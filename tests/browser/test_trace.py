@@ -96,6 +96,30 @@ async def test_many_rows_are_drawn_only_where_they_are_seen(lab):
     assert await rows.count() < 100
 
 
+FAIL = """
+from repl_pair.panels.trace.view import TraceView
+on_rows = TraceView.on_rows
+
+def first_only(self, start=0, **given):
+    assert start == 0, "no more rows for now"
+    return on_rows(self, start=start, **given)
+
+TraceView.on_rows = first_only
+"""
+
+
+async def test_rows_that_could_not_be_read_are_read_when_they_are_next_in_sight(lab):
+    notebook, trace = await opened(lab, show("post/Many"))
+    await expect(trace.get_by_role("option").first).to_be_visible()
+    await notebook.run_code(FAIL)
+    await trace.get_by_role("listbox", name="Trace").focus()
+    await notebook.page.keyboard.press("End")
+    await expect(trace.get_by_role("alert")).to_contain_text("no more rows for now")
+    await notebook.run_code("TraceView.on_rows = on_rows")
+    await notebook.page.keyboard.press("ArrowUp")
+    await expect(trace.get_by_role("option", selected=True)).to_contain_text("sending 19999 to ann")
+
+
 async def test_a_later_run_is_followed_and_rows_are_copied_as_json(lab):
     notebook, trace = await opened(lab, show("post/One"))
     await notebook.page.context.grant_permissions(["clipboard-read", "clipboard-write"])

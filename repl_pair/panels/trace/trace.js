@@ -79,12 +79,15 @@ async function draw({ root, ask, listen }) {
   });
 
   const fetchPage = guarded(root, async (start) => {
-    const mine = asked;
-    pages.set(start, null);
-    const answer = await ask("rows", { ...wanted(), start });
-    if (mine !== asked) return;
-    pages.set(start, answer.rows);
-    drawRows();
+    const into = pages;
+    into.set(start, null);
+    try {
+      into.set(start, (await ask("rows", { ...wanted(), start })).rows);
+    } catch (error) {
+      into.delete(start); // so that it is asked for again
+      throw error;
+    }
+    if (into === pages) drawRows();
   });
 
   const PAGE = 500;
