@@ -14,7 +14,7 @@
  * @typedef {{ calls?: Record<string, any>[], overview?: Overview }} AgentPatch
  * @typedef {{ state: ({}) => State, code: ({n: number}) => string | null, answer: ({handle: string, decision:
  *   "once" | "session" | "deny", mark: string, reason?: string}) => string, outcome: ({handle: string}) => string,
- *   withdraw_grant: ({handle: string}) => boolean, pause: ({paused: boolean}) => null, detach: ({sure?: boolean})
+ *   withdraw_grant: ({handle: string}) => boolean, pause: ({paused: boolean}) => null, detach: ({agreed?: string})
  *   => Detached }} Asks
  */
 
@@ -119,9 +119,11 @@ async function draw({ root, ask, listen, signal }) {
 
   const loss = h("span", { id: `rp-loss-${Math.random().toString(36).slice(2)}` });
   const keep = h("button", { onclick: () => leaveDetach() }, "Keep");
+  let losing = "";
   const anyway = guarded(root, async () => {
-    await ask("detach", { sure: true });
-    leaveDetach(true);
+    const { detached, loses } = await ask("detach", { agreed: losing });
+    if (detached) leaveDetach(true);
+    else drawLoss(loses);
   });
   const sure = h(
     "div",
@@ -141,6 +143,7 @@ async function draw({ root, ask, listen, signal }) {
   });
 
   function drawLoss(loses) {
+    losing = loses;
     loss.textContent = loses ? `With a detach ${loses}.` : "Nothing of yours ends with a detach any more.";
   }
 

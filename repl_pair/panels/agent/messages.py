@@ -27,7 +27,7 @@ class State(Overview):
 
 
 class Detached(TypedDict):
-    """Whether agents are out now; `loses` is what ends with it, where the person was not asked."""
+    """Whether agents are out now; `loses` is what of the person's ends with it."""
 
     detached: bool
     loses: str

@@ -102,15 +102,16 @@ class AgentView(View[AgentPatch]):
         """Refuse every request of agents, or accept them again."""
         (pause if paused else resume)()
 
-    def on_detach(self, sure: bool = False) -> Detached:
+    def on_detach(self, agreed: str = "") -> Detached:
         """Take the handlers of this package out of the kernel, and let no agent attach again.
 
-        Nothing is done before the person is `sure`, where something else ends with it.
+        Nothing is done where something else ends with it than what the person `agreed` to.
         """
-        loses = "" if sure else _find_losses()
-        if not loses:
+        loses = _find_losses()
+        is_agreed = loses in ("", agreed)
+        if is_agreed:
             attach.detach()
-        return {"detached": not loses, "loses": loses}
+        return {"detached": is_agreed, "loses": loses}
 
     def text(self) -> Markdown:
         """Return what waits for the person, what agents called, and the code they sent."""

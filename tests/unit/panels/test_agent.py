@@ -14,6 +14,7 @@ from repl_pair.runtime.clients.activity import LOG
 from repl_pair.runtime.clients.approval import Asker
 from repl_pair.runtime.clients.approvals import QUEUE
 from repl_pair.runtime.clients.clients import CLIENTS, Client, pause, resume
+from repl_pair.runtime.kernel import attach
 from repl_pair.wire import Request, View
 
 EVAL = View(principal="claude", access=frozenset({"read", "run", "eval"}))
@@ -126,3 +127,21 @@ def test_a_call_is_denied_whatever_was_shown_of_it(open_view):
     view, _ = open_view(AgentView)
     handle = ask("eval_code", code="1 + 1")
     assert view.on_answer(handle, "deny", "") == "denied"
+
+
+def test_a_detach_is_done_only_where_the_person_agreed_to_just_what_ends(monkeypatch, open_view):
+    detached = []
+    monkeypatch.setattr(attach, "detach", lambda: detached.append(True))
+    view, _ = open_view(AgentView)
+    first = ask("eval_code", code="1 + 1")
+    shown = view.on_detach()
+    assert shown == {"detached": False, "loses": "calls that wait for you are withdrawn: 1"}
+    second = ask("eval_code", code="2 + 2")
+    now = view.on_detach(agreed=shown["loses"])
+    assert now == {"detached": False, "loses": "calls that wait for you are withdrawn: 2"}
+    assert not detached
+    assert view.on_detach(agreed=now["loses"])["detached"]
+    for handle in (first, second):
+        QUEUE.answer(handle, "deny")
+    assert view.on_detach(agreed=now["loses"]) == {"detached": True, "loses": ""}
+    assert len(detached) == 2
