@@ -20,8 +20,8 @@ from repl_pair.runtime.authoring.shared import SETTINGS
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.loading.modules import execute
 from repl_pair.runtime.planning.plan import Plan
-from repl_pair.runtime.reading.code_files import is_engine, library_path
 from repl_pair.runtime.project.root import start_in, started_in
+from repl_pair.runtime.reading.code_files import is_engine, library_path
 from repl_pair.runtime.registry.model import Entry, Origin, components_in
 from repl_pair.runtime.registry.origin import BUILTIN, SENT
 from repl_pair.runtime.registry.outcomes import Identity
