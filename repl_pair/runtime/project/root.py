@@ -23,13 +23,17 @@ def working_folder() -> Path:
         raise RequestError("cannot_run", f"{what}: change to a folder that is there.") from error
 
 
-def started_in() -> str:
-    """Return the folder that this process started in, wherever it works now; empty if unknown.
+def own_root() -> Path:
+    """Return the project that this process started in; where that is none, the one it works in.
 
-    A kernel began there; in another process this module was imported there.
+    A kernel began there; in another process this module was imported there. RequestError
+    `cannot_run` where neither folder is known.
     """
     shell: Any = kernel_shell()
-    return _started[0] if getattr(shell, "kernel", None) is None else shell.starting_dir
+    started = _started[0] if getattr(shell, "kernel", None) is None else shell.starting_dir
+    start = find_root(Path(started or working_folder()))
+    now = find_root(Path(_current() or start))
+    return now if _is_project(now) and not _is_project(start) else start
 
 
 def start_in(folder: str) -> None:
@@ -53,5 +57,8 @@ def find_root(start: Path) -> Path:
 
     What stands in a folder that may not be read is not there.
     """
-    folders = (start, *start.parents)
-    return next((f for f in folders if any(os.path.exists(f / mark) for mark in _MARKS)), start)
+    return next((folder for folder in (start, *start.parents) if _is_project(folder)), start)
+
+
+def _is_project(folder: Path) -> bool:
+    return any(os.path.exists(folder / mark) for mark in _MARKS)

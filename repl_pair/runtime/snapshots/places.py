@@ -6,7 +6,7 @@ import re
 from hashlib import sha256
 from pathlib import Path
 
-from repl_pair.runtime.project.root import FOLDER, find_root, started_in, working_folder
+from repl_pair.runtime.project.root import FOLDER, own_root
 from repl_pair.runtime.registry.ids import name_run, story_of
 from repl_pair.runtime.registry.model import Origin
 from repl_pair.runtime.registry.origin import SENT, file_of
@@ -24,13 +24,13 @@ def folder_of(variant_id: str) -> Path:
     """Return the folder for a variant's stored outputs: the same in every process that has it.
 
     `__repl_pair__/<stem>` beside the file of the module that registers it; of a notebook's or
-    an agent's variant, `.repl_pair/snapshots` of the project that the process started in.
+    an agent's variant, `.repl_pair/snapshots` of the project of this process (`own_root`).
     """
     entry = REGISTRY.find("variant", variant_id)
     file = None if entry is None else _file_of(entry.origin)
     if file is not None:
         return folder_beside(file)
-    return find_root(Path(started_in() or working_folder())) / FOLDER / "snapshots"
+    return own_root() / FOLDER / "snapshots"
 
 
 def folder_beside(file: Path) -> Path:

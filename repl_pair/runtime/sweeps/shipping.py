@@ -20,7 +20,7 @@ from repl_pair.runtime.authoring.shared import SETTINGS
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.loading.modules import execute
 from repl_pair.runtime.planning.plan import Plan
-from repl_pair.runtime.project.root import start_in, started_in
+from repl_pair.runtime.project.root import own_root, start_in
 from repl_pair.runtime.reading.code_files import is_engine, library_path
 from repl_pair.runtime.registry.model import Entry, Origin, components_in
 from repl_pair.runtime.registry.origin import BUILTIN, SENT
@@ -68,7 +68,7 @@ class RunTask:
     identity: Identity
     boot: str = field(default_factory=lambda: BOOT.id)
     pid: int = field(default_factory=os.getpid)
-    folder: str = field(default_factory=started_in)
+    folder: str = field(default_factory=lambda: str(own_root()))
     modules: Mapping[str, str] = field(default_factory=dict[str, str])
     entries: Mapping[tuple[str, str], bytes] = field(default_factory=dict[tuple[str, str], bytes])
     settings: bytes = b""

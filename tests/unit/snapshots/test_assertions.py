@@ -580,16 +580,21 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.parametrize(
+    ("mark", "kept_in"), [("pyproject.toml", "shop"), (None, "shop/deep/beside")]
+)
 def test_without_a_folder_they_are_kept_with_the_project_that_a_process_and_its_workers_start_in(
-    tmp_path,
+    tmp_path, mark, kept_in
 ):
+    """Or with the one they work in, where they start in none."""
     (tmp_path / "shop" / "deep" / "er").mkdir(parents=True)
-    (tmp_path / "shop" / "pyproject.toml").touch()
+    if mark:
+        (tmp_path / "shop" / mark).touch()
     ran = subprocess.run(
         [sys.executable, "-c", ELSEWHERE], cwd=tmp_path / "shop" / "deep" / "er",
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
-    path = tmp_path / "shop" / ".repl_pair" / "snapshots" / "a.txt"
+    path = tmp_path / kept_in / ".repl_pair" / "snapshots" / "a.txt"
     assert ran.stdout == f"cannot_run\npass\n{path}\n", ran.stderr
 
 
