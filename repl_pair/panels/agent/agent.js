@@ -2,14 +2,12 @@
  * The messages between the view and this script, of the same shapes as in messages.py.
  *
  * @typedef {{ kind: string, title: string, text: string, handle: string, principal: string, op: string, access:
- *   string[], asked_s: number, expires_in_s: number }} ApprovalRow
+ *   string[], asked_s: number, expires_in_s: number, mark: string }} ApprovalRow
  * @typedef {{ handle: string, principal: string, op: string, covers: string }} GrantRow
- * @typedef {{ kind: string, title: string, text: string, handle: string, principal: string, op: string, access:
- *   string[], asked_s: number, expires_in_s: number, mark: string }} Asked
- * @typedef {{ clients: string[], refused: boolean, pending: Asked[], grants: GrantRow[], paused: boolean, loses:
- *   string }} Overview
- * @typedef {{ clients: string[], refused: boolean, pending: Asked[], grants: GrantRow[], paused: boolean, loses:
- *   string, calls: Record<string, any>[] }} State
+ * @typedef {{ clients: string[], refused: boolean, pending: ApprovalRow[], grants: GrantRow[], paused: boolean,
+ *   loses: string }} Overview
+ * @typedef {{ clients: string[], refused: boolean, pending: ApprovalRow[], grants: GrantRow[], paused: boolean,
+ *   loses: string, calls: Record<string, any>[] }} State
  * @typedef {{ detached: boolean, loses: string }} Detached
  * @typedef {{ calls?: Record<string, any>[], overview?: Overview }} AgentPatch
  * @typedef {{ state: ({}) => State, code: ({n: number}) => string | null, answer: ({handle: string, decision:
