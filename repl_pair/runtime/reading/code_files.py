@@ -4,7 +4,6 @@ import linecache
 import os
 import re
 import tokenize
-import traceback
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,14 +15,12 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from repl_pair.runtime.ipython import known_shells
-from repl_pair.runtime.values.classes import INSTALLED
+from repl_pair.runtime.values.classes import INSTALLED, LIBRARY
 
 LONGEST_SOURCE = 1_000_000
 """Of a file or cell whose lines are read: bytes, characters."""
 _PACKAGE = os.path.join(__file__.rpartition(f"{os.sep}runtime{os.sep}")[0], "")
-_LIBRARY = str(traceback.__file__).removesuffix("traceback.py")
-"""Where the standard library is."""
-_LOOPS = tuple(f"{_LIBRARY}{name}{os.sep}" for name in ("asyncio", "concurrent"))
+_LOOPS = tuple(f"{LIBRARY}{name}{os.sep}" for name in ("asyncio", "concurrent"))
 _COMPILED = (".pyx", ".pxi", ".pxd")
 
 
@@ -38,8 +35,8 @@ def library_path(filename: str) -> str | None:
     installed = [at for at, part in enumerate(parts) if part in INSTALLED]
     if installed:
         return "/".join(parts[installed[-1] + 1 :])
-    if filename.startswith((_LIBRARY, "<frozen ")):
-        return filename.removeprefix(_LIBRARY)
+    if filename.startswith((LIBRARY, "<frozen ")):
+        return filename.removeprefix(LIBRARY)
     # What Cython compiled names its source, which is not there.
     return filename if filename.endswith(_COMPILED) else None
 

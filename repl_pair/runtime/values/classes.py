@@ -23,6 +23,8 @@ _is_below = type.__subclasscheck__
 _MOST = 5000
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 """The folders that packages are installed in."""
+LIBRARY = str(weakref.__file__).rpartition("weakref.")[0]
+"""Where the standard library is."""
 real_class: Callable[[Any], type[Any]] = type
 """Gives the real class, whatever `__class__` is."""
 
@@ -91,7 +93,11 @@ def is_installed(package: str) -> bool:
     found = getattr(sys.modules.get(package), "__spec__", None)
     places = [] if found is None else [found.origin, *(found.submodule_search_locations or ())]
     parts = {part for place in places for part in str(place).replace("\\", "/").split("/")}
-    return package in sys.stdlib_module_names or not parts.isdisjoint(INSTALLED)
+    if not parts.isdisjoint(INSTALLED):
+        return True
+    # A file of the person's may have the name of a module of the library, as `secrets.py`.
+    is_own = any(p.endswith(".py") and not p.startswith(LIBRARY) for p in map(str, places))
+    return package in sys.stdlib_module_names and not is_own
 
 
 def per_class(find: Callable[[type[Any]], Fact]) -> Callable[[type[Any]], Fact]:

@@ -1,8 +1,10 @@
 """Who learns a secret: all what the person holds, its call alone what an agent's data made."""
 
+import sys
 from collections import namedtuple
 from dataclasses import dataclass
 from enum import Enum
+from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
 from hypothesis import given, strategies as st
@@ -14,6 +16,7 @@ from repl_pair.runtime.secrets.held import SECRET_WIDTH
 from repl_pair.runtime.secrets.known import SENT_WORDS, SHARED, CallSecrets, Known, made_of, within
 from repl_pair.runtime.secrets.learning import PASS_PARTS, SECRETS, learn_held
 from repl_pair.runtime.secrets.needles import Rank
+from repl_pair.runtime.values.classes import is_installed
 from repl_pair.wire import REDACTED
 
 SECRET = "c4nary-of-the-person"
@@ -40,6 +43,21 @@ def test_what_is_made_of_an_agents_data_is_hidden_in_its_call_and_learned_by_nob
     assert (
         send_out("got t0ken-made-of-it", needles=needles, secrets=mine).value == f"got {REDACTED}"
     )
+
+
+def test_a_secret_of_a_module_of_the_persons_is_known_also_under_a_name_of_the_library(
+    tmp_path, monkeypatch, module
+):
+    file = tmp_path / "mailbox.py"
+    file.write_text('API_KEY = "c4nary-of-a-module"')
+    spec = spec_from_file_location("mailbox", file)
+    monkeypatch.setitem(sys.modules, "mailbox", module_from_spec(spec))
+    spec.loader.exec_module(sys.modules["mailbox"])
+    app = module("app", "import mailbox\ndef total(): pass")
+    learning.learn_before_output([app.total])
+    assert send_out("got c4nary-of-a-module").value == f"got {REDACTED}"
+    monkeypatch.undo()
+    assert all(map(is_installed, ("mailbox", "os", "sys", "json", "_struct", "pytest")))
 
 
 def test_what_an_agent_sent_is_hidden_where_a_secret_stands_and_becomes_none(needles):
