@@ -297,7 +297,7 @@ HELD_REPEATS = """() => {
   const set = window.setTimeout;
   window.repeats = [];
   window.setTimeout = (fn, ms, ...more) =>
-    ms === 3000 && String(fn).includes("attempt") ? window.repeats.push(fn) : set(fn, ms, ...more);
+    ms === 3000 && String(fn).includes("repeat(") ? window.repeats.push(fn) : set(fn, ms, ...more);
 }"""
 HOLD_PANELS = """
 import threading
