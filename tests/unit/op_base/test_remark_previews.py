@@ -24,8 +24,8 @@ def project(tmp_path, monkeypatch):
 
 
 def remark(view, content, parent_id=None):
-    said = {"target": "doc:README.md", "content": content, "parent_id": parent_id}
-    return create_annotation(database.project(), view, **said)["id"]
+    given = {"target": "doc:README.md", "content": content, "parent_id": parent_id}
+    return create_annotation(database.project(), view, **given)["id"]
 
 
 def ask(op, **args):
