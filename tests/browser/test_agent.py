@@ -329,12 +329,10 @@ async def test_pause_and_detach_keep_agents_out(lab, attach):
     notebook = await open_panel(lab)
     async with attach(notebook) as agent:
         await button(notebook, "Calls").click()
-        await button(notebook, "Pause").hover()
-        await notebook.page.mouse.down()
         # The row of the button is drawn anew for each call: a press must end at the same button.
-        await agent.ask("list_variants")
-        await expect(panel(notebook).locator(".rp-agent-log")).to_contain_text("list_variants")
-        await notebook.page.mouse.up()
+        async with notebook.pressed(button(notebook, "Pause")):
+            await agent.ask("list_variants")
+            await expect(panel(notebook).locator(".rp-agent-log")).to_contain_text("list_variants")
         await expect(button(notebook, "Resume")).not_to_have_attribute("aria-pressed", "true")
         await expect(attached(notebook)).to_contain_text("Agents are paused.")
         assert (await agent.ask("list_variants"))["error"]["code"] == "paused"

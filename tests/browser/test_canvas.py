@@ -220,13 +220,11 @@ async def test_a_tab_is_not_drawn_over_by_an_output_that_took_longer(lab):
 async def test_a_press_on_run_runs_what_it_was_made_on_or_nothing(lab):
     notebook = await lab.notebook(SHOP, show("shop.sum/One"))
     await notebook.run_all()
-    canvas, page = canvas_of(notebook), notebook.page
+    canvas = canvas_of(notebook)
     await open_tab(notebook, "Data")
-    await canvas.get_by_role("button", name="Run", exact=True).hover()
-    await page.mouse.down()
-    await look(notebook, variant="shop.sum/Two")
-    await expect(canvas.get_by_role("tabpanel")).to_contain_text('"a": 2')
-    await page.mouse.up()
+    async with notebook.pressed(canvas.get_by_role("button", name="Run", exact=True)):
+        await look(notebook, variant="shop.sum/Two")
+        await expect(canvas.get_by_role("tabpanel")).to_contain_text('"a": 2')
     await expect(canvas.get_by_role("alert")).to_contain_text("shop.sum/One is not in focus any")
     await expect(canvas.get_by_role("heading", level=4)).to_have_text("shop.sum/Two")
     await expect(canvas.locator(".rp-verdict")).to_have_text("not run")

@@ -112,11 +112,9 @@ async def test_a_press_runs_its_row_also_where_another_comes_above_before_the_re
     page = notebook.page
     bulk = row(page, "shop.pricing.quote/Bulk_2")
     await bulk.hover()
-    await bulk.get_by_title("Run", exact=True).hover()
-    await page.mouse.down()
-    await notebook.run_code("repl_pair.variant('shop.pricing.quote/Any')")
-    await expect(row(page, "shop.pricing.quote/Any")).to_be_visible()
-    await page.mouse.up()
+    async with notebook.pressed(bulk.get_by_title("Run", exact=True)):
+        await notebook.run_code("repl_pair.variant('shop.pricing.quote/Any')")
+        await expect(row(page, "shop.pricing.quote/Any")).to_be_visible()
     await expect(bulk).to_have_attribute("data-status", "pass")
     await expect(bulk).to_have_class(re.compile("rp-active"))
     await expect(row(page, "shop.pricing.quote/Bulk_1")).to_have_attribute("data-status", "not_run")

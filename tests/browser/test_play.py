@@ -178,12 +178,10 @@ async def test_a_press_on_run_and_a_choice_of_plays_are_of_the_variant_they_were
     notebook, play = await opened(lab, OTHER, f"shell = {show()}\nshell")
     choice = play.get_by_role("combobox", name="Play to run")
     await choice.select_option("more")
-    await play.get_by_role("button", name="Run", exact=True).hover()
-    await notebook.page.mouse.down()
     focus = "repl_pair.panels.base.context.Focus(story='cart', variant='cart/Other')"
-    await notebook.run_code(f"shell.view.context.set_focus({focus})")
-    await expect(play).to_contain_text("cart/Other has not been run yet")
-    await notebook.page.mouse.up()
+    async with notebook.pressed(play.get_by_role("button", name="Run", exact=True)):
+        await notebook.run_code(f"shell.view.context.set_focus({focus})")
+        await expect(play).to_contain_text("cart/Other has not been run yet")
     await expect(play.get_by_role("alert")).to_contain_text("cart/Filled is not in focus any more")
     await expect(play.locator(".rp-id")).to_have_text("cart/Other")
     await expect(choice).to_have_value("")

@@ -203,11 +203,9 @@ async def test_a_press_submits_the_drafts_that_it_counts_and_none_written_since(
     notebook, panel = await open_panel(TWO)
     await remark(panel, "first")
     await remark(panel, "second")
-    await button(panel, "Submit 2 drafts as a review").hover()
-    await notebook.page.mouse.down()
-    await notebook.run_code(f"write({TARGET!r}, 'not to be sent yet', who='person')")
-    await expect(thread(panel, "not to be sent yet")).to_contain_text("draft")
-    await notebook.page.mouse.up()
+    async with notebook.pressed(button(panel, "Submit 2 drafts as a review")):
+        await notebook.run_code(f"write({TARGET!r}, 'not to be sent yet', who='person')")
+        await expect(thread(panel, "not to be sent yet")).to_contain_text("draft")
     for words in ("first", "second"):
         await expect(thread(panel, words)).to_contain_text("submitted")
     await expect(button(panel, "Submit 1 draft as a review")).to_be_visible()

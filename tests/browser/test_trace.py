@@ -142,12 +142,10 @@ async def test_a_later_run_is_followed_and_rows_are_copied_as_json(lab):
 
 async def test_a_press_on_run_runs_what_it_was_made_on_or_nothing(lab):
     notebook, trace = await opened(lab, f"shell = {show('post/One')}\nshell")
-    await trace.get_by_role("button", name="Run", exact=True).hover()
-    await notebook.page.mouse.down()
     focus = "repl_pair.panels.base.context.Focus(variant='post/Many')"
-    await notebook.run_code(f"shell.view.context.set_focus({focus})")
-    await expect(trace).to_contain_text("post/Many has not been run yet")
-    await notebook.page.mouse.up()
+    async with notebook.pressed(trace.get_by_role("button", name="Run", exact=True)):
+        await notebook.run_code(f"shell.view.context.set_focus({focus})")
+        await expect(trace).to_contain_text("post/Many has not been run yet")
     await expect(trace.get_by_role("alert")).to_contain_text("post/One is not in focus any more")
     await expect(trace.locator(".rp-status strong")).to_have_text("post/Many")
 

@@ -19,7 +19,6 @@ from typing import Any
 from repl_pair.bridge.background.output import Output
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.kernels.discovery import read_connection
-from repl_pair.bridge.kernels.heartbeat import Connection
 from repl_pair.bridge.kernels.processes import WORKER, WORKER_BEGAN, WORKER_FILE
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.link.line import ConnectionLost, Line
@@ -117,13 +116,13 @@ class Worker:
         Returns when the code has run, or could have run, for `ALIVE_S`. RequestError
         `worker_failed` where the process ends before, as it does when the code raises.
         """
-        loop = asyncio.get_running_loop()
+        loop, path = asyncio.get_running_loop(), self.kernel.path
         self._watch = loop.create_task(self._end_children())
         self._drain, _ = await loop.connect_read_pipe(lambda: self.output, self._process.stdout)
         try:
             async with asyncio.timeout(START_S):
-                await self._wait_for_end(until=lambda: self._connection() is not None)
-                if (connection := self._connection()) is None:
+                await self._wait_for_end(until=lambda: read_connection(path) is not None)
+                if (connection := read_connection(path)) is None:
                     raise ConnectionLost
                 with closing(Line(connection)) as line:
                     await line.features("shell")
@@ -138,9 +137,6 @@ class Worker:
             await self._wait_for_end(REPORT_S)
             why = f"its code raised, or ended the process, within {ALIVE_S * 1000:.0f} ms"
             raise await self._failure(why)
-
-    def _connection(self) -> Connection | None:
-        return read_connection(self.kernel.path)
 
     async def _wait_for_end(
         self,

@@ -42,8 +42,7 @@ def story_file(folder: Path, variant_id: str) -> Path:
     """Return the file of a story in such a folder."""
     story = story_of(variant_id)
     # On some disks `Shop` and `shop` are one file; the folder of `a.txt` would be the file of `a`.
-    is_folded = story == story.lower() and not story.endswith(".txt")
-    is_plain = is_folded and len(story) <= LONGEST
+    is_plain = story == story.lower() and len(story) <= LONGEST and not story.endswith(".txt")
     return folder / f"{story if is_plain else f'{story[:LONGEST]}~{_digest(story)}'}.txt"
 
 

@@ -112,6 +112,14 @@ class LabNotebook:
         return "".join(printed)
 
     @asynccontextmanager
+    async def pressed(self, button):
+        """The pointer holds a button down for as long as this is open."""
+        await button.hover()
+        await self.page.mouse.down()
+        yield
+        await self.page.mouse.up()
+
+    @asynccontextmanager
     async def busy(self):
         """A cell runs for as long as this is open."""
         mark = self.server.folder / f"{self.name}.{self.server.count()}"
